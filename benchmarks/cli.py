@@ -259,12 +259,12 @@ def _history(results: Results, settings: Settings, scratch: Path, deadline: floa
     operations = [name for name in history.OPERATIONS if name in settings.operations]
     if not operations or set(settings.storages) != {"memory", "disk"} or time.monotonic() > deadline:
         return results
-    _tell("what looking back costs")
+    _tell("cost of recovery and streams")
     try:
         costs = history.measure(operations, settings.rounds, settings.seconds, scratch / "history", _tell)
         costs += history.restore(max(settings.items), scratch / "restored", _tell)
     except (load.LoadFailed, ServerFailed, OSError, HTTPException, subprocess.SubprocessError) as error:
-        failure = Failure(OURS, "any", history.ITEMS, "", f"what looking back costs: {error}")
+        failure = Failure(OURS, "any", history.ITEMS, "", f"cost of recovery and streams: {error}")
         return replace(results, failures=(*results.failures, failure))
     return replace(results, costs=results.costs + tuple(costs))
 

@@ -1,4 +1,4 @@
-"""The typed client beside its peers: entities put and got, in process and over HTTP; marshalling; imports.
+"""The typed client and its peers: entities put and got, in process and over HTTP; marshalling; imports.
 
 `python -m benchmarks.entities --seconds 1` runs this section alone. Every library runs in a process of its own,
 started once and checked; then they take turns, so that all see the same noise.
@@ -6,6 +6,7 @@ started once and checked; then they take turns, so that all see the same noise.
 
 import argparse
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from benchmarks.results import OURS, Failure, Results, Trial
 from benchmarks.servers import Server, ServerFailed, free_port
 from benchmarks.trials import (
     BARE,
+    COMMANDS,
     DECLARED,
     FIRST,
     HTTP,
@@ -44,6 +46,7 @@ Tell = Callable[[str], None]
 STARTS: Final = 10  # fresh processes of each import, the median of which counts
 _FOREIGN_CORES_MAX: Final = 0.25  # a turn beside more other work than this is taken once more
 _PATIENCE_S: Final = 60.0
+_README: Final = Path(__file__).parents[1] / "README.md"
 _IMPORT: Final = """\
 {before}
 import time
@@ -264,6 +267,7 @@ def _starts(libraries: Sequence[Library], shelf: Shelf, found: Found, tell: Tell
     for library in libraries:
         if library.name == OURS:
             asked.append((library, BARE, partial(_imported, library, shelf, BARE)))
+            asked += [(library, command, partial(_run_command, command)) for command in COMMANDS]
         if library.name in IMPORTS:
             declaring = f"import benchmarks.clients.{library.module}"
             asked += [
@@ -296,6 +300,32 @@ def _imported(library: Library, shelf: Shelf, statement: str) -> tuple[float, fl
     return told["took_us"], told["cpu_us"]
 
 
+def _run_command(command: str) -> tuple[float, float]:
+    """Microseconds, elapsed and of the processor, from the start of a command to its exit.
+
+    `first.py` is the first example of the README, so that users can repeat the measurement.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        example = re.search(r"```python runnable\n(.*?)```", _README.read_text(), re.DOTALL)
+        assert example is not None
+        Path(folder, "first.py").write_text(example[1])
+        program = Path(sys.executable).with_name("tavola")
+        before_s = _children_cpu_s()
+        began = time.perf_counter()
+        ended = subprocess.run(
+            [program, *command.split()[1:]],
+            check=False,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_S,
+        )
+        took_s = time.perf_counter() - began
+    if ended.returncode not in (0, 1):  # lint exits with 1 where it has findings
+        raise LibraryFailed(f"{command} exited with {ended.returncode}: {ended.stderr.strip()}")
+    return took_s * 1e6, (_children_cpu_s() - before_s) * 1e6
+
+
 def _answered(library: Library, shelf: Shelf) -> tuple[float, float]:
     """Microseconds from the start of a process to the answer to its first get."""
     _, took_s, cpu_s = _ran(library, (*shelf.command(library), "--first"))
@@ -304,7 +334,7 @@ def _answered(library: Library, shelf: Shelf) -> tuple[float, float]:
 
 def _ran(library: Library, command: Sequence[str]) -> tuple[str, float, float]:
     """The first line of a process, the seconds until it came, and its processor time in all."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before_s = _children_cpu_s()
     began = time.perf_counter()
     with subprocess.Popen(
         (*command, *library.options),
@@ -320,8 +350,13 @@ def _ran(library: Library, command: Sequence[str]) -> tuple[str, float, float]:
         _, errors = process.communicate(timeout=_PATIENCE_S)
     if process.returncode or not line:
         raise LibraryFailed((errors.strip().splitlines() or ["it ended without a word"])[-1])
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return line, took_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return line, took_s, _children_cpu_s() - before_s
+
+
+def _children_cpu_s() -> float:
+    """Processor time of all child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -24,7 +24,7 @@ from benchmarks.wire import http_template
 ITEMS: Final = 10_000
 CONNECTIONS: Final = 16
 OPERATIONS: Final = ("put", "put-new", "update")
-RESTORE: Final = "What a restore takes"
+RESTORE: Final = "Duration of a restore"
 _RESTORED: Final = "Restored"
 _SEQUENCES_PER_RUN: Final = 10**7
 _RESTORE_S_MAX: Final = 1200.0
@@ -55,8 +55,8 @@ _MODES: Final = (
     Mode("stream of both images and recovery", _stream("NEW_AND_OLD_IMAGES"), recovery=True),
 )
 SECTIONS: Final[dict[str, tuple[Mode, ...]]] = {
-    "What looking back costs in memory": _MODES,
-    "What looking back and encryption cost on disk": (*_MODES, Mode("encrypted", encrypted=True)),
+    "Cost of recovery and streams in memory": _MODES,
+    "Cost of recovery and encryption on disk": (*_MODES, Mode("encrypted", encrypted=True)),
 }
 
 

@@ -17,22 +17,18 @@ from benchmarks.workload import OPERATIONS
 Row = Sequence[str]
 
 _METHOD: Final = """\
-- One table, items of about 1 KB with nested parts, two global indexes that project ALL of it; 50 items to a
-  partition of an index. Each write carries a number that was never sent before.
-- *one attribute*: an item is replaced, one attribute differs. *both index keys*: it also moves in both
-  indexes. *new item*: the key was not there before; these items are deleted again after each run, untimed.
+- One table, items of about 1 KB with nested attributes, two global indexes with projection ALL, 50 items per
+  index partition. Each write contains a new number.
+- *one attribute*: replaces an item with one changed attribute. *both index keys*: also moves it in both
+  indexes. *new item*: inserts a new key; these items are deleted after each run, untimed.
   A transaction puts two items and updates a third.
-- The load comes from another process over raw HTTP with SDK-like headers, prepared as text. Engines take
-  turns within a round, and the order rotates; the median of the rounds counts. Before the first round every
-  answer is checked for its content, after the last once more; an answer other than 2xx during a run makes
-  its rate void. A run is repeated when other work took more than a quarter of a core, and the calmest counts.
-- Where a run saw fewer than 10 answers a connection, it is timed again by a loader that waits for the last
-  answer, so that slow engines do not lose what they had begun; one that overruns three times is timed in one
-  round only.
-- *on disk*: ours answers a write after it is synced; the peers run as they come.
-- What a way to serve costs: servers of ours that differ in that alone take turns on the same prepared, signed
-  requests; a share is of the first server's rate in the same round, and the median of the rounds counts.
-- Processor time is the server's, user and system, from /proc. On two cores the load takes one of them."""
+- The load comes from another process over plain HTTP with SDK-like headers, prepared as text. Engines take
+  turns within a round, and the order rotates; the median of the rounds counts. Every engine's responses are
+  checked before the first round and after the last; a response other than 2xx during a run voids
+  its rate. A run is repeated if other work took more than a quarter of a core, and the least disturbed one counts.
+- If a run had fewer than 10 responses per connection, it is repeated with a load generator that waits for the last
+  response, so that slow engines get credit for requests in progress; an engine that overruns three times is timed in one
+  round only."""
 
 
 def text_table(header: Row, rows: Sequence[Row]) -> str:
@@ -197,7 +193,7 @@ def markdown(results: Results) -> str:
         _verdict_words(results).replace("\nfalls short: ", "\n- Falls short: ").replace(".\n-", ".\n\n-", 1),
         markdown_table(("what", "to reach", "measured", "met"), _verdict_rows(results)),
         "## Rates",
-        "Requests a second, median of the rounds.",
+        "Requests per second, median of the rounds.",
     ]
     for storage, items, connections in _settings(results):
         parts.append(f"### {_where(storage)}, {items:,} items, {_connections(connections)}")
@@ -207,7 +203,7 @@ def markdown(results: Results) -> str:
     parts += _cost_parts(results)
     parts += ["## Start, memory, disk", markdown_table(_FOOTPRINT_HEADER, _footprint_rows(results))]
     if results.direct:
-        parts += ["## In the same process", *_direct_parts(results)]
+        parts += ["## In process", *_direct_parts(results)]
     for title, rows in sections(results.costs).items():
         parts += [f"## {title}", markdown_table(COST_HEADER, rows)]
     if results.trials:
@@ -215,8 +211,8 @@ def markdown(results: Results) -> str:
         for title, table in tables(results.trials).items():
             parts += [f"### {title}", markdown_table(*table)]
     if missing := failure_lines(results):
-        parts += ["## Without a rate", "\n".join(f"- {line}" for line in missing)]
-    parts += ["## How it was measured", _METHOD]
+        parts += ["## Not measured", "\n".join(f"- {line}" for line in missing)]
+    parts += ["## Method", _METHOD]
     return "\n\n".join(parts) + "\n"
 
 
@@ -246,8 +242,8 @@ def _cost_parts(results: Results) -> list[str]:
     connections = max(place.connections for place in table)
     parts: list[str] = []
     for title, show in (
-        ("Processor time of the server, µs a request", _processor_time),
-        ("Time to answer, ms: half of them, and 99 of 100", _latency),
+        ("Server CPU time, µs per request", _processor_time),
+        ("Latency, ms: median and 99th percentile", _latency),
     ):
         parts.append(f"## {title}")
         parts.append(f"{items:,} items, {_connections(connections)}.")

@@ -92,7 +92,7 @@ class Direct:
 class Cost:
     """What one way to serve made of one operation, beside the same server without it: a number a round."""
 
-    section: str  # what is asked: "What security costs"
+    section: str  # what is asked: "Cost of security"
     mode: str  # the way to serve; the first of a section is what the others are measured by
     operation: str
     rates: tuple[float, ...]

@@ -1,4 +1,4 @@
-"""What security costs: Tavola beside itself, with one safeguard at a time.
+"""Cost of security: Tavola beside itself, with one safeguard at a time.
 
 `python -m benchmarks.security --seconds 2` runs this section alone. All modes get the same requests, signed and
 prepared before the clock starts, from wrk; they take turns within a round, so that all see the same noise.
@@ -30,7 +30,7 @@ from benchmarks.results import Cost
 from benchmarks.servers import Launch, Server, free_port
 from benchmarks.wire import Answer, Client
 
-SECTION: Final = "What security costs"
+SECTION: Final = "Cost of security"
 ITEMS: Final = 10_000
 PREPARED: Final = 6_000  # requests of each operation, sent again and again
 CONNECTIONS: Final = 16

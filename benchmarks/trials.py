@@ -10,7 +10,7 @@ from typing import Final
 from benchmarks.libraries import IMPORTS, IN_PROCESS, OVER_HTTP, TITLES
 from benchmarks.results import OURS, Failure, Results, Trial
 
-TITLE: Final = "The typed client beside its peers"
+TITLE: Final = "The typed client and its peers"
 IN: Final = "in process"
 HTTP: Final = "over HTTP"
 MARSHAL: Final = "marshalling"
@@ -21,17 +21,22 @@ BARE: Final = "import tavola"
 NAMES: Final = "names imported"
 DECLARED: Final = "entity declared"
 FIRST: Final = "first answer"
+COMMANDS: Final = {  # a command line, and the milliseconds it may take from process start to exit
+    "tavola --version": 120,
+    "tavola env": 120,
+    "tavola lint first.py": 500,
+}
 
 Table = tuple[Sequence[str], list[list[str]]]
 
 METHOD: Final = """\
-An entity of about 1 KB (eight texts, three numbers, two times, a list, a map) in a table with one index; 50 of \
-them, put and got again and again, each put with a number that was not there before. A put makes the entity and \
-stores it, a get makes the key and gives the entity. Each library runs in a process of its own that is started \
-once and checked to give back what it stored; they take turns within a round, the order rotates, and the median of \
-the rounds counts. Ratios are taken round by round. boto3 has no entities: its keys and times are made by hand, \
-and its times stay text when they are read. Processor time is the library's own process's, all threads; what is \
-asked 50 at once is measured by ours asked so."""
+Entities of about 1 KB (eight strings, three numbers, two times, a list, a map) in a table with one index: 50 of \
+them, written and read repeatedly, each write with a new number. A put builds the entity and \
+stores it; a get builds the key and returns the entity. Each library runs in its own process, which is started \
+once and checked to return what it stored. The libraries take turns within a round, the order rotates, and the median of \
+the rounds counts; ratios are computed per round. boto3 has no entities: keys and times are built by hand, \
+and times stay strings when read. CPU time is that of the library's process, all threads. Calls with 50 in flight \
+are compared with Tavola's calls with 50 in flight."""
 
 
 def one(trials: Sequence[Trial], section: str, library: str, operation: str) -> Trial | None:
@@ -53,10 +58,11 @@ def cheaper(mine: Trial, its: Trial) -> float:
 def tables(trials: Sequence[Trial]) -> dict[str, Table]:
     """The tables that have a row, by what stands above them."""
     made = {
-        "In process: calls a second": _in_process(trials),
-        "Over HTTP, the same endpoint: the client's processor time": _over_http(trials),
+        "In process: calls per second": _in_process(trials),
+        "Over HTTP, the same endpoint: client CPU time": _over_http(trials),
         "Marshalling, an entity to an item and back": _marshalling(trials),
         f"Start, ms: the median of {_starts(trials)} fresh processes": _start(trials),
+        "Commands, ms: process start to exit": _commands(trials),
     }
     return {title: table for title, table in made.items() if table[1]}
 
@@ -119,6 +125,11 @@ def _start(trials: Sequence[Trial]) -> Table:
         if any(found):
             rows.append([library.title, f"`{IMPORTS[library.name]}`", *map(_ms, found)])
     return header, rows
+
+
+def _commands(trials: Sequence[Trial]) -> Table:
+    found = {command: one(trials, START, OURS, command) for command in COMMANDS}
+    return ("command", "ms"), [[f"`{command}`", _ms(trial)] for command, trial in found.items() if trial]
 
 
 def _ms(trial: Trial | None) -> str:

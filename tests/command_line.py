@@ -13,7 +13,7 @@ from tavola.cli.main import app
 
 @dataclass(frozen=True, slots=True)
 class Invoked:
-    """What a command came to."""
+    """The exit code and output of a command."""
 
     exit_code: int
     stdout: str
@@ -21,7 +21,7 @@ class Invoked:
 
 
 def invoked(*words: str) -> Invoked:
-    """Return what a command came to."""
+    """Run a command and return its exit code and output."""
     out, err = io.StringIO(), io.StringIO()
     code = 0
     with redirect_stdout(out), redirect_stderr(err):
@@ -34,6 +34,6 @@ def invoked(*words: str) -> Invoked:
 
 def printed_json(*words: str) -> Any:
     """Return what a command that succeeds prints with --json."""
-    told = invoked(*words, "--json")
-    assert told.exit_code == 0, told.stderr
-    return json.loads(told.stdout)
+    result = invoked(*words, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)

@@ -13,10 +13,10 @@ import pytest
 import uvloop
 
 import tavola
-from tavola.backends.errors import PastUnavailable
-from tavola.connections import ConnectionRefused, connect_async
+from tavola.client.backend import AsOfUnsupported
+from tavola.client.connection import AsyncConnection, ConnectionClosed
+from tavola.connections import InvalidConnectionTarget, connect_async
 from tavola.engine import Engine
-from tavola.handles import AsyncConnection, ConnectionClosed
 from tavola.protocol.faults import InvalidRestoreTimeFault, ResourceNotFoundFault, ValidationFault
 from tavola.server.listener import running
 from tests.test_connections import TABLE
@@ -80,7 +80,7 @@ def test_the_past(where: str, run: Run, tmp_path: Path) -> None:
             async with await connection.as_of(then) as past:
                 found = await past.call("GetItem", {"TableName": "Orders", "Key": KEY})
                 assert found["Item"]["v"] == {"S": "first"}
-                with pytest.raises(ValidationFault, match="as of a time only reads"):
+                with pytest.raises(ValidationFault, match="as of a past time cannot write"):
                     await past.call("PutItem", {"TableName": "Orders", "Item": KEY})
             versions = [version.item async for version in connection.history("Orders", KEY)]
             assert [item and item["v"]["S"] for item in versions] == [None, "first", "second"]
@@ -98,7 +98,7 @@ def test_aws_has_no_past(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def work() -> None:
         async with connect_async("aws:eu-west-1") as connection:
-            with pytest.raises(PastUnavailable, match="RestoreTableToPointInTime"):
+            with pytest.raises(AsOfUnsupported, match="RestoreTableToPointInTime"):
                 await connection.as_of(0)
 
     asyncio.run(work())
@@ -111,7 +111,7 @@ def test_another_server_has_no_past(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         with Engine.open() as engine, running(engine) as served:
             async with connect_async(served.url, account="000000000000") as connection:
-                with pytest.raises(PastUnavailable, match=r"127\.0\.0\.1"):
+                with pytest.raises(AsOfUnsupported, match=r"127\.0\.0\.1"):
                     await connection.as_of(0)
 
     monkeypatch.delitem(HANDLERS, "ListItemVersions")
@@ -128,7 +128,7 @@ def test_inside_a_mock_nothing_is_sent() -> None:
                 assert await connection.call("ListTables") == {"TableNames": ["Orders"]}
             async with connect_async("http://shop.example:1", region="eu-west-1") as other:
                 assert await other.call("ListTables") == {"TableNames": ["Orders"]}
-                with pytest.raises(PastUnavailable):
+                with pytest.raises(AsOfUnsupported):
                     await (await other.as_of(0)).call("ListTables")
             assert mocked.connection.call("ListTables") == {"TableNames": []}
 
@@ -156,13 +156,13 @@ def test_a_closed_connection_says_so() -> None:
 
 
 def test_targets_and_settings_are_those_of_connect() -> None:
-    """What is no target, or does not apply to one, is refused in the same words."""
-    with pytest.raises(ConnectionRefused, match="is no target"):
+    """What is not a valid target, or does not apply to one, is refused in the same words."""
+    with pytest.raises(InvalidConnectionTarget, match="is not a valid target"):
         connect_async("shop.db")
-    with pytest.raises(ConnectionRefused, match="timeout_s does not apply to memory:"):
+    with pytest.raises(InvalidConnectionTarget, match="timeout_s does not apply to memory:"):
         connect_async("memory:", timeout_s=5)
     for seconds in (0, -1.5):
-        with pytest.raises(ConnectionRefused, match="give more than 0"):
+        with pytest.raises(InvalidConnectionTarget, match="use more than 0"):
             connect_async("http://localhost:1", timeout_s=seconds)
-    with pytest.raises(ConnectionRefused, match="sync does not apply"):
+    with pytest.raises(InvalidConnectionTarget, match="sync does not apply"):
         connect_async("http://h:1", sync="off")

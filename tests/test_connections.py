@@ -16,10 +16,10 @@ import tavola
 from tavola.backends.embedded import EmbeddedBackend
 from tavola.backends.errors import EndpointUnreachable, ExtraMissing
 from tavola.backends.recording import RecordingBackend
+from tavola.client.connection import ConnectionClosed
 from tavola.clock import ManualClock
-from tavola.connections import FORMS, ConnectionRefused, Credentials, connect, connect_async
+from tavola.connections import FORMS, Credentials, InvalidConnectionTarget, connect, connect_async
 from tavola.engine import Engine, StoreError, StoreInUse
-from tavola.handles import ConnectionClosed
 from tavola.protocol.faults import ResourceNotFoundFault
 from tavola.server.listener import running
 from tests.backends.endpoints import deserted
@@ -79,7 +79,7 @@ def test_a_file_opened_twice_is_refused(tmp_path: Path) -> None:
         "except tavola.StoreError as error:\n    sys.exit(f'refused: {error}')\n"
     )
     with connect(target):
-        with pytest.raises(StoreInUse, match=r"shop\.db is open"):
+        with pytest.raises(StoreInUse, match=r"shop\.db is already open"):
             connect(target)
         other = subprocess.run(
             [sys.executable, "-c", script, target],
@@ -90,7 +90,7 @@ def test_a_file_opened_twice_is_refused(tmp_path: Path) -> None:
             timeout=30,
         )
     assert "refused: " in other.stderr
-    assert "shop.db is open already, here or in another process" in other.stderr
+    assert "shop.db is already open, here or in another process" in other.stderr
     connect(target).close()
 
 
@@ -124,26 +124,37 @@ def test_credentials_are_who_asks() -> None:
 def test_nobody_at_the_url() -> None:
     """Connecting asks nothing; the first call says that nobody answers."""
     with deserted() as url, connect(url, account="123456789012") as connection:
-        with pytest.raises(EndpointUnreachable, match="does not answer"):
+        with pytest.raises(EndpointUnreachable, match="does not respond"):
             connection.call("ListTables")
 
 
 @pytest.mark.parametrize(
     "target",
-    ["", "memory", "shop.db", "localhost:8000", "memory:x", "sqlite:shop.db", "aws:Eu West", "http:x", ":"],
+    ["", "memory", "memory:x", "sqlite:shop.db", "aws:Eu West", "http:x", ":"],
 )
 def test_an_unknown_target_is_told_the_forms(target: str) -> None:
-    """What is no target is answered with all that are."""
-    with pytest.raises(ConnectionRefused) as caught:
+    """What is not a valid target is answered with all that are."""
+    with pytest.raises(InvalidConnectionTarget) as caught:
         connect(target)
 
-    assert str(caught.value) == f"{target!r} is no target; give {FORMS}"
+    assert str(caught.value) == f"{target!r} is not a valid target; use {FORMS}"
+
+
+@pytest.mark.parametrize(
+    ("target", "meant"), [("shop.db", "file:shop.db"), ("localhost:8000", "http://localhost:8000")]
+)
+def test_a_target_without_its_prefix_is_recognized(target: str, meant: str) -> None:
+    """A file name and a host with its port are answered with the target that was probably meant."""
+    with pytest.raises(InvalidConnectionTarget) as caught:
+        connect(target)
+
+    assert str(caught.value).endswith(f"; did you mean {meant}?")
 
 
 @pytest.mark.parametrize("target", ["file:", "file://", "file://server/share/shop.db"])
 def test_a_file_must_be_named(target: str) -> None:
     """A file target without a file of this machine is refused."""
-    with pytest.raises(ConnectionRefused, match=r'give "file:shop\.db"'):
+    with pytest.raises(InvalidConnectionTarget, match=r'use "file:shop\.db"'):
         connect(target)
 
 
@@ -162,7 +173,7 @@ def test_a_file_must_be_named(target: str) -> None:
 )
 def test_a_url_must_be_an_endpoint(target: str) -> None:
     """A URL is scheme, host and port alone."""
-    with pytest.raises(ConnectionRefused, match="is no endpoint"):
+    with pytest.raises(InvalidConnectionTarget, match="is not an endpoint"):
         connect(target)
 
 
@@ -172,15 +183,19 @@ def test_a_url_must_be_an_endpoint(target: str) -> None:
         (
             "memory:",
             {"timeout_s": 5},
-            "timeout_s does not apply to memory:; what does: region, account, buckets, cache_mb",
+            "timeout_s does not apply to memory:; valid settings: region, account, buckets, cache_mb",
         ),
         ("file:x.db", {"profile": "p"}, "profile does not apply to file:x.db"),
         (
             "http://h:1",
             {"sync": "off"},
-            "sync does not apply to http://h:1; what does: region, account, credentials",
+            "sync does not apply to http://h:1; valid settings: region, account, credentials",
         ),
-        ("aws:", {"region": "eu-west-1"}, 'region does not apply to aws:; name it there: "aws:eu-west-1"'),
+        (
+            "aws:",
+            {"region": "eu-west-1"},
+            'region does not apply to aws:; put it in the target: "aws:eu-west-1"',
+        ),
         (
             "aws:eu-west-1",
             {"account": "123456789012"},
@@ -189,26 +204,26 @@ def test_a_url_must_be_an_endpoint(target: str) -> None:
         (
             "memory:",
             {"colour": "red"},
-            "there is no setting colour; there are: region, account, buckets, cache_mb",
+            "colour is not a setting; valid settings: region, account, buckets, cache_mb",
         ),
         ("memory:", {"credentials": Credentials("k", "s")}, "credentials does not apply to memory:"),
         (
             "http://h:1",
             {"credentials": Credentials("k", "s"), "account": "123456789012"},
-            "credentials and account both say who asks http://h:1",
+            "credentials and account both identify the caller of http://h:1",
         ),
         (
             "http://h:1",
             {"credentials": Credentials("k", "s"), "profile": "p"},
-            "credentials and profile both say who asks http://h:1",
+            "credentials and profile both identify the caller of http://h:1",
         ),
-        ("memory:", {"region": "Mars"}, "'Mars' is no region"),
-        ("memory:", {"account": "12"}, "'12' is no account; give twelve digits"),
+        ("memory:", {"region": "Mars"}, "'Mars' is not a region"),
+        ("memory:", {"account": "12"}, "'12' is not an account; use twelve digits"),
     ],
 )
 def test_settings_that_do_not_apply_are_refused(target: str, settings: dict[str, Any], sentence: str) -> None:
     """A setting is never ignored: what does not apply is named, with what does."""
-    with pytest.raises(ConnectionRefused) as caught:
+    with pytest.raises(InvalidConnectionTarget) as caught:
         connect(target, **settings)
 
     assert str(caught.value).startswith(sentence)

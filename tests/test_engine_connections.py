@@ -14,7 +14,7 @@ import pytest
 import tavola
 from tavola.backends.embedded import AsyncEmbeddedBackend
 from tavola.clock import SYSTEM_CLOCK, ManualClock
-from tavola.connections import ConnectionRefused, connect, connect_async
+from tavola.connections import InvalidConnectionTarget, connect, connect_async
 from tavola.engine import Engine, StoreError
 from tavola.engine.storage import Store
 from tavola.protocol.faults import ConditionalCheckFailedFault, InternalServerFault
@@ -77,25 +77,25 @@ def test_the_client_goes_by_the_clock_of_the_engine() -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"sync": "off"}, "sync does not apply to an engine that is open already; give it to Engine.open"),
-        ({"cache_mb": 5}, "cache_mb does not apply to an engine that is open already"),
-        ({"profile": "x"}, "profile does not apply to an engine of this process; what does: region"),
-        ({"sinc": "off"}, "there is no setting sinc"),
-        ({"account": "12"}, "'12' is no account"),
+        ({"sync": "off"}, "sync does not apply to an open engine; pass it to Engine.open"),
+        ({"cache_mb": 5}, "cache_mb does not apply to an open engine"),
+        ({"profile": "x"}, "profile does not apply to an engine in this process; valid settings: region"),
+        ({"sinc": "off"}, "sinc is not a setting"),
+        ({"account": "12"}, "'12' is not an account"),
     ],
 )
-def test_what_an_open_engine_cannot_be_told(
+def test_options_of_engine_open_are_refused(
     connecting: Callable[..., Any], settings: dict[str, Any], sentence: str
 ) -> None:
-    """What is told where an engine is opened is refused here, by name."""
-    with Engine.open() as engine, pytest.raises(ConnectionRefused, match=sentence):
+    """Options that belong to Engine.open are refused by name."""
+    with Engine.open() as engine, pytest.raises(InvalidConnectionTarget, match=sentence):
         connecting(engine, **settings)
 
 
 @pytest.mark.parametrize("target", [Path("shop.db"), None, 5])
 def test_what_is_neither_a_target_nor_an_engine(target: Any) -> None:
     """A path is told how a file is named."""
-    with pytest.raises(ConnectionRefused, match="file:PATH"):
+    with pytest.raises(InvalidConnectionTarget, match="file:PATH"):
         connect(target)
 
 

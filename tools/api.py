@@ -1,4 +1,4 @@
-"""The page of the Python API: every public name by theme, with how it is called and what it says of itself."""
+"""The page of the Python API: every public name by topic, with signature and docstring."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any, get_overloads
 import msgspec
 
 import tavola
-from tavola.client.intents import Intents
+from tavola.client.transactions import Intents
 from tavola.errors import TavolaError
 from tavola.model import SortOperators
 
 THEMES: dict[str, str] = {
     "Connections": "connect connect_async mock Connection AsyncConnection Credentials RetryPolicy NO_RETRIES Clock ManualClock Entropy SeededEntropy Engine Scope",
-    "Declaring a design": "Table Gsi Lsi Index Shards Entity Attr attr PrimaryKey Query Sort Step Rest sort Collection found upgrade AccessPattern WritePattern Need Given Route Consumer Scaling",
-    "Types of fields": "EpochSeconds EpochMilliseconds Exact",
-    "Conditions, changes and questions": "Condition Change Operand Term Selection",
-    "Answers": "Page AsyncPage Spent TableUnits Explanation Progress ItemVersion",
-    "Transactions": "Transaction AsyncTransaction Intent Reason Failures",
+    "Design declarations": "Table Gsi Lsi Index Shards Entity Attr attr PrimaryKey Query Sort Step Rest sort Collection member upgrade AccessPattern WritePattern Need Given Route Consumer Scaling",
+    "Field types": "EpochSeconds EpochMilliseconds Exact",
+    "Conditions, changes and queries": "Condition Change Operand Term Selection",
+    "Results": "Page AsyncPage ConsumedCapacity TableUnits Explanation Progress ItemVersion",
+    "Transactions": "Transaction AsyncTransaction Intent WriteFailure WriteFailures",
     "Entities and raw items": "to_item from_item",
     "Streams": "changes_of EntityChange RawChange AnyChange ChangeBatch Subscription AsyncSubscription Router CheckpointStore CheckpointFile",
-    "The design as data, and its upkeep": "design_of design_document read_document Design overview key_uses KeyUse TableChanges KeyReport KeyFault GuardFault MigrationPlan BackfillReport",
+    "Designs as data, and maintenance": "design_of design_document read_document Design overview key_uses KeyUse TableChanges KeyReport KeyProblem GuardProblem MigrationPlan BackfillReport",
 }
 CALLED = (
     "Gsi",
@@ -52,36 +52,36 @@ OPERATORS = {
 
 
 def sections() -> Iterator[str]:
-    """Give the sections of the page."""
+    """Yield the sections of the page."""
     yield (
         "Everything here is imported from `tavola`; the [patterns](../how-to/patterns/index.md) are in `tavola.patterns`. "
-        "What is not here is not public."
+        "Names that are not listed here are not public."
     )
     for theme, names in THEMES.items():
         yield f"## {theme}"
         for name in names.split():
             yield _entry(name, getattr(tavola, name))
     yield "## Methods of a connection"
-    yield "An `AsyncConnection` has the same, to be awaited; `history` is iterated with `async for`, `transaction` entered with `async with`."
+    yield "An `AsyncConnection` has the same methods to await; iterate `history` with `async for` and enter `transaction` with `async with`."
     yield from _methods(tavola.Connection)
     yield "## Methods of a transaction"
     yield from _methods(Intents)
     yield "## Operators of a field"
     yield f"On the class, `Ticket.status`. {_signs(tavola.Operand)}"
     yield from _methods(tavola.Operand)
-    yield f"Conditions are joined. {_signs(tavola.Condition)}"
+    yield f"Operators of conditions. {_signs(tavola.Condition)}"
     yield "## Operators of a sort part"
-    yield 'On a question, `Ticket.ByCustomer(customer_id="c1").status`.'
+    yield 'On a query, `Ticket.ByCustomer(customer_id="c1").status`.'
     yield from _methods(SortOperators)
-    yield "Any question also has:"
+    yield "Every query also has:"
     yield from _methods(tavola.Selection)
     yield "## Exceptions"
-    yield "All are `TavolaError`. A `Fault` is an answer of DynamoDB itself, with its `code`; all faults are in [the list](faults.md)."
+    yield "All are subclasses of `TavolaError`. A `Fault` is an error response of DynamoDB, with its `code`; see [all faults](faults.md)."
     yield "\n".join(_exceptions())
 
 
-def told() -> set[str]:
-    """Return the names that the page has a place for."""
+def documented_names() -> set[str]:
+    """Return the names that the page documents."""
     return (
         {name for names in THEMES.values() for name in names.split()}
         | {n for n, _ in _raised()}
@@ -97,13 +97,13 @@ def _entry(name: str, found: Any) -> str:
     elif name in CALLED or inspect.isfunction(found):
         head = f"{name}{_signature(found)}"
     elif not isinstance(found, type):
-        doc = f"A `{type(found).__name__}` by this name." if name.isupper() else "A type of all of these."
+        doc = f"A `{type(found).__name__}` by this name." if name.isupper() else "A union of types."
     shown = f"```\n{head}\n```\n\n" if head else ""
     return f"### {name}\n\n{shown}{doc}{_data(found)}"
 
 
 def _data(found: Any) -> str:
-    """Return what a plain record holds."""
+    """Return the field names of a dataclass or Struct."""
     if not isinstance(found, type) or found.__name__ in CALLED:
         return ""
     if issubclass(found, msgspec.Struct):
@@ -112,7 +112,7 @@ def _data(found: Any) -> str:
         fields = [each.name for each in dataclasses.fields(found)]
     else:
         return ""
-    return f" Holds {', '.join(f'`{name}`' for name in fields if not name.startswith('_'))}."
+    return f" Fields: {', '.join(f'`{name}`' for name in fields if not name.startswith('_'))}."
 
 
 def _methods(owner: Any) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _methods(owner: Any) -> Iterator[str]:
 
 def _signs(owner: Any) -> str:
     found = [f"`{sign}`" for name, sign in OPERATORS.items() if vars(owner).get(name)]
-    return f"With signs: {', '.join(found)}."
+    return f"Symbols: {', '.join(found)}."
 
 
 def _signature(found: Any) -> str:
@@ -163,10 +163,10 @@ def _arguments(found: Any) -> str:
     return ", ".join(shown)
 
 
-def _annotation(told: Any) -> str:
-    if told is inspect.Signature.empty:
+def _annotation(annotation: Any) -> str:
+    if annotation is inspect.Signature.empty:
         return ""
-    text = told if isinstance(told, str) else getattr(told, "__name__", str(told))
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     return text.replace("E_contra", "E").replace("T_co", "T").replace("Q_co", "Q")
 
 
@@ -176,7 +176,7 @@ def _default(value: Any) -> str:
 
 
 def _doc(found: Any) -> str:
-    """Return what a thing says of itself: its docstring's prose, without examples."""
+    """Return the prose of a docstring, without examples."""
     if not isinstance(found, type) and not callable(found) and not isinstance(found, property):
         return ""
     paragraphs = inspect.cleandoc(found.__doc__ or "").split("\n\n")
@@ -192,7 +192,7 @@ def _raised() -> list[tuple[str, Any]]:
 
 
 def _exceptions() -> Iterator[str]:
-    yield "| exception | is a | when | holds |\n|---|---|---|---|"
+    yield "| exception | base class | raised when | attributes |\n|---|---|---|---|"
     for name, found in _raised():
         bases = (each if not each.__name__.startswith("_") else each.__base__ for each in found.__bases__)
         base = ", ".join(f"`{each.__name__}`" for each in bases)
@@ -201,7 +201,7 @@ def _exceptions() -> Iterator[str]:
 
 
 def _attributes(kind: Any) -> Iterator[str]:
-    """Give the data that an exception has, from what its constructors set."""
+    """Yield the public attributes that an exception's constructors set."""
     for each in kind.__mro__:
         if each is TavolaError:
             return

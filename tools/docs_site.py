@@ -9,8 +9,8 @@ The pages are docs/ as they are in the repository, plus the benchmark reports th
     site/versions.json    the versions, read by the version menu
     site/0.1.0/…          the site of one version; other versions that are already there stay
 
-Zensical builds the pages and fails on a link to a page that does not exist. The result makes no request to other hosts; a test checks
-it. Zensical is the successor of mkdocs-material, by the same authors; the latter receives security fixes only.
+Zensical builds the pages and fails on a link to a page that does not exist. The build then checks every link, anchor, picture, script and style
+sheet of the result: each must exist, and none may be on another host. Zensical is the successor of mkdocs-material, by the same authors; the latter receives security fixes only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import tavola
 
@@ -34,6 +36,10 @@ _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 _EXTERNAL = re.compile(
     r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"']?(https?://[^\"'\s>]+)", re.IGNORECASE
 )
+_STYLE_EXTERNAL = re.compile(r"(?:url\(|@import\s+)[\"']?(https?://[^\"'\s)]+)", re.IGNORECASE)
+_REFERENCE = re.compile(r"<(?:a|img|script|link)\b[^>]*?\s(?:href|src)=[\"']?([^\"'\s>]+)", re.IGNORECASE)
+_ANCHOR = re.compile(r"\s(?:id|name)=[\"']?([^\"'\s>]+)")
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 _REDIRECT = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Tavola documentation</title>
 <meta http-equiv="refresh" content="0; url={version}/"></head>
@@ -112,11 +118,34 @@ def write_version_index(output: Path) -> None:
 
 
 def external_requests(site: Path) -> Iterator[str]:
-    """Yield each script, style sheet or picture that a page would load from another host."""
+    """Yield each script, style sheet, font or picture that a page or style sheet would load from another host."""
+    for path in sorted(site.rglob("*.css")):
+        for address in _STYLE_EXTERNAL.findall(path.read_text(encoding="utf-8")):
+            yield f"{path.relative_to(site)}: {address}"
     for path in sorted(site.rglob("*.html")):
         for match in _EXTERNAL.finditer(path.read_text(encoding="utf-8")):
             if 'rel="canonical"' not in match[0] and "rel=canonical" not in match[0]:
                 yield f"{path.relative_to(site)}: {match[1]}"
+
+
+def dead_links(site: Path) -> Iterator[str]:
+    """Yield each link, picture, script or style sheet of a page whose file or anchor does not exist in the site."""
+    pages = {path.resolve(): path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))}
+    anchors = {path: frozenset(_ANCHOR.findall(text)) for path, text in pages.items()}
+    for path, text in pages.items():
+        if path.name == "404.html":  # its links are absolute, because it is served for any path
+            continue
+        for link in dict.fromkeys(_REFERENCE.findall(text)):
+            address, _, anchor = unescape(link).partition("#")
+            if _SCHEME.match(address):
+                continue
+            target = (path.parent / unquote(address.partition("?")[0])).resolve() if address else path
+            if target.is_dir():
+                target /= "index.html"
+            if not target.is_file() or (
+                anchor and target in anchors and unquote(anchor) not in anchors[target]
+            ):
+                yield f"{path.relative_to(site.resolve())}: {link}"
 
 
 def _version_key(version: str) -> tuple[int, ...]:
@@ -138,6 +167,9 @@ def main() -> None:
     loaded = list(external_requests(folder))
     if loaded:
         raise SystemExit("Pages load from other hosts:\n" + "\n".join(loaded))
+    dead = list(dead_links(folder))
+    if dead:
+        raise SystemExit("Pages have dead links:\n" + "\n".join(dead))
     sys.stdout.write(f"{folder}\n")
 
 

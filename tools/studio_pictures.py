@@ -1,7 +1,7 @@
-"""Pictures of the studio, for the guide: `python -m tools.studio_pictures`.
+"""Screenshots of the studio for the documentation: `python -m tools.studio_pictures`.
 
-Every page, 1280 and 390 pixels wide, of the demo's tables under ten minutes of planted traffic: many tickets are read, a few
-more than others, and one is written again and again.
+Every page, 1280 and 390 pixels wide, with the demo's tables after ten minutes of generated traffic: many tickets are read, some
+more than others, and one is written repeatedly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ READS_PER_S = 30
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A page of the studio: its name, where it is, and what is done before it is shown."""
+    """A view of the studio: its name, its path, and the steps before the screenshot."""
 
     name: str
     path: str
@@ -40,7 +40,7 @@ class View:
     dark: bool = False
 
 
-def _opened(page: Page) -> None:
+def _open_item(page: Page) -> None:
     page.locator("[role=row]", has_text="METADATA").first.dblclick()
     page.wait_for_selector("[role=dialog]")
 
@@ -57,7 +57,7 @@ def _run(page: Page) -> None:
 
 VIEWS = (
     View("data", f"/data/{TABLE}"),
-    View("data-item", f"/data/{TABLE}", _opened),
+    View("data-item", f"/data/{TABLE}", _open_item),
     View("patterns", f"/patterns/{TABLE}", _run),
     View("matrix", f"/patterns/{TABLE}?view=coverage"),
     View("design", f"/design/{TABLE}"),
@@ -66,25 +66,25 @@ VIEWS = (
     View("targets", f"/design/{TABLE}?tab=targets"),
     View("heat", f"/heat/{TABLE}", dark=True),
     View("cost", "/cost"),
-    View("time", f"/time/{TABLE}?from=start"),
-    View("past", f"/time/{TABLE}?tab=past"),
+    View("history", f"/time/{TABLE}?from=start"),
+    View("point-in-time", f"/time/{TABLE}?tab=past"),
     View("operations", "/operations"),
-    View("dearest", "/operations?tab=dearest"),
+    View("expensive", "/operations?tab=expensive"),
     View("palette", f"/data/{TABLE}", _palette, dark=True),
 )
 
 
-def plant(studio_server: ServedStudio, clock: ManualClock, seconds: int = TRAFFIC_S) -> None:
-    """Let ten minutes of traffic go by: Zipf's reads, steady writes, and one ticket that everybody writes."""
+def generate_traffic(studio_server: ServedStudio, clock: ManualClock, seconds: int = TRAFFIC_S) -> None:
+    """Generate ten minutes of traffic: Zipf-distributed reads, steady writes, and one hot ticket."""
     chance = random.Random(7)
-    found = studio_server.call("Scan", {"TableName": TABLE, "ProjectionExpression": "PK, SK"})["Items"]
-    keys = [item for item in found if item["SK"]["S"] == "METADATA"]
+    items = studio_server.call("Scan", {"TableName": TABLE, "ProjectionExpression": "PK, SK"})["Items"]
+    keys = [item for item in items if item["SK"]["S"] == "METADATA"]
     weights = [1 / (place + 1) for place in range(len(keys))]
     hot = keys[len(keys) // 2]
     for second in range(seconds):
         clock.advance(1.0)
-        many = READS_PER_S + (20 if 240 < second < 330 else 0)
-        for key in chance.choices(keys, weights, k=many):
+        reads = READS_PER_S + (20 if 240 < second < 330 else 0)
+        for key in chance.choices(keys, weights, k=reads):
             studio_server.call("GetItem", {"TableName": TABLE, "Key": key})
         for _ in range(4):
             update = {
@@ -97,39 +97,39 @@ def plant(studio_server: ServedStudio, clock: ManualClock, seconds: int = TRAFFI
 
 
 def _settle(page: Page) -> None:
-    """Wait until what is shown is there, and a moment more for what is drawn of it."""
+    """Wait until the page has loaded, and a little longer for charts."""
     page.wait_for_timeout(400)
     expect(page.locator("main .spinner")).to_have_count(0, timeout=60_000)
     page.wait_for_timeout(600)
 
 
 def small(picture: bytes) -> bytes:
-    """Return a picture in 256 colours, which is a third of its size and looks the same here."""
+    """Return a screenshot with 256 colours, a third of the size."""
     from PIL import Image
 
-    found = io.BytesIO()
+    output = io.BytesIO()
     Image.open(io.BytesIO(picture)).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE).save(
-        found, "PNG", optimize=True
+        output, "PNG", optimize=True
     )
-    return found.getvalue()
+    return output.getvalue()
 
 
 def main() -> None:
-    """Take the pictures."""
+    """Take the screenshots."""
     program = chromium()
     if program is None:
         sys.exit("there is no Chromium on this machine")
     PICTURES.mkdir(parents=True, exist_ok=True)
-    clock = ManualClock(SYSTEM_CLOCK.now() + SEEDED_S)  # by then the tables are there
+    clock = ManualClock(SYSTEM_CLOCK.now() + SEEDED_S)  # after the tables were created
     with (
         seeded_engine(clock=clock) as engine,
         serve_studio(engine, demo_design(), declared=demo_declared()) as studio_server,
         sync_playwright() as playwright,
     ):
-        plant(studio_server, clock)
+        generate_traffic(studio_server, clock)
         browser = playwright.chromium.launch(executable_path=program, args=list(QUIET))
-        wanted = [view for view in VIEWS if not sys.argv[1:] or view.name in sys.argv[1:]]
-        for view in wanted:
+        views = [view for view in VIEWS if not sys.argv[1:] or view.name in sys.argv[1:]]
+        for view in views:
             for size in (WIDE, NARROW):
                 context = browser.new_context(
                     viewport=size, color_scheme="dark" if view.dark else "light", reduced_motion="reduce"
@@ -140,8 +140,8 @@ def main() -> None:
                 _settle(page)
                 view.go(page)
                 _settle(page)
-                taken = page.screenshot(animations="disabled")
-                (PICTURES / f"{view.name}-{size['width']}.png").write_bytes(small(taken))
+                screenshot = page.screenshot(animations="disabled")
+                (PICTURES / f"{view.name}-{size['width']}.png").write_bytes(small(screenshot))
                 context.close()
         browser.close()
     large = [path.name for path in PICTURES.glob("*.png") if path.stat().st_size > BYTES_MAX]

@@ -20,8 +20,7 @@ from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.connections import connect_async
 from tavola.engine import Engine
 from tavola.model.document import Design
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import Scope
+from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 from tavola.studio.app import create
 from tavola.studio.assets import STATIC, Assets
 from tavola.studio.monitoring import Monitor
@@ -74,7 +73,7 @@ def seeded_engine(tickets: int = 400, reviews: int = 80, clock: Clock = SYSTEM_C
 
     with tempfile.TemporaryDirectory(prefix="tavola-studio-") as folder:
         file = Path(folder) / "demo.db"
-        samples.make(file, REGION, samples.Amounts(tickets, reviews, 7))
+        samples.create_file(file, REGION, samples.SampleSize(tickets, reviews, 7))
         with closing(Engine.open(file, sync="off", clock=clock)) as engine:
             yield engine
 
@@ -91,8 +90,8 @@ def serve_studio(
     async def run() -> None:
         stopping = asyncio.Event()
         stop.extend([asyncio.get_running_loop(), stopping])
-        watch = Monitor(engine.clock)
-        engine.observe(watch)
+        monitor = Monitor(engine.clock)
+        engine.observe(monitor)
         async with connect_async(engine, region=REGION) as db:
             studio = Studio(
                 **{
@@ -102,7 +101,7 @@ def serve_studio(
                     "designs": () if design is None else ("demo",),
                     "clock": engine.clock,
                     "engine": engine,
-                    "watch": watch,
+                    "monitor": monitor,
                     **more,
                 }
             )

@@ -200,9 +200,9 @@ def walk_lint() -> Trace:
 
 
 def walk_studio() -> Trace:
-    """The studio's first page of items, as its data view asks for it."""
+    """The studio's first page of items, as its data page requests it."""
     from tavola import Engine
-    from tests.studio.asking import Asking
+    from tests.studio.api_client import ApiClient
 
     with Engine.open() as engine:
         engine.call(
@@ -215,8 +215,8 @@ def walk_studio() -> Trace:
             },
         )
         engine.call("PutItem", {"TableName": "Walk", "Item": {"id": {"S": "a"}, "note": {"S": "hello"}}})
-        studio = Asking(engine)
-        return trace_twice(lambda: studio.ask("POST /browse/page", {"question": {"table": "Walk"}}))
+        studio = ApiClient(engine)
+        return trace_twice(lambda: studio.call("POST /browse/page", {"question": {"table": "Walk"}}))
 
 
 def walk_metric() -> Trace:

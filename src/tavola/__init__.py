@@ -11,12 +11,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tavola.backends.errors import BackendError, EndpointUnreachable, PastUnavailable
-    from tavola.client.backend import Unanswered
-    from tavola.client.batches import BatchUnfinished
-    from tavola.client.cancellations import Failures, Reason, TransactionCancelled, TransactionExists
+    from tavola.backends.errors import EndpointUnreachable
+    from tavola.client.backend import AsOfUnsupported, BackendError, ResponseMissing
+    from tavola.client.batches import BatchUnfinished, Progress
     from tavola.client.checkpoints import CheckpointFile, CheckpointRefused, CheckpointStore
-    from tavola.client.db import AsyncPage, AsyncTransaction, Page, Transaction
+    from tavola.client.connection import (
+        AsyncConnection,
+        AsyncPage,
+        AsyncTransaction,
+        Connection,
+        ConnectionClosed,
+        ItemVersion,
+        Page,
+        Transaction,
+    )
+    from tavola.client.consumption import ConsumedCapacity, TableUnits
     from tavola.client.errors import (
         ConditionFailed,
         CursorRefused,
@@ -24,29 +33,26 @@ if TYPE_CHECKING:
         ItemImmutable,
         ItemMissing,
         ItemSizeExceeded,
-        LockLost,
+        LockConflict,
         TableMissing,
         TransactionRefused,
-        UniqueTaken,
+        UniqueViolation,
         UpdateContended,
-        UpdateNeedsMore,
+        UpdateIncomplete,
     )
     from tavola.client.explain.explanation import Explanation
-    from tavola.client.intents import Intent
-    from tavola.client.metering import Spent, TableUnits
-    from tavola.client.progress import Progress
     from tavola.client.provisioning import TableMismatch, TableNotReady
-    from tavola.client.raw_items import from_item, to_item
     from tavola.client.reports import (
         BackfillReport,
-        GuardFault,
-        KeyFault,
+        GuardProblem,
+        KeyProblem,
         KeyReport,
         MigrationPlan,
         TableChanges,
     )
     from tavola.client.retries import NO_RETRIES, RetryPolicy
     from tavola.client.routers import Router
+    from tavola.client.stored import from_item, to_item
     from tavola.client.stream_changes import (
         AnyChange,
         EntityChange,
@@ -57,12 +63,13 @@ if TYPE_CHECKING:
     )
     from tavola.client.streams import StreamError
     from tavola.client.subscriptions import AsyncSubscription, ChangeBatch, RecordsLost, Subscription
-    from tavola.client.versions import ItemVersion
+    from tavola.client.transactions import TransactionCancelled, TransactionItemExists, WriteFailures
+    from tavola.client.writes import Intent, WriteFailure
     from tavola.clock import (
         Clock,
         ManualClock,
     )
-    from tavola.connections import ConnectionRefused, Credentials, connect, connect_async
+    from tavola.connections import Credentials, InvalidConnectionTarget, connect, connect_async
     from tavola.engine import (
         Engine,
         StoreError,
@@ -75,7 +82,6 @@ if TYPE_CHECKING:
     from tavola.errors import (
         TavolaError,
     )
-    from tavola.handles import AsyncConnection, Connection, ConnectionClosed
     from tavola.keys import (
         KeyPartMissing,
         KeyPartRefused,
@@ -116,7 +122,7 @@ if TYPE_CHECKING:
         ValueNotStorable,
         WritePattern,
         attr,
-        found,
+        member,
         sort,
         upgrade,
     )
@@ -156,6 +162,7 @@ __all__ = [
     "AccessDeniedFault",
     "AccessPattern",
     "AnyChange",
+    "AsOfUnsupported",
     "AsyncConnection",
     "AsyncPage",
     "AsyncSubscription",
@@ -176,7 +183,7 @@ __all__ = [
     "ConditionalCheckFailedFault",
     "Connection",
     "ConnectionClosed",
-    "ConnectionRefused",
+    "ConsumedCapacity",
     "Consumer",
     "Credentials",
     "CursorRefused",
@@ -190,16 +197,16 @@ __all__ = [
     "EpochSeconds",
     "Exact",
     "Explanation",
-    "Failures",
     "Fault",
     "Given",
     "Gsi",
-    "GuardFault",
+    "GuardProblem",
     "IdempotentParameterMismatchFault",
     "ImageMissing",
     "Index",
     "Intent",
     "InternalServerFault",
+    "InvalidConnectionTarget",
     "ItemCollectionSizeLimitExceededFault",
     "ItemExists",
     "ItemImmutable",
@@ -207,13 +214,13 @@ __all__ = [
     "ItemSizeExceeded",
     "ItemUnreadable",
     "ItemVersion",
-    "KeyFault",
     "KeyPartMissing",
     "KeyPartRefused",
+    "KeyProblem",
     "KeyReport",
     "KeyUse",
     "LimitExceededFault",
-    "LockLost",
+    "LockConflict",
     "Lsi",
     "ManualClock",
     "MigrationPlan",
@@ -221,18 +228,17 @@ __all__ = [
     "Need",
     "Operand",
     "Page",
-    "PastUnavailable",
     "PrimaryKey",
     "Progress",
     "ProvisionedThroughputExceededFault",
     "Query",
     "QueryRefused",
     "RawChange",
-    "Reason",
     "RecordMalformed",
     "RecordsLost",
     "ResourceInUseFault",
     "ResourceNotFoundFault",
+    "ResponseMissing",
     "Rest",
     "RetryPolicy",
     "Route",
@@ -243,7 +249,6 @@ __all__ = [
     "Selection",
     "Shards",
     "Sort",
-    "Spent",
     "Step",
     "StoreError",
     "StoreInUse",
@@ -263,14 +268,15 @@ __all__ = [
     "TransactionCanceledFault",
     "TransactionCancelled",
     "TransactionConflictFault",
-    "TransactionExists",
+    "TransactionItemExists",
     "TransactionRefused",
-    "Unanswered",
-    "UniqueTaken",
+    "UniqueViolation",
     "UpdateContended",
-    "UpdateNeedsMore",
+    "UpdateIncomplete",
     "ValidationFault",
     "ValueNotStorable",
+    "WriteFailure",
+    "WriteFailures",
     "WritePattern",
     "__version__",
     "attr",
@@ -279,9 +285,9 @@ __all__ = [
     "connect_async",
     "design_document",
     "design_of",
-    "found",
     "from_item",
     "key_uses",
+    "member",
     "mock",
     "overview",
     "read_document",
@@ -295,12 +301,12 @@ _HOMES = {
     "AccessDeniedFault": "tavola.protocol.faults",
     "AccessPattern": "tavola.model",
     "AnyChange": "tavola.client.stream_changes",
-    "AsyncConnection": "tavola.handles",
-    "AsyncPage": "tavola.client.db",
+    "AsyncConnection": "tavola.client.connection",
+    "AsyncPage": "tavola.client.connection",
     "AsyncSubscription": "tavola.client.subscriptions",
-    "AsyncTransaction": "tavola.client.db",
+    "AsyncTransaction": "tavola.client.connection",
     "Attr": "tavola.model",
-    "BackendError": "tavola.backends.errors",
+    "BackendError": "tavola.client.backend",
     "BackfillReport": "tavola.client.reports",
     "BatchUnfinished": "tavola.client.batches",
     "Change": "tavola.model",
@@ -313,9 +319,8 @@ _HOMES = {
     "Condition": "tavola.model",
     "ConditionFailed": "tavola.client.errors",
     "ConditionalCheckFailedFault": "tavola.protocol.faults",
-    "Connection": "tavola.handles",
-    "ConnectionClosed": "tavola.handles",
-    "ConnectionRefused": "tavola.connections",
+    "Connection": "tavola.client.connection",
+    "ConnectionClosed": "tavola.client.connection",
     "Consumer": "tavola.model",
     "Credentials": "tavola.connections",
     "CursorRefused": "tavola.client.errors",
@@ -329,46 +334,47 @@ _HOMES = {
     "EpochSeconds": "tavola.model",
     "Exact": "tavola.model",
     "Explanation": "tavola.client.explain.explanation",
-    "Failures": "tavola.client.cancellations",
+    "WriteFailures": "tavola.client.transactions",
     "Fault": "tavola.protocol.faults",
     "Given": "tavola.model",
     "Gsi": "tavola.model",
-    "GuardFault": "tavola.client.reports",
+    "GuardProblem": "tavola.client.reports",
     "IdempotentParameterMismatchFault": "tavola.protocol.faults",
     "ImageMissing": "tavola.client.stream_changes",
     "Index": "tavola.model",
-    "Intent": "tavola.client.intents",
+    "Intent": "tavola.client.writes",
     "InternalServerFault": "tavola.protocol.faults",
+    "InvalidConnectionTarget": "tavola.connections",
     "ItemCollectionSizeLimitExceededFault": "tavola.protocol.faults",
     "ItemExists": "tavola.client.errors",
     "ItemImmutable": "tavola.client.errors",
     "ItemMissing": "tavola.client.errors",
     "ItemSizeExceeded": "tavola.client.errors",
     "ItemUnreadable": "tavola.model",
-    "ItemVersion": "tavola.client.versions",
-    "KeyFault": "tavola.client.reports",
+    "ItemVersion": "tavola.client.connection",
+    "KeyProblem": "tavola.client.reports",
     "KeyPartMissing": "tavola.keys",
     "KeyPartRefused": "tavola.keys",
     "KeyReport": "tavola.client.reports",
     "KeyUse": "tavola.model.overview",
     "LimitExceededFault": "tavola.protocol.faults",
-    "LockLost": "tavola.client.errors",
+    "LockConflict": "tavola.client.errors",
     "Lsi": "tavola.model",
     "ManualClock": "tavola.clock",
     "MigrationPlan": "tavola.client.reports",
     "ModelError": "tavola.model",
     "Need": "tavola.model",
     "Operand": "tavola.model",
-    "Page": "tavola.client.db",
-    "PastUnavailable": "tavola.backends.errors",
+    "Page": "tavola.client.connection",
+    "AsOfUnsupported": "tavola.client.backend",
     "RetryPolicy": "tavola.client.retries",
     "PrimaryKey": "tavola.model",
-    "Progress": "tavola.client.progress",
+    "Progress": "tavola.client.batches",
     "ProvisionedThroughputExceededFault": "tavola.protocol.faults",
     "Query": "tavola.model",
     "QueryRefused": "tavola.model",
     "RawChange": "tavola.client.stream_changes",
-    "Reason": "tavola.client.cancellations",
+    "WriteFailure": "tavola.client.writes",
     "RecordMalformed": "tavola.client.stream_changes",
     "RecordsLost": "tavola.client.subscriptions",
     "ResourceInUseFault": "tavola.protocol.faults",
@@ -382,7 +388,7 @@ _HOMES = {
     "Selection": "tavola.model",
     "Shards": "tavola.model",
     "Sort": "tavola.model",
-    "Spent": "tavola.client.metering",
+    "ConsumedCapacity": "tavola.client.consumption",
     "Step": "tavola.model",
     "StoreError": "tavola.engine",
     "StoreInUse": "tavola.engine",
@@ -393,21 +399,21 @@ _HOMES = {
     "TableMismatch": "tavola.client.provisioning",
     "TableMissing": "tavola.client.errors",
     "TableNotReady": "tavola.client.provisioning",
-    "TableUnits": "tavola.client.metering",
+    "TableUnits": "tavola.client.consumption",
     "TavolaError": "tavola.errors",
     "TemplateRefused": "tavola.keys",
     "Term": "tavola.model",
     "ThrottlingFault": "tavola.protocol.faults",
-    "Transaction": "tavola.client.db",
+    "Transaction": "tavola.client.connection",
     "TransactionCanceledFault": "tavola.protocol.faults",
-    "TransactionCancelled": "tavola.client.cancellations",
+    "TransactionCancelled": "tavola.client.transactions",
     "TransactionConflictFault": "tavola.protocol.faults",
-    "TransactionExists": "tavola.client.cancellations",
+    "TransactionItemExists": "tavola.client.transactions",
     "TransactionRefused": "tavola.client.errors",
-    "Unanswered": "tavola.client.backend",
-    "UniqueTaken": "tavola.client.errors",
+    "ResponseMissing": "tavola.client.backend",
+    "UniqueViolation": "tavola.client.errors",
     "UpdateContended": "tavola.client.errors",
-    "UpdateNeedsMore": "tavola.client.errors",
+    "UpdateIncomplete": "tavola.client.errors",
     "ValidationFault": "tavola.protocol.faults",
     "ValueNotStorable": "tavola.model",
     "WritePattern": "tavola.model",
@@ -417,14 +423,14 @@ _HOMES = {
     "connect_async": "tavola.connections",
     "design_document": "tavola.model.document",
     "design_of": "tavola.model.document",
-    "found": "tavola.model",
-    "from_item": "tavola.client.raw_items",
+    "member": "tavola.model",
+    "from_item": "tavola.client.stored",
     "key_uses": "tavola.model.overview",
     "mock": "tavola.mocks",
     "overview": "tavola.model.overview",
     "read_document": "tavola.model.document",
     "sort": "tavola.model",
-    "to_item": "tavola.client.raw_items",
+    "to_item": "tavola.client.stored",
     "upgrade": "tavola.model",
 }
 
@@ -433,9 +439,9 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'tavola' has no attribute {name!r}")
-    found: object = getattr(import_module(home), name)
-    globals()[name] = found  # the second time costs nothing
-    return found
+    exported: object = getattr(import_module(home), name)
+    globals()[name] = exported  # the second time costs nothing
+    return exported
 
 
 def __dir__() -> list[str]:

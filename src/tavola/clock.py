@@ -50,7 +50,7 @@ def monotonic() -> float:
 
 
 def pause(seconds: float) -> None:
-    """Wait so many seconds; whoever waits takes this as an argument, so that a test need not."""
+    """Wait for some seconds; passed as an argument to code that waits, so that tests can replace it."""
     time.sleep(seconds)
 
 

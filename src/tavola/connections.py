@@ -16,31 +16,29 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from tavola.backends.credentials import Credentials
-from tavola.backends.errors import extra_missing
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import ErrorKind, TavolaError
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import Scope
-from tavola.protocol.message_style import MessageStyle
 
-if (
-    TYPE_CHECKING
-):  # loaded when something is connected to: the client for all, the engine for `memory:` and `file:` alone
+if TYPE_CHECKING:  # loaded by `connect`: the client always, the engine only for `memory:` and `file:`
+    from tavola.client.connection import AsyncConnection, Connection
     from tavola.client.context import Context
     from tavola.client.retries import RetryPolicy
     from tavola.engine import Buckets, Engine
-    from tavola.handles import AsyncConnection, Connection
     from tavola.model import Table
+    from tavola.protocol.arns import Scope
+    from tavola.protocol.message_style import MessageStyle
 
 FORMS = '"memory:", "file:PATH", "http://HOST:PORT", "https://HOST" or "aws:REGION"'
 
 _REGION = re.compile(r"[a-z0-9-]{1,63}")
 _ACCOUNT = re.compile(r"[0-9]{12}")
+_HOST_AND_PORT = re.compile(r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}/?")
+_DATABASE_NAME = re.compile(r"[^:]+\.(?:db|sqlite3?|tavola)")
 
 
 class EngineSettings(TypedDict, total=False):
-    """What an engine of one's own can be told; see `Engine.open`."""
+    """ConnectionSettings of an engine that `connect` opens; see `Engine.open`."""
 
     clock: Clock
     entropy: Entropy
@@ -55,11 +53,11 @@ class EngineSettings(TypedDict, total=False):
 
 
 class ClientSettings(TypedDict, total=False):
-    """What the client of entities can be told.
+    """ConnectionSettings of the client.
 
-    `table_names` says what tables are called here that the model calls otherwise, by class, class name or name in the
-    model; `table_prefix` what stands before the names of all others. `cursor_secret` signs page cursors; without it they
-    hold in this process alone. `retry_policy` says how long throttles are waited out.
+    `table_names` maps tables to their deployed names, by class, class name or name in the model; `table_prefix` is put before
+    the names of all others. `cursor_secret` signs page cursors; without it, cursors are valid in this process only.
+    `retry_policy` says how often throttled calls are repeated.
     """
 
     table_names: Mapping[str, str] | Mapping[type[Table], str] | Mapping[str | type[Table], str]
@@ -68,10 +66,10 @@ class ClientSettings(TypedDict, total=False):
     retry_policy: RetryPolicy
 
 
-class Settings(EngineSettings, ClientSettings, total=False):
-    """What `connect` takes besides; `profile` is botocore's, `timeout_s` how long an answer may take.
+class ConnectionSettings(EngineSettings, ClientSettings, total=False):
+    """All settings of `connect`; `profile` is an AWS profile, `timeout_s` the timeout of a response.
 
-    `credentials` are whose requests they are, in place of whom botocore finds configured.
+    `credentials` replace those that botocore would find.
     """
 
     profile: str
@@ -81,14 +79,15 @@ class Settings(EngineSettings, ClientSettings, total=False):
 
 ENGINE_SETTINGS = frozenset(EngineSettings.__annotations__)
 _CLIENT = frozenset(ClientSettings.__annotations__)
-_ENDPOINT = frozenset(Settings.__annotations__) - ENGINE_SETTINGS - _CLIENT
+_ENDPOINT = frozenset(ConnectionSettings.__annotations__) - ENGINE_SETTINGS - _CLIENT
 
 
-class ConnectionRefused(TavolaError):
-    """A target or setting that cannot be connected with."""
+class InvalidConnectionTarget(TavolaError):
+    """A target or setting of `connect` that is not valid."""
 
+    code = "connection-target-refused"
     kind = ErrorKind.USAGE
-    remedy = "Name a server with --endpoint, or the file of a store with --store."
+    remedy = "Use a server with --endpoint, or a store file with --store."
 
 
 def connect(
@@ -96,26 +95,25 @@ def connect(
     *,
     region: str | None = None,
     account: str | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[ConnectionSettings],
 ) -> Connection:
     """Return a connection to "memory:", "file:PATH", "http://HOST:PORT", "https://HOST" or "aws:REGION".
 
-    An `Engine` that is open may stand for the target: closing the connection leaves it open for others.
+    The target may also be an open `Engine`; closing the connection does not close it.
 
-    `region` and `account` say whose tables are meant: us-east-1 and 000000000000 unless given. At a URL,
-    both are what botocore finds configured unless given, and an account is given as the access key, which
-    is how local servers tell accounts apart. On AWS the region is in the target ("aws:" takes botocore's)
-    and the account is that of the credentials.
+    `region` and `account` select the tables; the defaults are us-east-1 and 000000000000. For a URL, the defaults are what
+    botocore finds configured, and the account is sent as the access key, by which local servers separate accounts. On AWS the
+    region is in the target ("aws:" uses botocore's) and the account is that of the credentials.
 
     The client takes `table_names`, `table_prefix`, `cursor_secret`, `retry_policy`, `clock` and `entropy`; an endpoint also
     `profile`, `credentials` and `timeout_s`; an engine in this process also `sync`, `cache_mb`, `table_delay_ms`, `ttl_interval_s`, `key`,
     `emulate`, `buckets` and `wording` (see `Engine.open`).
     """
-    from tavola.handles import Connection  # noqa: PLC0415 - loads the client
+    from tavola.client.connection import Connection  # noqa: PLC0415 - loads the client
 
     context, settings = _client_context(target, region, settings)
     resolved = _resolve_target(target, region, account, settings)
-    if isinstance(resolved, _Embedded):
+    if isinstance(resolved, _EmbeddedTarget):
         from tavola.backends.embedded import EmbeddedBackend  # noqa: PLC0415 - loads the engine
 
         backend = EmbeddedBackend(resolved.engine, resolved.scope, owned=resolved.owned)
@@ -130,17 +128,17 @@ def connect_async(
     *,
     region: str | None = None,
     account: str | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[ConnectionSettings],
 ) -> AsyncConnection:
-    """Return a connection for a program on an event loop; target and settings are those of `connect`.
+    """Return a connection for programs on an event loop; target and settings are those of `connect`.
 
-    It is used on one loop, asyncio's own or uvloop. An engine in this process answers on the loop itself.
+    It is used on one loop, asyncio's own or uvloop. An engine in this process runs on the loop itself.
     """
-    from tavola.handles import AsyncConnection  # noqa: PLC0415 - loads the client
+    from tavola.client.connection import AsyncConnection  # noqa: PLC0415 - loads the client
 
     context, settings = _client_context(target, region, settings)
     resolved = _resolve_target(target, region, account, settings)
-    if isinstance(resolved, _Embedded):
+    if isinstance(resolved, _EmbeddedTarget):
         from tavola.backends.embedded import AsyncEmbeddedBackend  # noqa: PLC0415 - loads the engine
 
         backend = AsyncEmbeddedBackend(resolved.engine, resolved.scope, owned=resolved.owned)
@@ -152,18 +150,20 @@ def connect_async(
 
 
 def _name_of(target: str | Engine) -> str:
-    return target if isinstance(target, str) else "an engine of this process"
+    return target if isinstance(target, str) else "an engine in this process"
 
 
-def _client_context(target: str | Engine, region: str | None, settings: Settings) -> tuple[Context, Settings]:
-    """Return what the client is told, and the settings that are left for the engine or the endpoint."""
+def _client_context(
+    target: str | Engine, region: str | None, settings: ConnectionSettings
+) -> tuple[Context, ConnectionSettings]:
+    """Return the client's context, and the settings that remain for the engine or the endpoint."""
     from tavola.client.context import Context  # noqa: PLC0415 - as above
     from tavola.client.retries import RetryPolicy  # noqa: PLC0415 - as above
 
     entropy = settings.get("entropy", SYSTEM_ENTROPY)
     engine = _engine_in(target)
     clock = SYSTEM_CLOCK if engine is None else engine.clock
-    named = target if isinstance(target, str) else ""
+    text = target if isinstance(target, str) else ""
     context = Context(
         names=settings.get("table_names", {}),
         prefix=settings.get("table_prefix", ""),
@@ -171,15 +171,15 @@ def _client_context(target: str | Engine, region: str | None, settings: Settings
         entropy=entropy,
         secret=settings.get("cursor_secret", b""),
         retry_policy=settings.get("retry_policy") or RetryPolicy(entropy=entropy),
-        region=region or (named.removeprefix("aws:") if named.startswith("aws:") else None),
+        region=region or (text.removeprefix("aws:") if text.startswith("aws:") else None),
     )
-    here = named.startswith(("memory:", "file:"))
-    own = _CLIENT if here else _CLIENT | {"clock", "entropy"}  # elsewhere they are the client's alone
+    is_embedded = text.startswith(("memory:", "file:"))
+    own = _CLIENT if is_embedded else _CLIENT | {"clock", "entropy"}  # otherwise these are the client's only
     rest: Any = {name: value for name, value in settings.items() if name not in own}
     return context, rest
 
 
-class _Embedded(Struct, frozen=True):
+class _EmbeddedTarget(Struct, frozen=True):
     """A target in this process."""
 
     engine: Engine
@@ -187,24 +187,24 @@ class _Embedded(Struct, frozen=True):
     owned: bool
 
 
-class _Remote(Struct, frozen=True):
-    """A target over HTTP; its configuration is one that the backends take, and loads what they need."""
+class _RemoteTarget(Struct, frozen=True):
+    """A target over HTTP, with the configuration of its backend."""
 
     configuration: Any
     settings: dict[str, Any]
 
 
 def _resolve_target(
-    target: str | Engine, region: str | None, account: str | None, settings: Settings
-) -> _Embedded | _Remote:
-    """Return what a target names; refuse what is none, and what does not apply to it."""
+    target: str | Engine, region: str | None, account: str | None, settings: ConnectionSettings
+) -> _EmbeddedTarget | _RemoteTarget:
+    """Parse a target; refuse invalid ones, and settings that do not apply."""
     check_scope(region, account)
     engine = _engine_in(target)
     if engine is not None:
         _check_open(settings)
-        return _Embedded(engine, scope_of(region, account), owned=False)
+        return _EmbeddedTarget(engine, scope_of(region, account), owned=False)
     if not isinstance(target, str):
-        raise ConnectionRefused(f"{target!r} is no target; give {FORMS}, or an engine that is open")
+        raise InvalidConnectionTarget(f"{target!r} is not a valid target; use {FORMS}, or an open engine")
     scheme, colon, rest = target.partition(":")
     if colon and scheme == "memory" and not rest:
         return _open_embedded(target, None, region, account, settings)
@@ -214,11 +214,22 @@ def _resolve_target(
         return _configure_remote(target, _url_of(target), region, account, settings)
     if colon and scheme == "aws" and (not rest or _REGION.fullmatch(rest)):
         if region is not None:
-            raise ConnectionRefused(f'region does not apply to {target}; name it there: "aws:{region}"')
+            raise InvalidConnectionTarget(
+                f'region does not apply to {target}; put it in the target: "aws:{region}"'
+            )
         if account is not None:
-            raise ConnectionRefused(f"account does not apply to {target}; the credentials decide it")
+            raise InvalidConnectionTarget(f"account does not apply to {target}; the credentials decide it")
         return _configure_remote(target, None, rest or None, None, settings)
-    raise ConnectionRefused(f"{target!r} is no target; give {FORMS}")
+    likely = likely_target(target)
+    suggestion = "" if likely is None else f"; did you mean {likely}?"
+    raise InvalidConnectionTarget(f"{target!r} is not a valid target; use {FORMS}{suggestion}")
+
+
+def likely_target(text: str) -> str | None:
+    """Return the target that a text without its prefix probably means: `localhost:8000`, `desk.db`."""
+    if _HOST_AND_PORT.fullmatch(text):
+        return f"http://{text}"
+    return f"file:{text}" if _DATABASE_NAME.fullmatch(text) else None
 
 
 def _engine_in(target: object) -> Engine | None:
@@ -231,32 +242,32 @@ def _engine_in(target: object) -> Engine | None:
 
 
 def _open_embedded(
-    target: str, path: Path | None, region: str | None, account: str | None, settings: Settings
-) -> _Embedded:
+    target: str, path: Path | None, region: str | None, account: str | None, settings: ConnectionSettings
+) -> _EmbeddedTarget:
     check_settings(target, settings, ENGINE_SETTINGS)
     from tavola.engine import Engine  # noqa: PLC0415 - only a target in this process loads it
 
     engine = Engine.open(path, **engine_options(settings))
-    return _Embedded(engine, scope_of(region, account), owned=True)
+    return _EmbeddedTarget(engine, scope_of(region, account), owned=True)
 
 
 def scope_of(region: str | None, account: str | None) -> Scope:
+    from tavola.protocol.arns import DEFAULT_SCOPE, Scope  # noqa: PLC0415 - only an engine in this process needs them
+
     return Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region)
 
 
 def _check_open(settings: Mapping[str, object]) -> None:
-    """Refuse what can only be told where an engine is opened, and what is told to an endpoint."""
+    """Refuse settings that apply only when an engine is opened, and settings of an endpoint."""
     for name in settings:
         if name in ENGINE_SETTINGS:
-            raise ConnectionRefused(
-                f"{name} does not apply to an engine that is open already; give it to Engine.open"
-            )
-    check_settings("an engine of this process", settings, _CLIENT | {"clock", "entropy"})
+            raise InvalidConnectionTarget(f"{name} does not apply to an open engine; pass it to Engine.open")
+    check_settings("an engine in this process", settings, _CLIENT | {"clock", "entropy"})
 
 
 def _configure_remote(
-    target: str, endpoint: str | None, region: str | None, account: str | None, settings: Settings
-) -> _Remote:
+    target: str, endpoint: str | None, region: str | None, account: str | None, settings: ConnectionSettings
+) -> _RemoteTarget:
     check_settings(target, settings, _ENDPOINT)
     rest: dict[str, Any] = {
         name: value for name, value in settings.items() if name not in {"profile", "credentials"}
@@ -264,48 +275,53 @@ def _configure_remote(
     credentials = settings.get("credentials")
     if credentials is not None and (account is not None or "profile" in settings):
         other = "profile" if account is None else "account"
-        raise ConnectionRefused(f"credentials and {other} both say who asks {target}; give one of them")
+        raise InvalidConnectionTarget(
+            f"credentials and {other} both identify the caller of {target}; use one of them"
+        )
     if settings.get("timeout_s", 1.0) <= 0:
-        raise ConnectionRefused("timeout_s is how many seconds an answer may take; give more than 0")
+        raise InvalidConnectionTarget("timeout_s is the timeout of a response in seconds; use more than 0")
     try:
         from tavola.backends.aws import AwsConfiguration  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
-        missing = extra_missing(error, f'connect("{target}")')
+        from tavola.backends.errors import extra_missing  # noqa: PLC0415 - as above
         from tavola.backends.http import LocalConfiguration, is_local  # noqa: PLC0415 - as above
 
+        missing = extra_missing(error, f'connect("{target}")')
         if endpoint is None or not is_local(endpoint) or "profile" in settings:
             raise missing from error
-        return _Remote(
+        return _RemoteTarget(
             LocalConfiguration(endpoint, region=region, account=account, credentials=credentials), rest
         )
     profile = settings.get("profile")
-    found = AwsConfiguration(
+    configuration = AwsConfiguration(
         region=region, endpoint=endpoint, account=account, profile=profile, credentials=credentials
     )
-    return _Remote(found, rest)
+    return _RemoteTarget(configuration, rest)
 
 
-def engine_options(settings: Settings | EngineSettings) -> Any:
-    """Return the settings for `Engine.open`, as keyword arguments that a type checker cannot follow."""
+def engine_options(settings: ConnectionSettings | EngineSettings) -> Any:
+    """Return the settings as keyword arguments of `Engine.open`, typed as Any."""
     return dict(settings)
 
 
 def check_settings(target: str, settings: Mapping[str, object], apply: frozenset[str]) -> None:
     for name in settings:
         if name not in apply:
-            raise ConnectionRefused(
-                f"{name} does not apply to {target}; what does: region, account, {', '.join(sorted(apply))}"
+            raise InvalidConnectionTarget(
+                f"{name} does not apply to {target}; valid settings: region, account, {', '.join(sorted(apply))}"
                 if name in ENGINE_SETTINGS | _ENDPOINT
-                else f"there is no setting {name}; there are: "
+                else f"{name} is not a setting; valid settings: "
                 f"region, account, {', '.join(sorted(ENGINE_SETTINGS | _ENDPOINT | _CLIENT))}"
             )
 
 
 def check_scope(region: str | None, account: str | None) -> None:
     if region is not None and not _REGION.fullmatch(region):
-        raise ConnectionRefused(f"{region!r} is no region; give one such as eu-west-1")
+        raise InvalidConnectionTarget(f"{region!r} is not a region; use one such as eu-west-1")
     if account is not None and not _ACCOUNT.fullmatch(account):
-        raise ConnectionRefused(f"{account!r} is no account; give twelve digits such as 123456789012")
+        raise InvalidConnectionTarget(
+            f"{account!r} is not an account; use twelve digits such as 123456789012"
+        )
 
 
 def _path_of(target: str, rest: str) -> Path:
@@ -313,8 +329,8 @@ def _path_of(target: str, rest: str) -> Path:
         host, slash, path = rest[2:].partition("/")
         rest = slash + path if not host else ""
     if not rest:
-        raise ConnectionRefused(
-            f'{target!r} names no file of this machine; give "file:shop.db" or "file:/var/lib/shop.db"'
+        raise InvalidConnectionTarget(
+            f'{target!r} does not name a local file; use "file:shop.db" or "file:/var/lib/shop.db"'
         )
     return Path(rest).expanduser()
 
@@ -327,8 +343,8 @@ def _url_of(target: str) -> str:
         usable = False
         parts = urlsplit("")
     if not usable or parts.path not in {"", "/"} or parts.query or parts.fragment or parts.username:
-        raise ConnectionRefused(
-            f'{target!r} is no endpoint; give scheme, host and port alone, such as "http://localhost:8000"'
+        raise InvalidConnectionTarget(
+            f'{target!r} is not an endpoint; use only scheme, host and port, such as "http://localhost:8000"'
         )
     return target.rstrip("/")
 
@@ -336,10 +352,10 @@ def _url_of(target: str) -> str:
 __all__ = [
     "FORMS",
     "ClientSettings",
-    "ConnectionRefused",
+    "ConnectionSettings",
     "Credentials",
     "EngineSettings",
-    "Settings",
+    "InvalidConnectionTarget",
     "connect",
     "connect_async",
 ]

@@ -27,7 +27,7 @@ class SystemEntropy:
     """The operating system's randomness."""
 
     def bytes(self, count: int) -> bytes:
-        """Return so many bytes nobody can foretell."""
+        """Return `count` unpredictable bytes."""
         return os.urandom(count)
 
     def uuid(self) -> str:
@@ -42,7 +42,7 @@ class SeededEntropy:
         self._random = random.Random(seed)
 
     def bytes(self, count: int) -> bytes:
-        """Return the next so many bytes of the seed's sequence."""
+        """Return the next `count` bytes of the seed's sequence."""
         return self._random.randbytes(count)
 
     def uuid(self) -> str:

@@ -1,4 +1,4 @@
-"""Folders: making a new name in one last, and a file appear whole."""
+"""Durable and atomic writes of files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def sync_folder(folder: Path) -> None:
-    """Have a folder's entries on the disk, so that a file that is new in it survives a power cut."""
+    """Sync a folder's entries to the disk, so that a new file in it survives a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -16,16 +16,16 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Have a file hold this, or what it held before: never a part. Errors are the system's own."""
-    fresh = path.with_name(f".{path.name}.new")
+    """Replace a file's content atomically: a crash leaves the old or the new content. Raises OSError."""
+    new = path.with_name(f".{path.name}.new")
     data = content.encode() if isinstance(content, str) else content
     try:
-        with fresh.open("wb") as file:
+        with new.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)
+        new.replace(path)
     except OSError:
-        fresh.unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)

@@ -18,8 +18,9 @@ NUMBER_EXPONENT_MIN = -130  # 1E-130 is the smallest
 # Sizes of values (C, item sizes).
 CONTAINER_OVERHEAD_BYTES = 3  # of a list or map
 ELEMENT_OVERHEAD_BYTES = 1  # of each member in it
+PATH_LEVELS_MAX = 32  # names and list indexes of a document path (A)
 NESTING_LEVELS_MAX = 31  # containers around a scalar (C: 31 accepted, 32 refused)
-ATTRIBUTE_NAME_BYTES_MAX = 65_535  # of an attribute that is no key (DG; C: 64 KB itself is refused)
+ATTRIBUTE_NAME_BYTES_MAX = 65_535  # of a non-key attribute (DG; C: 64 KB itself is refused)
 
 # Keys (DG, quotas).
 HASH_KEY_BYTES_MAX = 2048
@@ -119,17 +120,17 @@ STREAM_RESPONSE_BYTES_MAX = 1 * _MB
 STREAM_SHARDS_MAX = 100  # of one description
 STREAMS_LISTED_MAX = 100
 STREAM_ITERATOR_LIFE_S = 900
-STREAM_SHARD_LIFE_S = 4 * 3_600  # after which a shard is closed and another goes on (M)
+STREAM_SHARD_LIFE_S = 4 * 3_600  # after which a shard is closed and followed by another (M)
 PARTITION_READS_PER_S = 3_000
 PARTITION_WRITES_PER_S = 1_000
 PARTITION_BYTES_MAX = 10 * _GB
 
-# Event source mappings (B and DG of Lambda): what stands between a stream and its handler.
+# Event source mappings (B and DG of Lambda): between a stream and its handler.
 TRIGGER_BATCH_RECORDS_MAX = 10_000
 TRIGGER_PAYLOAD_BYTES_MAX = 6 * _MB  # of the event of one invocation
 TRIGGER_BATCHING_WINDOW_S_MAX = 300
 TRIGGER_TUMBLING_WINDOW_S_MAX = 900
-TRIGGER_STATE_BYTES_MAX = 1 * _MB  # that one tumbling window may carry on
+TRIGGER_STATE_BYTES_MAX = 1 * _MB  # carried from batch to batch of one tumbling window
 TRIGGER_PARALLELIZATION_MAX = 10
 TRIGGER_RETRIES_MAX = 10_000
 TRIGGER_RECORD_AGE_S_MIN = 60
@@ -141,43 +142,41 @@ TRIGGER_TIMEOUT_S_MAX = 900  # of one invocation
 # Backups (B; DG, point-in-time recovery).
 RECOVERY_DAYS_MIN = 1
 RECOVERY_DAYS_MAX = 35
-SYSTEM_BACKUP_DAYS = 35  # that the backup of a deleted table is kept
+SYSTEM_BACKUP_DAYS = 35  # retention of the backup of a deleted table
 BACKUP_NAME_CHARACTERS_MIN = 3
 BACKUP_NAME_CHARACTERS_MAX = 255
 BACKUP_ARN_CHARACTERS_MIN = 37
 BACKUP_ARN_CHARACTERS_MAX = 1024
 BACKUPS_LISTED_MAX = 100
-ITEM_VERSIONS_MAX = 1_000  # ours: of one answer of ListItemVersions
-PAST_CHANGES_MAX = (
-    200_000  # ours: that a read of an index as of a time undoes, and that are held for more pages
-)
+ITEM_VERSIONS_MAX = 1_000  # ours: of one response of ListItemVersions
+PAST_CHANGES_MAX = 200_000  # ours: undone by a read of an index as of a time, and cached for further pages
 
 # Exports, imports and bulk loads (DG, quotas; B).
-TRANSFER_RECORD_LIFE_S = 90 * 86_400  # that one is described and listed
+TRANSFER_RECORD_LIFE_S = 90 * 86_400  # for which one is described and listed
 TRANSFER_TOKEN_LIFE_S = 8 * 3_600
 TRANSFERS_LISTED_MAX = 25
-TRANSFERS_LISTED = 10  # where the request does not say (C)
+TRANSFERS_LISTED = 10  # by default (C)
 TRANSFER_ARN_CHARACTERS_MIN = 37
 TRANSFER_ARN_CHARACTERS_MAX = 1024
-TRANSFER_TOKEN_CHARACTERS_MIN = 112  # of ListImports' NextToken, which SDKs hold us to
+TRANSFER_TOKEN_CHARACTERS_MIN = 112  # of ListImports' NextToken, which SDKs check
 BUCKET_NAME_CHARACTERS_MAX = 255
 OBJECT_PREFIX_CHARACTERS_MAX = 1024
 EXPORTS_RUNNING_MAX = 300
 EXPORT_PERIOD_S_MIN = 15 * 60  # of an incremental export
 EXPORT_PERIOD_S_MAX = 24 * 3_600
-INCREMENTAL_BILLED_BYTES_MIN = 10_000_000  # what the smallest incremental export is billed for (C)
+INCREMENTAL_BILLED_BYTES_MIN = 10_000_000  # billed for the smallest incremental export (C)
 IMPORTS_RUNNING_MAX = 50
 IMPORT_OBJECTS_MAX = 50_000
 CSV_HEADERS_MAX = 255
 CSV_HEADER_CHARACTERS_MAX = 65_536
 BULK_WRITE_UNITS_MIN = 1_024
 
-# Resource policies (B, and the words of the refusal).
+# Resource policies (B, and the error message).
 RESOURCE_POLICY_BYTES_MAX = 20 * _KB  # spaces count
 RESOURCE_ARN_CHARACTERS_MAX = 1283
 POLICY_REVISION_CHARACTERS_MAX = 255
 
-# Refusals of members that one answer lists (C).
+# Constraint violations that one response lists (C).
 LISTED_REFUSALS_MAX = 10
 
 assert ITEM_BYTES_MAX < PAGE_BYTES_MAX, "a page must be able to hold an item"
@@ -185,10 +184,12 @@ assert HASH_KEY_BYTES_MAX + RANGE_KEY_BYTES_MAX < ITEM_BYTES_MAX, "an item must 
 assert ITEM_BYTES_MAX < TRANSACTION_BYTES_MAX, "a transaction must be able to write the largest item"
 assert TRANSACTION_BYTES_MAX < REQUEST_BYTES_MAX, "a transaction must fit a request"
 assert BATCH_WRITE_REQUESTS_MAX * ITEM_BYTES_MAX < REQUEST_BYTES_MAX, "25 of the largest items fit a request"
-assert EXPRESSION_BYTES_MAX < EXPRESSION_SUBSTITUTION_BYTES_MAX, "a placeholder may stand for more than it is"
+assert EXPRESSION_BYTES_MAX < EXPRESSION_SUBSTITUTION_BYTES_MAX, (
+    "a placeholder's value may be longer than the placeholder"
+)
 assert ITEM_BYTES_MAX < ADMITTED_BYTES_MAX, "the largest item must be read to its end"
-assert PROJECTED_ATTRIBUTES_MAX <= PROJECTED_ATTRIBUTES_TOTAL_MAX, "one index may not pass the sum of all"
-assert TABLE_CAPACITY_UNITS_MAX <= ACCOUNT_CAPACITY_UNITS_MAX, "a table lives within its account"
-assert EXPORT_PERIOD_S_MIN < EXPORT_PERIOD_S_MAX, "a period must be able to be long enough and not too long"
-assert TRANSFERS_LISTED <= TRANSFERS_LISTED_MAX, "a page that nobody sized is one that may be asked for"
+assert PROJECTED_ATTRIBUTES_MAX <= PROJECTED_ATTRIBUTES_TOTAL_MAX, "one index is within the sum of all"
+assert TABLE_CAPACITY_UNITS_MAX <= ACCOUNT_CAPACITY_UNITS_MAX, "a table is within its account's limit"
+assert EXPORT_PERIOD_S_MIN < EXPORT_PERIOD_S_MAX, "some period is valid"
+assert TRANSFERS_LISTED <= TRANSFERS_LISTED_MAX, "the default page size is valid"
 assert 2 * MULTI_KEY_ATTRIBUTES_MAX > KEY_SCHEMA_ELEMENTS_MAX, "a global index may have the longer key"

@@ -1,9 +1,8 @@
 """Fixtures for pytest: an empty DynamoDB for each test.
 
-Pytest loads this module in every project where Tavola is installed, so it imports nothing until a fixture
-is asked for. All fixtures of a test share one engine: what `tavola_table` makes is seen by boto3 inside
-`tavola_mock` and by other SDKs at `tavola_endpoint`. Nothing is shared between tests or processes, so tests
-run in any order and under xdist.
+Pytest loads this module in every project where Tavola is installed, so it imports nothing until a fixture is used. All fixtures
+of a test share one engine: a table made by `tavola_table` is visible to boto3 inside `tavola_mock` and to other SDKs at
+`tavola_endpoint`. Nothing is shared between tests or processes, so tests run in any order and under xdist.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ ACCOUNT = "000000000000"
 
 
 class MakeTable(Protocol):
-    """What `tavola_table` gives."""
+    """The type of `tavola_table`."""
 
     def __call__(
         self,
@@ -35,13 +34,13 @@ class MakeTable(Protocol):
         local_indexes: Mapping[str, Mapping[str, str]] | None = None,
         **keys: str,
     ) -> str:
-        """Make a table and return its name."""
+        """Create a table and return its name."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where a test's server listens, and what an SDK must be told to ask it."""
+    """The address of a test's server, and the settings that an SDK needs to use it."""
 
     url: str
     region: str
@@ -64,24 +63,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the one setting: the region of a test's tables."""
     parser.addini(
         "tavola_region",
-        "region of the tables that Tavola's fixtures make; without it, the one that boto3 would use",
+        "region of the tables that Tavola's fixtures create; default: the one that boto3 would use",
         default="",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known by which a test asks for the hardships of production."""
+    """Register the marker that emulates production behaviour in a test's engine."""
     config.addinivalue_line(
         "markers",
-        "tavola_emulate(switches): what the test's engine does on purpose, such as 'conflicts=20ms,seed=7'",
+        "tavola_emulate(switches): behaviour that the test's engine emulates, such as 'conflicts=20ms,seed=7'",
     )
 
 
 def _region(config: pytest.Config) -> str:
-    """Return where a test's tables are made: where the code under test looks for them."""
-    named: str = config.getini("tavola_region")
-    if named:
-        return named
+    """Return the region of a test's tables, which is where the code under test looks for them."""
+    region: str = config.getini("tavola_region")
+    if region:
+        return region
     if "botocore" in sys.modules:
         from tavola.backends.mocking import configured_region
 
@@ -91,7 +90,7 @@ def _region(config: pytest.Config) -> str:
 
 @pytest.fixture
 def tavola_clock() -> tavola.ManualClock:
-    """A clock that stands still until the test moves it; the engine of a test that asks for it uses it."""
+    """A clock that the test advances; the engine of a test that uses this fixture runs on it."""
     from tavola.clock import ManualClock
 
     return ManualClock()
@@ -114,7 +113,7 @@ def tavola_connection(request: pytest.FixtureRequest) -> Iterator[tavola.Connect
 
 @pytest.fixture
 def tavola_mock(tavola: tavola.Connection, pytestconfig: pytest.Config) -> Iterator[tavola.mocks.Mocked]:
-    """The test's boto3 and botocore code, answered by the test's engine; see `tavola.mock`."""
+    """Redirects the test's boto3 and botocore calls to the test's engine; see `tavola.mock`."""
     from tavola.mocks import mock
 
     with mock(engine=_engine_of(tavola), region=_region(pytestconfig)) as mocked:
@@ -125,8 +124,8 @@ def tavola_mock(tavola: tavola.Connection, pytestconfig: pytest.Config) -> Itera
 def tavola_endpoint(tavola: tavola.Connection, pytestconfig: pytest.Config) -> Iterator[Served]:
     """A server on a free port with the test's engine behind it, for SDKs of any language.
 
-    `url` is its address, `region` where its tables are; `environment` holds the variables that point an
-    SDK of another process at it.
+    `url` is its address, `region` the region of its tables; `environment` holds the variables that point an SDK of another
+    process at it.
     """
     from tavola.server.listener import running
 
@@ -136,11 +135,11 @@ def tavola_endpoint(tavola: tavola.Connection, pytestconfig: pytest.Config) -> I
 
 @pytest.fixture
 def tavola_table(tavola: tavola.Connection) -> MakeTable:
-    """Make tables in few words: `tavola_table("Orders", pk="S", sk="N", indexes={"by_mail": {"mail": "S"}})`.
+    """Create tables concisely: `tavola_table("Orders", pk="S", sk="N", indexes={"by_mail": {"mail": "S"}})`.
 
-    Keys are attribute names with their types, the partition key first. `indexes` are global and
-    `local_indexes` name their sort key alone; all hold whole items. The table is on demand and ready when
-    its name comes back. For anything else there is `tavola.call("CreateTable", …)`.
+    Keys are attribute names with their types, the partition key first. `indexes` are global; `local_indexes` name only their
+    sort key; all project whole items. The table is on demand and active when its name is returned. For other settings, use
+    `tavola.call("CreateTable", …)`.
     """
 
     def make(
@@ -164,7 +163,7 @@ def table_request(
     indexes: Mapping[str, Mapping[str, str]],
     local_indexes: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Any]:
-    """Return the CreateTable request of a table told in few words."""
+    """Return the CreateTable request of `tavola_table`."""
     types = dict(keys)
     request: dict[str, Any] = {
         "TableName": name,
@@ -200,8 +199,8 @@ def table_request(
 
 def _key_schema(owner: str, names: tuple[str, ...]) -> list[dict[str, str]]:
     if not 1 <= len(names) <= 2:
-        told = ", ".join(names) or "nothing"
-        raise TypeError(f"{owner} needs a partition key and at most a sort key, and got {told}")
+        got = ", ".join(names) or "nothing"
+        raise TypeError(f"{owner} needs a partition key and at most one sort key, and got {got}")
     return [
         {"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"), strict=False)
     ]

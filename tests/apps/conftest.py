@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from tavola import AsyncConnection, Connection, Engine, ResourceInUseFault, connect, connect_async
-from tavola.apps.shell import Settings
+from tavola.apps.shell import AppSettings
 from tavola.clock import pause
 from tavola.server.listener import running
 from tests.differential.opponents import dynamodb_local_url
@@ -27,7 +27,7 @@ Run = Callable[[Coroutine[Any, Any, T]], T]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where targets are named, leave out what `make test` has asked: tests that have none, and start no program."""
+    """If targets are named, deselect the tests that use no target and start no program: `make test` runs them."""
     if "TAVOLA_TEST_TARGETS" in os.environ:
         items[:] = [
             item
@@ -38,24 +38,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a test's tables are, and what stands before their names there."""
+    """Where a test's tables are, and the prefix of their names there."""
 
     kind: str  # "memory", "http" or "local"
     address: str
     prefix: str
 
     def connect(self, **more: Any) -> AsyncConnection:
-        """Return a connection; in memory, each is a store of its own."""
+        """Return a connection; each one in memory has its own store."""
         return connect_async(self.address, table_prefix=self.prefix, **more)
 
-    def settings(self, **more: Any) -> Settings:
+    def settings(self, **more: Any) -> AppSettings:
         """Return the settings of an application on this target."""
-        return Settings(target=self.address, table_prefix=self.prefix, **more)
+        return AppSettings(target=self.address, table_prefix=self.prefix, **more)
 
 
 @pytest.fixture(scope="session")
 def endpoint() -> Iterator[str]:
-    """The address of our server for the whole session; tests keep apart by the names of their tables."""
+    """The address of our server for the whole session; tests are separated by their table names."""
     with Engine.open() as engine, running(engine) as address:
         yield address.url
 
@@ -69,7 +69,7 @@ def dynamodb_local() -> Iterator[str]:
 
 @pytest.fixture(params=KINDS)
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
-    """One of the places that the applications run on; the tables that a test leaves are taken away."""
+    """One of the targets that the applications run on; tables that a test leaves are deleted."""
     kind = request.param
     prefix = f"t{uuid.uuid4().hex[:10]}-"
     if kind == "memory":
@@ -84,7 +84,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
 
 
 def _delete(db: Connection, name: str) -> None:
-    """Delete a table; a vector index of it that is still being made is waited for."""
+    """Delete a table, after waiting for a vector index that is still being created."""
     while True:
         try:
             db.call("DeleteTable", {"TableName": name})
@@ -96,14 +96,14 @@ def _delete(db: Connection, name: str) -> None:
 
 @pytest.fixture
 def run() -> Iterator[Run[Any]]:
-    """Run coroutines, all of a test's on one loop."""
+    """Run coroutines, all of one test on one event loop."""
     with asyncio.Runner() as runner:
         yield runner.run
 
 
 @pytest.fixture
 def served() -> Iterator[Callable[[FastAPI], TestClient]]:
-    """Start applications as a server would, lifespan and all, and give a client of each."""
+    """Start applications with their lifespan, as a server would, and return a client of each."""
     with ExitStack() as opened:
 
         def start(application: FastAPI) -> TestClient:

@@ -1,4 +1,4 @@
-"""Commands of `tavola` as processes of their own."""
+"""`tavola` commands as separate processes."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ _FOREIGN = tuple(name for name in os.environ if name.startswith(("AWS_", "TAVOLA
 
 
 def command(*arguments: str) -> list[str]:
-    """Return the command line of a command of ours."""
+    """Return the command line of a `tavola` command."""
     return [sys.executable, "-m", "tavola", *arguments]
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A process that serves, and what it said of itself."""
+    """A process that serves, and the JSON line that it printed at startup."""
 
     process: subprocess.Popen[str]
-    told: dict[str, Any]
+    startup: dict[str, Any]
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
-        """Ask it to end; return its exit code, and what it wrote to standard error."""
+        """Ask the process to stop; return its exit code and standard error."""
         self.process.send_signal(number)
         _, errors = self.process.communicate(timeout=WAIT_S)
         return self.process.returncode, errors
 
 
 @contextmanager
-def started(*arguments: str, cwd: Any = None) -> Iterator[Started]:
-    """Start a command that serves, and give it once it does; the block is free to end it."""
+def start_command(*arguments: str, cwd: Any = None) -> Iterator[Started]:
+    """Start a command that serves and yield it once it is ready; the block may stop it."""
     process = subprocess.Popen(
         command(*arguments, "--json"),
         stdout=subprocess.PIPE,
@@ -64,8 +64,8 @@ def started(*arguments: str, cwd: Any = None) -> Iterator[Started]:
         process.communicate()
 
 
-def failed(*arguments: str, text: str | None = None) -> tuple[int, str]:
-    """Return exit code and standard error of a command that fails before it serves; it is run in this process."""
+def run_failing_command(*arguments: str, text: str | None = None) -> tuple[int, str]:
+    """Return the exit code and standard error of a command that fails before it serves; it runs in this process."""
     logger = logging.getLogger("tavola")
     before = logger.handlers[:], logger.propagate
     try:
@@ -77,8 +77,8 @@ def failed(*arguments: str, text: str | None = None) -> tuple[int, str]:
     return result.exit_code, result.stderr
 
 
-def done(*arguments: str, cwd: Any = None, text: str | None = None) -> str:
-    """Return what a command wrote that ended well."""
+def run_command(*arguments: str, cwd: Any = None, text: str | None = None) -> str:
+    """Return the output of a command that succeeds."""
     run = subprocess.run(
         command(*arguments),
         capture_output=True,
@@ -94,17 +94,17 @@ def done(*arguments: str, cwd: Any = None, text: str | None = None) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment without what would point a command elsewhere."""
+    """Return the environment without the variables that would point a command elsewhere."""
     return {name: value for name, value in os.environ.items() if name not in _FOREIGN}
 
 
-def asked(url: str, body: Any = None, **headers: str) -> tuple[int, str]:
-    """Return status and text of an answer; a body is sent as JSON."""
+def send_request(url: str, body: Any = None, **headers: str) -> tuple[int, str]:
+    """Return the status and text of a response; a body is sent as JSON."""
     data = None if body is None else json.dumps(body).encode()
-    told = {"Content-Type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}}
+    all_headers = {"Content-Type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}}
     try:
-        with urlopen(Request(url, data=data, headers=told), timeout=WAIT_S) as answer:
-            return answer.status, answer.read().decode()
+        with urlopen(Request(url, data=data, headers=all_headers), timeout=WAIT_S) as response:
+            return response.status, response.read().decode()
     except HTTPError as error:
         with error:
             return error.code, error.read().decode()

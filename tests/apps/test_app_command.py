@@ -1,4 +1,4 @@
-"""`tavola app`, as a process of its own: one application at the root of its port, wherever its tables are."""
+"""`tavola app` as a separate process: one application at the root of its port, with its tables on any target."""
 
 from __future__ import annotations
 
@@ -17,9 +17,16 @@ from tavola import Engine, connect
 from tavola.apps.support_desk.model import Event
 from tavola.cli import server_loop
 from tavola.cli.applications import APPLICATIONS, SERVICE_DESK, Application
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.server.listener import running
-from tests.apps.processes import WAIT_S, asked, command, environment, failed, started
+from tests.apps.processes import (
+    WAIT_S,
+    command,
+    environment,
+    run_failing_command,
+    send_request,
+    start_command,
+)
 
 pytestmark = pytest.mark.slow  # a process a test: `make applications` runs it
 
@@ -28,69 +35,73 @@ TICKET = {"caller_id": "poc-user-001", "issue_description": "My laptop won't tur
 
 @pytest.mark.parametrize("application", APPLICATIONS, ids=lambda each: each.name)
 def test_each_application_is_served_at_the_root(application: Application) -> None:
-    """Its pages, its API and its health answer, and Ctrl-C ends it with exit code 0."""
-    with started("app", application.name, "--port", "0") as it:
-        url = it.told["url"]
-        answers = [asked(url + path)[0] for path in ("/", "/ui/", "/ui/api", "/openapi.json", "/healthz")]
+    """Pages, API and health respond, and Ctrl-C ends it with exit code 0."""
+    with start_command("app", application.name, "--port", "0") as it:
+        url = it.startup["url"]
+        answers = [
+            send_request(url + path)[0] for path in ("/", "/ui/", "/ui/api", "/openapi.json", "/healthz")
+        ]
         ended = it.stop()
 
-    assert it.told["schema"] == "tavola.app/1"
-    assert it.told["application"] == application.name
+    assert it.startup["schema"] == "tavola.app/1"
+    assert it.startup["application"] == application.name
     assert answers == [200] * 5
     assert ended == (0, "")
 
 
 def test_a_file_keeps_the_records(tmp_path: Path) -> None:
-    """A second start on the file has what the first was given; what lies beside is in one folder."""
+    """A second start on the file has the records of the first; further state is in one folder."""
     file = tmp_path / "desk.db"
-    with started("app", "service-desk", "--port", "0", "--store", str(file)) as first:
-        status, made = asked(f"{first.told['url']}/tickets", TICKET)
+    with start_command("app", "service-desk", "--port", "0", "--store", str(file)) as first:
+        status, made = send_request(f"{first.startup['url']}/tickets", TICKET)
         first.stop(signal.SIGTERM)
-    with started("app", "service-desk", "--port", "0", "--store", f"file:{file}") as second:
-        found = asked(f"{second.told['url']}/tickets/{json.loads(made)['ticket_id']}")
+    with start_command("app", "service-desk", "--port", "0", "--store", f"file:{file}") as second:
+        found = send_request(f"{second.startup['url']}/tickets/{json.loads(made)['ticket_id']}")
 
     assert status == 201
     assert found[0] == 200
     assert json.loads(found[1])["issue_description"] == TICKET["issue_description"]
-    assert second.told["file"] == str(file)
+    assert second.startup["file"] == str(file)
     assert (tmp_path / "desk.db.apps" / "secret").stat().st_mode & 0o777 == 0o600
 
 
 def test_an_endpoint_has_the_tables(tmp_path: Path) -> None:
-    """On a server that others use too, tables have the prefix that was asked for, and the secret is kept here."""
+    """On a shared server, tables have the configured prefix, and the secret stays local."""
     with Engine.open() as engine, running(engine) as endpoint:
-        with started(
+        with start_command(
             *("app", "service-desk", "--port", "0", "--store", endpoint.url, "--table-prefix", "trial-"),
             cwd=tmp_path,
         ) as it:
-            status, _ = asked(f"{it.told['url']}/tickets", TICKET)
-            kept = Path(it.told["state"])
+            status, _ = send_request(f"{it.startup['url']}/tickets", TICKET)
+            state_folder = Path(it.startup["state"])
             ended = it.stop()
         with connect(endpoint.url) as connection:
             tables = connection.call("ListTables")["TableNames"]
 
     assert (status, ended[0]) == (201, 0)
     assert tables == ["trial-poc-itsm-tickets"]
-    assert kept.parent == tmp_path / ".tavola"
-    assert (kept / "secret").exists()
+    assert state_folder.parent == tmp_path / ".tavola"
+    assert (state_folder / "secret").exists()
 
 
-def test_a_port_that_is_taken_is_a_conflict() -> None:
-    """Who cannot listen says so, and how another port is chosen."""
+def test_a_taken_port_is_a_conflict() -> None:
+    """The error says how to choose another port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        code, told = failed("app", "gallery", "--port", str(taken.getsockname()[1]))
+        code, errors = run_failing_command("app", "gallery", "--port", str(taken.getsockname()[1]))
 
     assert code == Exit.CONFLICT
-    assert "--port" in told
+    assert "--port" in errors
 
 
 def test_a_file_that_is_open_elsewhere_is_a_conflict(tmp_path: Path) -> None:
     """One process owns a file."""
     with Engine.open(tmp_path / "desk.db"):
-        code, told = failed("app", "gallery", "--port", "0", "--store", str(tmp_path / "desk.db"))
+        code, errors = run_failing_command(
+            "app", "gallery", "--port", "0", "--store", str(tmp_path / "desk.db")
+        )
 
     assert code == Exit.CONFLICT
-    assert "Stop the other process" in told
+    assert "Stop the other process" in errors
 
 
 @pytest.mark.parametrize(
@@ -101,32 +112,29 @@ def test_a_file_that_is_open_elsewhere_is_a_conflict(tmp_path: Path) -> None:
             Exit.UNREACHABLE,
             "name another with --store",
         ),
-        (["--store", "nowhere/desk.db"], Exit.NOT_FOUND, "The folder nowhere is not there"),
-        (["--store", "htp://localhost:8000"], Exit.USAGE, "'htp://localhost:8000' is no target"),
-        (["--store", "http://localhost:8000/path"], Exit.USAGE, "give scheme, host and port alone"),
-        (["--secret-file", "nothing"], Exit.FAILED, "The secret in nothing cannot be read"),
+        (["--store", "nowhere/desk.db"], Exit.NOT_FOUND, "The folder nowhere does not exist"),
+        (["--store", "htp://localhost:8000"], Exit.USAGE, "'htp://localhost:8000' is not a location"),
+        (["--store", "http://localhost:8000/path"], Exit.USAGE, "use only scheme, host and port"),
+        (["--secret-file", "nothing"], Exit.NOT_FOUND, "The secret file nothing cannot be read"),
         (["--host", "192.0.2.1"], Exit.UNREACHABLE, "--host"),
-        (["--port", "70000"], Exit.USAGE, "is not in the range 0<=x<=65535"),
+        (["--port", "70000"], Exit.USAGE, "is not a whole number from 0 to 65535"),
     ],
 )
-def test_what_cannot_be_served_is_told(
+def test_an_invalid_start_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: Exit, sentence: str
 ) -> None:
-    """What, why and what to do, with the exit code of its kind."""
+    """What failed, why and what to do, with the exit code of its kind."""
     monkeypatch.chdir(tmp_path)
-    found, told = failed("app", SERVICE_DESK.name, "--port", "0", *arguments)
+    found, errors = run_failing_command("app", SERVICE_DESK.name, "--port", "0", *arguments)
 
-    assert found == code, told
-    assert sentence in " ".join(told.split())
+    assert found == code, errors
+    assert sentence in " ".join(errors.split())
 
 
-def test_aws_is_only_written_to_if_it_is_meant(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Without --live nothing is made on AWS, and the account is told; with it, the account is told too."""
-    import click
-
-    from tavola.cli import app_storage
+def test_aws_requires_live(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without --live nothing is created on AWS; the account is shown in both cases."""
+    from tavola.cli import applications
+    from tavola.cli.errors import CommandError
 
     asked_for: list[str] = []
 
@@ -146,57 +154,46 @@ def test_aws_is_only_written_to_if_it_is_meant(
             return {"Table": {"TableArn": "arn:aws:dynamodb:eu-west-1:123456789012:table/orders"}}
 
     monkeypatch.setattr("tavola.connections.connect", lambda *_, **__: Connection())
-    with pytest.raises(click.exceptions.Exit) as ended:
-        app_storage.check_live("aws:eu-west-1", live=False)
-    refused = capsys.readouterr().err
-    app_storage.check_live("https://dynamodb.eu-west-1.amazonaws.com", live=True)
+    with pytest.raises(CommandError) as raised:
+        applications.check_live("aws:eu-west-1", live=False)
+    applications.check_live("https://dynamodb.eu-west-1.amazonaws.com", live=True)
     warned = capsys.readouterr().err
 
-    assert ended.value.exit_code == Exit.USAGE
-    assert "account 123456789012" in refused
-    assert "--live" in refused
+    assert "account 123456789012" in str(raised.value)
+    assert "--live" in str(raised.value.remedy)
     assert "account 123456789012" in warned
     assert set(asked_for) == {"ListTables", "DescribeTable"}
 
 
 @pytest.mark.parametrize("target", ["http://localhost:8000", "https://dynamodb.example.org", "memory:"])
 def test_other_endpoints_are_not_aws(target: str) -> None:
-    """Only AWS asks for --live."""
-    from tavola.cli.app_storage import is_live
+    """Only AWS requires --live."""
+    from tavola.cli.applications import is_live
 
     assert not is_live(target)
 
 
-def test_a_missing_web_stack_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Who installed Tavola without the applications is told what to install."""
-    import importlib
-
+def test_a_missing_web_stack_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the applications' dependencies, the error says what to install."""
     import click
 
     from tavola.cli import applications
 
-    def missing(name: str) -> Any:
-        raise ModuleNotFoundError("No module named 'fastapi'", name="fastapi.routing")
-
-    monkeypatch.setattr(applications, "import_module", missing)
     with pytest.raises(click.exceptions.Exit) as ended, applications.reporting_app_errors("Cannot."):
-        applications.create(SERVICE_DESK, None)
+        raise ModuleNotFoundError("No module named 'fastapi'", name="fastapi.routing")
 
     assert ended.value.exit_code == Exit.FAILED
     assert "pip install 'tavola[apps]'" in capsys.readouterr().err
-    monkeypatch.setattr(applications, "import_module", lambda _: importlib.import_module("nothing_of_ours"))
-    with pytest.raises(ModuleNotFoundError):
-        applications.create(SERVICE_DESK, None)
+    with pytest.raises(ModuleNotFoundError), applications.reporting_app_errors("Cannot."):
+        raise ModuleNotFoundError("No module named 'unrelated'", name="unrelated")
 
 
-def test_a_start_that_takes_too_long_is_stopped_by_the_first_signal(tmp_path: Path) -> None:
-    """Who serves nobody yet has nothing to finish: one Ctrl-C ends it, and it says that it never served."""
+def test_a_slow_start_is_stopped_by_the_first_signal(tmp_path: Path) -> None:
+    """Before it serves, one Ctrl-C ends it, and it says that it never served."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        place = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         process = subprocess.Popen(
-            command("app", "service-desk", "--port", "0", "--store", place),
+            command("app", "service-desk", "--port", "0", "--store", url),
             stderr=subprocess.PIPE,
             text=True,
             cwd=tmp_path,
@@ -206,29 +203,31 @@ def test_a_start_that_takes_too_long_is_stopped_by_the_first_signal(tmp_path: Pa
         connection, _ = silent.accept()  # it asks for its tables, and nobody answers
         with connection:
             process.send_signal(signal.SIGINT)
-            _, told = process.communicate(timeout=WAIT_S)
+            _, errors = process.communicate(timeout=WAIT_S)
 
     assert process.returncode == Exit.FAILED
-    assert "Stopped before it served" in told
-    assert "Traceback" not in told
+    assert "Stopped while starting" in errors
+    assert "Traceback" not in errors
 
 
 @pytest.mark.parametrize("option", ["--state", "--blobs"])
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, option: str) -> None:
-    """By the option, before anything is served."""
+def test_an_unwritable_folder_is_reported(tmp_path: Path, option: str) -> None:
+    """The error names the option, before anything is served."""
     (tmp_path / "f").touch()
     (tmp_path / "s").write_bytes(b"0" * 32)
     secret = ("--secret-file", str(tmp_path / "s"))
-    code, told = failed("app", "support-desk", "--port", "0", option, str(tmp_path / "f"), *secret)
+    code, errors = run_failing_command(
+        "app", "support-desk", "--port", "0", option, str(tmp_path / "f"), *secret
+    )
 
     assert code == Exit.USAGE
-    assert option.removeprefix("--") in told
+    assert option.removeprefix("--") in errors
 
 
-def test_background_work_that_fails_is_told_seldom(
+def test_failing_background_work_is_logged_rarely(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its kind and place, without what it says, and later each time."""
+    """By type and location, without its message, at growing intervals."""
     waits: list[float] = []
 
     class Broken:
@@ -251,21 +250,21 @@ def test_background_work_that_fails_is_told_seldom(
 
     longest = waits[::2]
     assert longest == sorted(longest)
-    assert longest[-1] == server_loop.TEND_LATEST_S
+    assert longest[-1] == server_loop._PAUSE_FAILED_S_MAX
     assert "ValueError at" in caplog.text
     assert "what somebody stored" not in caplog.text
 
 
-def test_the_support_desk_lets_end_what_it_is_told_to(tmp_path: Path) -> None:
-    """`--keep-tickets` and `--keep-events` give closed tickets and events an end; without them everything stays."""
+def test_the_support_desk_sets_the_configured_expiry(tmp_path: Path) -> None:
+    """`--keep-tickets` and `--keep-events` set an expiry for closed tickets and events; without them everything stays."""
     store = str(tmp_path / "desk.db")
-    told = {"customer_id": "cust-001", "symptom_text": "No paper"}
-    kept = ("--keep-tickets", "7", "--keep-events", "30")
-    with started("app", "support-desk", "--store", store, "--port", "0", *kept) as desk:
-        ticket = json.loads(asked(f"{desk.told['url']}/tickets", told)[1])["ticket_id"]
+    ticket_body = {"customer_id": "cust-001", "symptom_text": "No paper"}
+    retention_options = ("--keep-tickets", "7", "--keep-events", "30")
+    with start_command("app", "support-desk", "--store", store, "--port", "0", *retention_options) as desk:
+        ticket = json.loads(send_request(f"{desk.startup['url']}/tickets", ticket_body)[1])["ticket_id"]
         desk.stop()
     with connect(f"file:{store}") as db:
-        key = Event.OfTicket(ticket_id=ticket)
+        key = Event.ByTicket(ticket_id=ticket)
         (event,) = db.query(key)
 
     assert event.ttl is not None

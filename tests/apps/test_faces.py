@@ -1,4 +1,4 @@
-"""What holds for the face of every application."""
+"""Rules for every application."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from tavola.apps.shell import Settings
+from tavola.apps.shell import AppSettings
 from tavola.apps.shell.application import routes_of
 from tavola.cli.applications import APPLICATIONS, Application, create
 
@@ -18,11 +18,11 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 @pytest.mark.parametrize("application", APPLICATIONS, ids=lambda each: each.name)
-def test_a_method_that_is_not_taken_is_told_by_those_that_are(
+def test_allow_lists_the_methods_of_every_path(
     application: Application, served: Callable[[FastAPI], TestClient]
 ) -> None:
-    """At every address of every application, Allow names just the methods that are no 405 there."""
-    face: Any = create(application, Settings())
+    """At every path of every application, Allow names exactly the methods that are not a 405."""
+    face: Any = create(application, AppSettings())
     client = served(face)
     paths = {re.sub(r"\{[^}]*\}", "x", route.path) for route in routes_of(face)}
     assert len(paths) > 10
@@ -37,11 +37,11 @@ def test_a_method_that_is_not_taken_is_told_by_those_that_are(
 
 
 @pytest.mark.parametrize("application", APPLICATIONS, ids=lambda each: each.name)
-def test_head_is_taken_wherever_get_is(
+def test_head_is_allowed_wherever_get_is(
     application: Application, served: Callable[[FastAPI], TestClient]
 ) -> None:
-    """Monitors and proxies ask so."""
-    client = served(create(application, Settings()))
+    """Monitors and proxies use HEAD."""
+    client = served(create(application, AppSettings()))
 
     for path in ("/healthz", "/readyz", "/", "/ui/", "/ui/api", "/openapi.json"):
         get = client.get(path, follow_redirects=False).status_code

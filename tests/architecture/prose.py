@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -49,6 +49,18 @@ def examples(text: str) -> tuple[Example, ...]:
         Example(match[1], frozenset(match[2].split()), match[3], _line(text, match.start()))
         for match in _FENCE.finditer(text)
     )
+
+
+def not_printed(blocks: Iterable[Example], output: str) -> Iterator[Example]:
+    """Give each block marked `printed` whose lines are not in the output, in order; "…" stands for any text."""
+    for block in blocks:
+        if "printed" in block.marks and not re.search(output_pattern(block.text), output):
+            yield block
+
+
+def output_pattern(shown: str) -> str:
+    """Return a regular expression for an output as a page shows it: "…" on a line of its own stands for any lines, otherwise for the rest of a line."""
+    return re.escape(shown).replace("…\\\n", "(?s:.*)").replace("…", ".*")
 
 
 def _resolves(name: str) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source_tree import ROOT
-from tools.docs_site import build_site, external_requests, stage_pages, write_version_index
+from tools.docs_site import build_site, dead_links, external_requests, stage_pages, write_version_index
 
 
 def _pages(nav: object) -> Iterator[str]:
@@ -60,7 +60,28 @@ def test_a_planted_external_request_is_found(tmp_path: Path) -> None:
         '<link href="assets/site.css" rel="stylesheet"><link rel="canonical" href="https://example.com/page">'
     )
 
-    assert list(external_requests(tmp_path)) == ["page.html: https://cdn.example.com/x.js"]
+    (tmp_path / "site.css").write_text("@font-face { src: url('https://fonts.example.com/x.woff2') }")
+
+    assert list(external_requests(tmp_path)) == [
+        "site.css: https://fonts.example.com/x.woff2",
+        "page.html: https://cdn.example.com/x.js",
+    ]
+
+
+def test_planted_dead_links_are_found(tmp_path: Path) -> None:
+    """A missing page, picture or anchor is reported; links to other hosts are not followed."""
+    (tmp_path / "guide").mkdir()
+    (tmp_path / "guide" / "index.html").write_text(
+        '<h2 id="a">A</h2><a href="#a">x</a><a href="../#top">x</a><a href="../gone/">x</a><img src="gone.png">'
+        '<a class="x" href="../guide/#b">x</a><a href="https://example.com/gone">x</a>'
+    )
+    (tmp_path / "index.html").write_text('<h1 id="top">T</h1><a href="guide/#a">x</a>')
+
+    assert list(dead_links(tmp_path)) == [
+        "guide/index.html: ../gone/",
+        "guide/index.html: gone.png",
+        "guide/index.html: ../guide/#b",
+    ]
 
 
 def test_the_newest_version_is_the_one_that_opens(tmp_path: Path) -> None:
@@ -88,3 +109,4 @@ def test_the_site_is_built_without_dead_links(tmp_path: Path) -> None:
 
     assert (folder / "how-to" / "model" / "index.html").is_file()
     assert not list(external_requests(folder))
+    assert not list(dead_links(folder))

@@ -13,9 +13,10 @@ NEVER = {"apsw", "tavola.engine"}  # for a program that has no engine in its pro
 SLOW = {
     "asyncio",
     "importlib.metadata",
-    "tavola.client.db",
+    "tavola.client.connection",
     "tavola.client.explain",
     "tavola.prices",
+    "tavola.protocol",
     "tomllib",
 }
 
@@ -52,9 +53,40 @@ def test_connecting_to_an_endpoint_loads_no_engine(call: str) -> None:
     modules = loaded(f"from tavola import Credentials, connect, connect_async\n{call}")
 
     assert not modules & NEVER
-    assert "tavola.client.db" in modules
+    assert "tavola.client.connection" in modules
 
 
 def test_an_engine_in_this_process_is_loaded() -> None:
     """The check sees an engine where one is used."""
     assert loaded('from tavola import connect\nconnect("memory:").close()') >= NEVER
+
+
+def test_a_server_loads_nothing_before_it_executes_itself_again() -> None:
+    """What the launch loads is loaded twice."""
+    modules = loaded("import tavola.cli.launch")
+
+    assert {name for name in modules if name.startswith("tavola")} == {
+        "tavola",
+        "tavola.cli",
+        "tavola.cli.launch",
+    }
+    assert not modules & {"click", "inspect", "json", "logging"}
+
+
+def test_serving_without_a_studio_loads_none() -> None:
+    """The options of the studio and of the applications are loaded with `--studio` only."""
+    modules = loaded("import tavola.cli.commands.serve")
+
+    assert not modules & {"tavola.cli.applications", "tavola.cli.studio_options", "tavola.model"}
+
+
+def test_the_linter_loads_no_bill() -> None:
+    """It computes capacities; months, payment options and reports are loaded by the cost commands."""
+    modules = loaded("import tavola.design.lint")
+
+    assert "tavola.design.cost.capacity" in modules
+    assert not modules & {
+        "tavola.design.cost.month",
+        "tavola.design.cost.payments",
+        "tavola.design.cost.report",
+    }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.prose import broken_links, examples, unknown_names
+from tests.architecture.prose import broken_links, examples, not_printed, unknown_names
 from tests.architecture.server import serving
 from tests.architecture.source_tree import ROOT, Finding, repository_files
 
@@ -43,8 +43,10 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", list(_runnable()), ids=_place)
-def test_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The runnable Python of a page runs from top to bottom, against a server of its own."""
+def test_examples_run(
+    page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The runnable Python of a page runs from top to bottom, against a server of its own, and prints what the page shows."""
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
     blocks = [e for e in examples(text) if e.language == "python" and "runnable" in e.marks]
@@ -54,6 +56,8 @@ def test_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
             _run(page, [(block.line, block.text.replace(ENDPOINT, endpoint)) for block in blocks])
     else:
         _run(page, [(block.line, block.text) for block in blocks])
+
+    assert not list(not_printed(examples(text), capsys.readouterr().out))
 
 
 def test_python_examples_are_python() -> None:
@@ -97,6 +101,13 @@ def test_a_planted_example_fails(tmp_path: Path) -> None:
     with pytest.raises(AssertionError) as caught:
         _run(page, [(block.line, block.text)])
     assert caught.traceback[-1].lineno == 4
+
+
+def test_a_planted_output_is_found() -> None:
+    """A block marked `printed` must be in the output; "…" stands for any text."""
+    shown = examples("```text printed\none\n…\nthree\n```\n\n```text printed\nfour\n```\n")
+
+    assert [block.text for block in not_printed(shown, "zero\none\ntwo\nthree\nfive\n")] == ["four\n"]
 
 
 def test_the_readme_has_two_set_up_commands() -> None:

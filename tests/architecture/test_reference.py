@@ -12,14 +12,14 @@ from tools import api, reference
 
 def test_no_page_is_behind_the_code() -> None:
     """`make docs` would change nothing."""
-    assert reference.behind() == []
+    assert reference.outdated_pages() == []
 
 
 def test_a_stale_page_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check names a page that the code has left behind."""
     monkeypatch.setattr(reference, "PAGES", {"limits.md": lambda: "# Limits\n\nnone\n"})
 
-    assert reference.behind() == ["limits.md"]
+    assert reference.outdated_pages() == ["limits.md"]
 
 
 def test_limits_are_told_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,4 +37,4 @@ def test_limits_are_told_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_public_name_has_its_place() -> None:
     """A name that is made public is told on the page of the API, under a theme or among the exceptions."""
-    assert api.told() == set(tavola.__all__)
+    assert api.documented_names() == set(tavola.__all__)

@@ -3,57 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.source_tree import Finding, Module, modules, packages, read_module
+from tests.architecture.source_tree import Module, modules, packages, read_module
 from tests.architecture.vocabulary import participle_functions, repeated_classes, retired_words
 
-# Findings that are left in a package. A number here may only fall; a package without one has none.
-RETIRED_LEFT: dict[str, int] = {
-    "apps": 91,
-    "backends": 32,
-    "cli": 2,
-    "client": 229,
-    "design": 56,
-    "engine": 75,
-    "expressions": 2,
-    "iac": 55,
-    "iam": 3,
-    "keys": 2,
-    "model": 39,
-    "patterns": 1,
-    "prices": 4,
-    "server": 33,
-    "studio": 168,
-    "values": 3,
-    "web": 6,
-}
-PARTICIPLES_LEFT: dict[str, int] = {
-    "apps": 25,
-    "backends": 18,
-    "cli": 2,
-    "client": 75,
-    "design": 16,
-    "engine": 24,
-    "expressions": 25,
-    "iac": 10,
-    "iam": 5,
-    "keys": 2,
-    "model": 5,
-    "protocol": 9,
-    "server": 1,
-    "studio": 24,
-    "web": 7,
-}
-REPEATED_CLASSES_LEFT = 156
-
-
-def _check(findings: Iterable[Finding], allowed: int) -> None:
-    listed = [str(finding) for finding in findings]
-    assert len(listed) <= allowed, f"{len(listed)} findings, {allowed} allowed:\n" + "\n".join(listed)
+# Pairs that share a name on purpose: a declaration for type checkers and its implementation, and a member of
+# AWS's model whose class name appears in AWS's messages.
+SHARED_CLASSES = {"Attr", "Condition", "Sort", "Step"}
 
 
 def _of(package: str) -> list[Module]:
@@ -63,22 +22,24 @@ def _of(package: str) -> list[Module]:
 @pytest.mark.parametrize("package", packages())
 def test_no_retired_word_is_used(package: str) -> None:
     """Names, docstrings and comments use the trade's words."""
-    findings = [finding for module in _of(package) for finding in retired_words(module)]
+    findings = [str(finding) for module in _of(package) for finding in retired_words(module)]
 
-    _check(findings, RETIRED_LEFT.get(package, 0))
+    assert findings == []
 
 
 @pytest.mark.parametrize("package", packages())
 def test_functions_are_named_with_a_verb(package: str) -> None:
     """A function is named with a verb and its object, not with a participle."""
-    findings = [finding for module in _of(package) for finding in participle_functions(module)]
+    findings = [str(finding) for module in _of(package) for finding in participle_functions(module)]
 
-    _check(findings, PARTICIPLES_LEFT.get(package, 0))
+    assert findings == []
 
 
 def test_a_class_name_means_one_thing() -> None:
     """No two classes share a name."""
-    _check(repeated_classes(modules()), REPEATED_CLASSES_LEFT)
+    findings = [str(finding) for finding in repeated_classes(modules())]
+
+    assert [each for each in findings if each.split("class ")[1].split()[0] not in SHARED_CLASSES] == []
 
 
 @pytest.mark.parametrize(

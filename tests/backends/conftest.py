@@ -1,4 +1,4 @@
-"""What the tests of backends share: a machine on which nothing of AWS is configured."""
+"""Shared by the tests of backends: a machine without AWS configuration."""
 
 from __future__ import annotations
 

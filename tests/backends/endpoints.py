@@ -1,6 +1,6 @@
-"""Endpoints for tests of backends: one that says what it is told to, one that behaves badly, one where nobody listens.
+"""Endpoints for tests of backends: a fixed response, a scripted behaviour, a port without a listener.
 
-And the three ways in which an endpoint is asked: waiting, on asyncio's loop and on uvloop's.
+And three kinds of backend: blocking, on asyncio's loop and on uvloop's.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ T = TypeVar("T")
 
 
 @dataclass
-class Told:
-    """An endpoint that answers every request alike and keeps what it was asked."""
+class FixedEndpoint:
+    """An endpoint with one response to every request; it records the requests."""
 
     url: str = ""
     status: int = 200
     body: bytes = b"{}"
     checksum: str | None = None  # None: the right one
-    asked: list[tuple[Message, bytes]] = field(default_factory=list)
+    requests: list[tuple[Message, bytes]] = field(default_factory=list)
 
 
 @contextmanager
-def telling(**told: object) -> Iterator[Told]:
-    """Serve one told answer on a free port of this machine."""
-    answer = Told(**told)  # type: ignore[arg-type]  # the dataclass names its own fields
+def serve_fixed(**response: object) -> Iterator[FixedEndpoint]:
+    """Serve one fixed response on a free port of this machine."""
+    answer = FixedEndpoint(**response)  # type: ignore[arg-type]  # the dataclass names its own fields
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            answer.asked.append((self.headers, body))
+            answer.requests.append((self.headers, body))
             self.send_response(answer.status)
             self.send_header("Content-Length", str(len(answer.body)))
             self.send_header("x-amz-crc32", answer.checksum or str(zlib.crc32(answer.body)))
@@ -55,7 +55,7 @@ def telling(**told: object) -> Iterator[Told]:
             self.wfile.write(answer.body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         answer.url = f"http://127.0.0.1:{server.server_port}"
@@ -70,7 +70,7 @@ def telling(**told: object) -> Iterator[Told]:
 
 @contextmanager
 def deserted() -> Iterator[str]:
-    """Give a URL of this machine whose port is taken, and where nobody listens."""
+    """Yield a URL of this machine whose port is bound without a listener."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -78,16 +78,16 @@ def deserted() -> Iterator[str]:
 
 @dataclass
 class Scripted:
-    """An endpoint that does to each connection what it is told; it keeps the requests that it read whole."""
+    """An endpoint that runs a behaviour on each connection; it records complete requests."""
 
     url: str = ""
     connections: int = 0
-    asked: list[bytes] = field(default_factory=list)
+    requests: list[bytes] = field(default_factory=list)
     ended: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))  # a behaviour is over
 
     def bodies(self) -> list[bytes]:
         """Return the bodies of the requests."""
-        return [request.partition(b"\r\n\r\n")[2] for request in self.asked]
+        return [request.partition(b"\r\n\r\n")[2] for request in self.requests]
 
     def wait(self) -> None:
         """Wait until a behaviour is over, and its connection closed."""
@@ -114,7 +114,7 @@ class Peer:
         size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
         while len(body) < size:
             body += self.socket.recv(1 << 16)
-        self._script.asked.append(head + b"\r\n\r\n" + body)
+        self._script.requests.append(head + b"\r\n\r\n" + body)
         return body
 
     def send(self, data: bytes) -> None:
@@ -122,7 +122,7 @@ class Peer:
         self.socket.sendall(data)
 
     def answer(self) -> bool:
-        """Read a request and answer it with its own body; tell whether there was one."""
+        """Read a request and answer it with its own body; return whether there was one."""
         body = self.read()
         if body is None:
             return False
@@ -138,7 +138,7 @@ def response(body: bytes = b"{}", *headers: str) -> bytes:
 
 @contextmanager
 def scripted(behave: Callable[[Peer], object]) -> Iterator[Scripted]:
-    """Serve on a free port; each connection is given to a behaviour on a thread, and closed after it."""
+    """Serve on a free port; each connection is passed to a behaviour on a thread, and closed after it."""
     script = Scripted()
     opened: list[socket.socket] = []
     threads: list[threading.Thread] = []
@@ -175,13 +175,13 @@ def scripted(behave: Callable[[Peer], object]) -> Iterator[Scripted]:
 
 
 def echo(peer: Peer) -> None:
-    """Answer every request with its own body, as long as there are any."""
+    """Answer every request with its own body until the connection ends."""
     while peer.answer():
         pass
 
 
 class Shell(Protocol):
-    """A backend over HTTP, asked by a test that waits, whichever way the backend does."""
+    """A backend over HTTP, called in a blocking way whichever kind it is."""
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]: ...
 
@@ -193,7 +193,7 @@ class Shell(Protocol):
 
 
 class OnLoop:
-    """An asynchronous backend on a loop of its own, which runs while something is asked."""
+    """An asynchronous backend on a private loop, which runs during each call."""
 
     def __init__(
         self, backend: AsyncHttpBackend, loop: Callable[[], asyncio.AbstractEventLoop] | None = None
@@ -220,18 +220,18 @@ SHELLS = ("waiting", "asyncio", "uvloop")
 
 
 @contextmanager
-def asking(shell: str, where: str | Configuration, **settings: Any) -> Iterator[Shell]:
-    """Give a backend over HTTP of one of the three kinds, and close it."""
+def open_backend(shell: str, where: str | Configuration, **settings: Any) -> Iterator[Shell]:
+    """Yield a backend over HTTP of one of the three kinds, and close it."""
     configuration = LocalConfiguration(where) if isinstance(where, str) else where
-    asked: Shell
+    backend: Shell
     match shell:
         case "waiting":
-            asked = HttpBackend(configuration, **settings)
+            backend = HttpBackend(configuration, **settings)
         case "asyncio":
-            asked = OnLoop(AsyncHttpBackend(configuration, **settings))
+            backend = OnLoop(AsyncHttpBackend(configuration, **settings))
         case _:
-            asked = OnLoop(AsyncHttpBackend(configuration, **settings), uvloop.new_event_loop)
+            backend = OnLoop(AsyncHttpBackend(configuration, **settings), uvloop.new_event_loop)
     try:
-        yield asked
+        yield backend
     finally:
-        asked.close()
+        backend.close()

@@ -1,4 +1,4 @@
-"""What came over HTTP becomes the response or the fault that it stands for."""
+"""An HTTP response becomes the response or the fault it represents."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import zlib
 import msgspec
 import pytest
 
-from tavola.backends.answers import read_answer
-from tavola.backends.errors import AnswerDamaged, AnswerUnreadable
+from tavola.backends.errors import ResponseCorrupted, ResponseUnreadable
+from tavola.backends.responses import parse_response
 from tavola.engine import Engine
 from tavola.protocol.faults import (
     ConditionalCheckFailedFault,
@@ -27,7 +27,7 @@ URL = "http://localhost:8000"
 def read_fault(status: int, body: bytes) -> Fault:
     """Return the fault in an error body."""
     with pytest.raises(Fault) as caught:
-        read_answer(URL, status, body, None)
+        parse_response(URL, status, body, None)
     return caught.value
 
 
@@ -35,15 +35,15 @@ def test_a_response_is_its_json() -> None:
     """A body with status 200 is the response, whether or not a checksum came with it."""
     body = b'{"Count":1}'
 
-    assert read_answer(URL, 200, body, None) == {"Count": 1}
-    assert read_answer(URL, 200, body, str(zlib.crc32(body))) == {"Count": 1}
+    assert parse_response(URL, 200, body, None) == {"Count": 1}
+    assert parse_response(URL, 200, body, str(zlib.crc32(body))) == {"Count": 1}
 
 
 def test_a_wrong_checksum_is_refused() -> None:
     """An answer that was changed on its way is never taken for one, not even a fault."""
     for status in (200, 400):
-        with pytest.raises(AnswerDamaged, match="does not match its checksum"):
-            read_answer(URL, status, b'{"__type":"x#ValidationException"}', "1")
+        with pytest.raises(ResponseCorrupted, match="does not match its checksum"):
+            parse_response(URL, status, b'{"__type":"x#ValidationException"}', "1")
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_a_wrong_checksum_is_refused() -> None:
         (400, b'{"__type":5}'),
     ],
 )
-def test_what_is_not_dynamodb_is_named(status: int, body: bytes) -> None:
-    """A web page or a proxy's answer is an error that says where it came from."""
-    with pytest.raises(AnswerUnreadable, match=f"{URL} answered with status {status}"):
-        read_answer(URL, status, body, None)
+def test_a_foreign_response_is_named(status: int, body: bytes) -> None:
+    """A web page or a proxy's response is an error that names its source."""
+    with pytest.raises(ResponseUnreadable, match=f"{URL} responded with status {status}"):
+        parse_response(URL, status, body, None)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_a_fault_without_a_text_has_none() -> None:
     assert str(fault) == "SerializationException"
 
 
-def test_further_members_are_kept() -> None:
-    """Members besides the text are on the fault as they came."""
+def test_further_members_are_preserved() -> None:
+    """Members besides the message are on the fault unchanged."""
     body = (
         b'{"__type":"x#ProvisionedThroughputExceededException","message":"m","ThrottlingReasons":[{"r":"k"}]}'
     )
@@ -101,8 +101,8 @@ def test_further_members_are_kept() -> None:
     assert json.loads(fault.body())["ThrottlingReasons"] == [{"r": "k"}]
 
 
-def test_an_unknown_code_keeps_what_was_sent() -> None:
-    """A code that the engine never raises is a Fault with code, status and text."""
+def test_an_unknown_code_is_a_plain_fault() -> None:
+    """A code that the engine never raises is a Fault with code, status and message."""
     fault = read_fault(503, b'{"__type":"com.amazonaws.x#ReplicaNotFoundException","message":"None here."}')
 
     assert (fault.code, fault.status, fault.message) == ("ReplicaNotFoundException", 503, "None here.")
@@ -111,7 +111,7 @@ def test_an_unknown_code_keeps_what_was_sent() -> None:
 
 
 def test_a_fault_survives_the_wire_whole() -> None:
-    """What the engine raises, written as a body and read back, is the same: items and reasons included."""
+    """A fault of the engine, encoded and decoded, is equal: items and reasons included."""
     engine = Engine.open()
     engine.call(
         "CreateTable",

@@ -10,7 +10,7 @@ import pytest
 from tavola.backends import embedded
 from tavola.backends.embedded import AsyncEmbeddedBackend, EmbeddedBackend
 from tavola.backends.recording import AsyncRecordingBackend
-from tavola.client.backend import AsyncGathering, AsyncRemembering, Gathering
+from tavola.client.backend import AsyncAsOfBackend, AsyncConcurrentBackend, ConcurrentBackend
 from tavola.engine import Engine
 from tavola.protocol.faults import Fault, ResourceNotFoundFault
 from tests.backends.test_embedded import KEY, TABLE
@@ -41,17 +41,17 @@ def test_several_calls_are_answered_in_order() -> None:
         on_loop = AsyncEmbeddedBackend(engine, owned=False)
         waiting.call("CreateTable", TABLE)
         calls = [("GetItem", KEY), ("GetItem", MISSING), ("ListTables", {})]
-        for told in (waiting.call_all(calls), asyncio.run(on_loop.call_all(calls))):
-            assert told[0] == {}
-            assert isinstance(told[1], Fault)
-            assert told[2] == {"TableNames": ["Orders"]}
-        assert isinstance(waiting, Gathering)
-        assert isinstance(on_loop, AsyncGathering)
-        assert isinstance(on_loop, AsyncRemembering)
+        for results in (waiting.call_all(calls), asyncio.run(on_loop.call_all(calls))):
+            assert results[0] == {}
+            assert isinstance(results[1], Fault)
+            assert results[2] == {"TableNames": ["Orders"]}
+        assert isinstance(waiting, ConcurrentBackend)
+        assert isinstance(on_loop, AsyncConcurrentBackend)
+        assert isinstance(on_loop, AsyncAsOfBackend)
 
 
-def test_a_task_that_only_asks_lets_the_others_in() -> None:
-    """Calls never wait, so now and then the loop is given a turn."""
+def test_a_task_with_many_calls_yields_to_others() -> None:
+    """Calls never wait, so now and then they yield to the loop."""
 
     async def work() -> int:
         backend = AsyncEmbeddedBackend(Engine.open())
@@ -69,7 +69,7 @@ def test_a_task_that_only_asks_lets_the_others_in() -> None:
 
 
 class Passing:
-    """A clock by which each look at it takes so long."""
+    """A clock that advances with each reading."""
 
     def __init__(self, step_s: float) -> None:
         self.step_s = step_s
@@ -106,8 +106,8 @@ def test_the_loop_has_a_turn_by_the_time_that_it_was_held(
             if batch == 1:
                 await backend.call("ListTables", {})
             else:
-                told = await backend.call_all([("ListTables", {})] * batch)
-                assert told == [{"TableNames": []}] * batch
+                results = await backend.call_all([("ListTables", {})] * batch)
+                assert results == [{"TableNames": []}] * batch
         beside.cancel()
         await backend.close()
         return turns
@@ -116,7 +116,7 @@ def test_the_loop_has_a_turn_by_the_time_that_it_was_held(
 
 
 def test_calls_on_a_loop_are_written_down() -> None:
-    """The recorder keeps calls and faults of an asynchronous backend as of the other."""
+    """The recorder records calls and faults of an asynchronous backend too."""
 
     async def work() -> None:
         backend = AsyncRecordingBackend(AsyncEmbeddedBackend(Engine.open()))
@@ -125,14 +125,14 @@ def test_calls_on_a_loop_are_written_down() -> None:
             await backend.call("GetItem", MISSING)
         await backend.close()
 
-        told, refused = backend.calls
-        assert (told.operation, told.request, told.response) == (
+        created, refused = backend.calls
+        assert (created.operation, created.request, created.response) == (
             "ListTables",
             {"Limit": 1},
             {"TableNames": []},
         )
         assert (refused.response, refused.error) == (None, caught.value)
-        assert told.latency_s >= 0
+        assert created.latency_s >= 0
         backend.clear()
         assert backend.calls == ()
 

@@ -1,4 +1,4 @@
-"""What only a loop can do to calls: many at once, cancelled ones, a second loop, errands on threads."""
+"""Calls on a loop: many at once, cancelled ones, a second loop, work on threads."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tavola.backends.async_http import AsyncHttpBackend
-from tavola.backends.configuration import LocalConfiguration, Way
+from tavola.backends.configuration import LocalConfiguration, ServiceEndpoint
 from tavola.backends.errors import EndpointUnreachable
-from tavola.backends.signatures import Key
-from tavola.client.backend import AsyncGathering, AsyncRemembering
+from tavola.backends.signatures import SigningKey
+from tavola.client.backend import AsyncAsOfBackend, AsyncConcurrentBackend
 from tavola.engine import Engine
 from tavola.protocol.operations import Service
 from tavola.server.listener import running
@@ -21,8 +21,8 @@ from tests.backends.endpoints import (
     PATIENCE_S,
     OnLoop,
     Peer,
-    asking,
     echo,
+    open_backend,
     response,
     scripted,
 )
@@ -30,7 +30,7 @@ from tests.backends.test_embedded import KEY, TABLE
 
 
 def named(name: str) -> dict[str, Any]:
-    """Return a request that is told from others by its table."""
+    """Return a request that is recognized by its table."""
     return {"TableName": name}
 
 
@@ -53,16 +53,16 @@ def test_a_thousand_calls_at_once(shell: str) -> None:
     async def work() -> list[dict[str, Any]]:
         return await asyncio.gather(*(backend.call("PutItem", named(str(each))) for each in range(1000)))
 
-    with scripted(echo) as script, asking(shell, script.url, connections_max=16) as asked:
-        backend = on_loop(asked).backend
-        answers = on_loop(asked).run(work())
+    with scripted(echo) as script, open_backend(shell, script.url, connections_max=16) as opened:
+        backend = on_loop(opened).backend
+        answers = on_loop(opened).run(work())
 
     assert answers == [named(str(each)) for each in range(1000)]
     assert script.connections <= 16
 
 
 def test_a_thousand_calls_at_a_server(shell: str) -> None:
-    """A Tavola server takes them with what is allowed by default."""
+    """A Tavola server accepts them with its default limits."""
 
     async def work() -> list[dict[str, Any]]:
         await backend.call("CreateTable", TABLE)
@@ -72,15 +72,15 @@ def test_a_thousand_calls_at_a_server(shell: str) -> None:
         gets = (backend.call("GetItem", {"TableName": "Orders", "Key": key}) for key in keys)
         return await asyncio.gather(*gets)
 
-    with Engine.open() as engine, running(engine) as served, asking(shell, served.url) as asked:
-        backend = on_loop(asked).backend
-        found = on_loop(asked).run(work())
+    with Engine.open() as engine, running(engine) as served, open_backend(shell, served.url) as opened:
+        backend = on_loop(opened).backend
+        found = on_loop(opened).run(work())
 
     assert [each["Item"]["pk"]["S"] for each in found] == [str(each) for each in range(500)]
 
 
 def test_a_cancelled_call_leaves_no_half_answer(shell: str) -> None:
-    """Its connection is closed, so nobody reads the rest of its answer as the answer to another request."""
+    """Its connection is closed, so the rest of its response is never read as another's."""
     begun, go_on = threading.Event(), threading.Event()
 
     def behave(peer: Peer) -> None:
@@ -103,22 +103,22 @@ def test_a_cancelled_call_leaves_no_half_answer(shell: str) -> None:
         go_on.set()
         return await backend.call("GetItem", named("next"))
 
-    with scripted(behave) as script, asking(shell, script.url) as asked:
-        backend = on_loop(asked).backend
-        assert on_loop(asked).run(work()) == named("next")
+    with scripted(behave) as script, open_backend(shell, script.url) as opened:
+        backend = on_loop(opened).backend
+        assert on_loop(opened).run(work()) == named("next")
 
     assert script.connections == 2
 
 
 @pytest.mark.parametrize("just_after", [False, True])
-def test_a_call_that_is_cancelled_in_the_queue_keeps_nobody_waiting(shell: str, just_after: bool) -> None:
-    """Its place goes to the next, whether it was cancelled before the place was given or just after."""
+def test_a_call_cancelled_in_the_queue_does_not_block_others(shell: str, just_after: bool) -> None:
+    """Its slot goes to the next call, whether it was cancelled before the slot was granted or just after."""
 
     async def work() -> list[dict[str, Any]]:
         async def first() -> dict[str, Any]:
             answer = await backend.call("GetItem", named("first"))
             if just_after:
-                doomed.cancel()  # the place was given to it a moment ago, and it has not yet run
+                doomed.cancel()  # the slot was granted a moment ago, and the call has not run yet
             return answer
 
         leading = asyncio.create_task(first())
@@ -133,16 +133,16 @@ def test_a_call_that_is_cancelled_in_the_queue_keeps_nobody_waiting(shell: str, 
                 await doomed
             return [await leading, await last, await backend.call("GetItem", named("later"))]
 
-    with scripted(echo) as script, asking(shell, script.url, connections_max=1) as asked:
-        backend = on_loop(asked).backend
-        asked.call("GetItem", named("the way is found"))
-        assert on_loop(asked).run(work()) == [named("first"), named("last"), named("later")]
+    with scripted(echo) as script, open_backend(shell, script.url, connections_max=1) as opened:
+        backend = on_loop(opened).backend
+        opened.call("GetItem", named("the way is found"))
+        assert on_loop(opened).run(work()) == [named("first"), named("last"), named("later")]
 
     assert not [body for body in script.bodies() if b"doomed" in body]
 
 
 def test_cancelling_several_calls(shell: str) -> None:
-    """Who cancels `call_all` cancels all that is under way, and the backend can be used after it."""
+    """Cancelling `call_all` cancels all running calls, and the backend remains usable."""
     begun, go_on = threading.Event(), threading.Event()
 
     def behave(peer: Peer) -> None:
@@ -161,14 +161,14 @@ def test_cancelling_several_calls(shell: str) -> None:
         go_on.set()
         return await backend.call("GetItem", named("next"))
 
-    with scripted(behave) as script, asking(shell, script.url, at_once_max=4) as asked:
-        backend = on_loop(asked).backend
-        assert on_loop(asked).run(work()) == named("next")
+    with scripted(behave) as script, open_backend(shell, script.url, concurrent_calls_max=4) as opened:
+        backend = on_loop(opened).backend
+        assert on_loop(opened).run(work()) == named("next")
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_second_loop() -> None:
-    """A backend that is used by one `asyncio.run` after another begins anew in each."""
+    """A backend used by one `asyncio.run` after another starts again in each."""
     with scripted(echo) as script:
         backend = AsyncHttpBackend(LocalConfiguration(script.url))
         for name in ("one", "two"):
@@ -181,19 +181,19 @@ def test_a_second_loop() -> None:
 
 
 class Unhurried(LocalConfiguration):
-    """A configuration that must think before it tells its key or the way, and notes on which thread it did."""
+    """A configuration that resolves its key and endpoint slowly, and records the thread."""
 
     def __init__(self, endpoint: str) -> None:
         super().__init__(endpoint)
         self.thoughts: list[tuple[str, int]] = []
-        self.renewed: Key | None = None
+        self.renewed: SigningKey | None = None
         self.fails = False
 
-    def key_at_hand(self) -> Key | None:
+    def cached_key(self) -> SigningKey | None:
         """Return the key once it was thought of."""
         return self.renewed
 
-    def key(self) -> Key:
+    def key(self) -> SigningKey:
         """Think of the key."""
         self.thoughts.append(("key", threading.get_ident()))
         if self.fails:
@@ -201,45 +201,45 @@ class Unhurried(LocalConfiguration):
         self.renewed = super().key()
         return self.renewed
 
-    def way(self, service: Service) -> Way:
+    def resolve(self, service: Service) -> ServiceEndpoint:
         """Think of the way."""
         self.thoughts.append((service, threading.get_ident()))
-        return super().way(service)
+        return super().resolve(service)
 
 
-def test_what_takes_time_is_done_on_a_thread_and_once(shell: str) -> None:
-    """Credentials and endpoint are looked for off the loop, and calls that come meanwhile wait for the same."""
+def test_slow_configuration_is_resolved_once_on_a_thread(shell: str) -> None:
+    """Credentials and endpoint are resolved off the loop, and concurrent calls wait for the same result."""
 
     async def work() -> None:
         await asyncio.gather(*(backend.call("GetItem", KEY) for _ in range(50)))
 
     with scripted(echo) as script:
         configuration = Unhurried(script.url)
-        with asking(shell, configuration) as asked:
-            backend = on_loop(asked).backend
-            on_loop(asked).run(work())
-            asked.call("GetItem", KEY)
+        with open_backend(shell, configuration) as opened:
+            backend = on_loop(opened).backend
+            on_loop(opened).run(work())
+            opened.call("GetItem", KEY)
 
     assert [what for what, _ in configuration.thoughts] == ["dynamodb", "key"]
     assert threading.get_ident() not in {thread for _, thread in configuration.thoughts}
 
 
 def test_a_key_that_cannot_be_renewed(shell: str) -> None:
-    """The call is told why, and the next one looks again."""
+    """The call raises the reason, and the next one tries again."""
     with scripted(echo) as script:
         configuration = Unhurried(script.url)
         configuration.fails = True
-        with asking(shell, configuration) as backend:
+        with open_backend(shell, configuration) as backend:
             with pytest.raises(EndpointUnreachable, match="the service of keys"):
                 backend.call("GetItem", KEY)
             configuration.fails = False
             assert backend.call("GetItem", KEY) == KEY
 
 
-def test_the_other_doors() -> None:
-    """It can be asked several things at once and for what was, as the client finds out."""
+def test_batched_calls_and_past_reads() -> None:
+    """It supports several calls at once and reads as of a time, and the client detects both."""
     backend = AsyncHttpBackend(LocalConfiguration("http://localhost:1"))
 
-    assert isinstance(backend, AsyncGathering)
-    assert isinstance(backend, AsyncRemembering)
+    assert isinstance(backend, AsyncConcurrentBackend)
+    assert isinstance(backend, AsyncAsOfBackend)
     assert backend.region == "us-east-1"

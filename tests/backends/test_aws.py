@@ -13,11 +13,11 @@ from botocore.httpsession import URLLib3Session
 import tavola
 from tavola.backends.aws import AwsBackend, AwsConfiguration
 from tavola.backends.errors import (
-    AnswerUnreadable,
     CredentialsMissing,
     EndpointUnreachable,
     EndpointUntrusted,
     RegionMissing,
+    ResponseUnreadable,
 )
 from tavola.clock import SYSTEM_CLOCK
 from tavola.engine import Engine
@@ -32,7 +32,7 @@ from tavola.protocol.operations import Service
 from tavola.server.authorization import StrictCallers
 from tavola.server.listener import running
 from tavola.server.safeguards import Safeguards, tls_context
-from tests.backends.endpoints import SHELLS, asking, deserted, echo, scripted, telling
+from tests.backends.endpoints import SHELLS, deserted, echo, open_backend, scripted, serve_fixed
 from tests.backends.test_embedded import KEY, TABLE
 from tests.server.certificates import make_certificates
 from tests.server.directories import SESSION, WRITER, write_directory
@@ -61,8 +61,8 @@ def test_a_server_answers_as_the_engine_does(endpoint: str) -> None:
     backend.close()
 
 
-def test_accounts_are_told_apart_by_the_key(endpoint: str) -> None:
-    """An account that is given signs as the access key, so a local server keeps its tables apart."""
+def test_accounts_are_separated_by_the_key(endpoint: str) -> None:
+    """A configured account signs as the access key, so a local server separates its tables."""
     ours = AwsBackend(endpoint=endpoint, account="111111111111")
     theirs = AwsBackend(endpoint=endpoint, account="222222222222")
     ours.call("CreateTable", TABLE)
@@ -79,12 +79,12 @@ def test_a_request_is_signed_as_configured(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "ap-southeast-2")
-    with telling() as told:
-        backend = AwsBackend(endpoint=told.url)
+    with serve_fixed() as fixed:
+        backend = AwsBackend(endpoint=fixed.url)
         backend.call("GetItem", KEY)
         backend.close()
 
-    headers, body = told.asked[0]
+    headers, body = fixed.requests[0]
     assert "Credential=AKIDEXAMPLE/" in headers["Authorization"]
     assert "/ap-southeast-2/dynamodb/aws4_request" in headers["Authorization"]
     assert headers["X-Amz-Security-Token"] == "token"
@@ -94,28 +94,28 @@ def test_a_request_is_signed_as_configured(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_streams_have_their_own_target() -> None:
-    """An operation of the streams is asked of the other service, at the same URL."""
-    with telling(body=b'{"Streams":[]}') as told:
-        backend = AwsBackend(endpoint=told.url)
+    """An operation of streams is sent to the other service, at the same URL."""
+    with serve_fixed(body=b'{"Streams":[]}') as fixed:
+        backend = AwsBackend(endpoint=fixed.url)
         assert backend.call("ListStreams", {}) == {"Streams": []}
         backend.close()
 
-    assert told.asked[0][0]["X-Amz-Target"] == "DynamoDBStreams_20120810.ListStreams"
+    assert fixed.requests[0][0]["X-Amz-Target"] == "DynamoDBStreams_20120810.ListStreams"
 
 
 def test_without_credentials_a_local_server_gets_dummy_ones() -> None:
-    """Local servers want a signature and do not look at it."""
-    with telling() as told:
-        backend = AwsBackend(endpoint=told.url)
+    """Local servers require a signature and do not verify it."""
+    with serve_fixed() as fixed:
+        backend = AwsBackend(endpoint=fixed.url)
         backend.call("ListTables", {})
         backend.close()
 
-    assert "Credential=000000000000/" in told.asked[0][0]["Authorization"]
+    assert "Credential=000000000000/" in fixed.requests[0][0]["Authorization"]
 
 
 def test_aws_itself_needs_a_region_and_credentials() -> None:
-    """What botocore does not find is asked for in a sentence."""
-    with pytest.raises(RegionMissing, match='connect\\("aws:eu-west-1"\\)'):
+    """A missing region or missing credentials are reported with advice."""
+    with pytest.raises(RegionMissing, match="aws:eu-west-1, or set AWS_DEFAULT_REGION"):
         AwsBackend()
     with pytest.raises(CredentialsMissing, match="AWS_ACCESS_KEY_ID"):
         AwsBackend(region="eu-west-1").call("ListTables", {})
@@ -134,34 +134,34 @@ def test_aws_itself_needs_a_region_and_credentials() -> None:
 def test_botocore_resolves_the_endpoint(
     monkeypatch: pytest.MonkeyPatch, region: str, service: Service, endpoint: str
 ) -> None:
-    """On AWS the endpoint is the one that botocore's own client would ask; nothing is sent to learn it."""
+    """On AWS the endpoint is botocore's own; resolving it sends no request."""
     monkeypatch.setattr("socket.create_connection", lambda *_, **__: pytest.fail("something is sent"))
 
-    way = AwsConfiguration(region=region).way(service)
+    way = AwsConfiguration(region=region).resolve(service)
 
     assert way.address.url == endpoint
-    assert way.trust is not None
+    assert way.tls is not None
     assert way.forward is None
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_an_operation_is_asked_at_the_endpoint_of_its_service(
+def test_an_operation_is_sent_to_the_endpoint_of_its_service(
     monkeypatch: pytest.MonkeyPatch, shell: str
 ) -> None:
-    """Streams and tables have an endpoint each on AWS, and each request goes to its own."""
+    """Streams and tables have separate endpoints on AWS, and each request goes to its own."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     with scripted(echo) as tables, scripted(echo) as streams:
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", tables.url)
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", streams.url)
-        with asking(shell, AwsConfiguration(region="eu-west-1")) as backend:
+        with open_backend(shell, AwsConfiguration(region="eu-west-1")) as backend:
             backend.call("ListTables", {})
             backend.call("ListStreams", {})
             backend.call("ListTables", {})
 
-    assert (len(tables.asked), len(streams.asked)) == (2, 1)
-    assert b"X-Amz-Target: DynamoDBStreams_20120810.ListStreams" in streams.asked[0]
-    assert b"/eu-west-1/dynamodb/aws4_request" in streams.asked[0]
+    assert (len(tables.requests), len(streams.requests)) == (2, 1)
+    assert b"X-Amz-Target: DynamoDBStreams_20120810.ListStreams" in streams.requests[0]
+    assert b"/eu-west-1/dynamodb/aws4_request" in streams.requests[0]
 
 
 def test_an_endpoint_that_is_configured_is_honoured(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
@@ -187,49 +187,47 @@ def test_a_strict_server_lets_the_right_key_in(
             monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", key[1])
             if len(key) > 2:
                 monkeypatch.setenv("AWS_SESSION_TOKEN", key[2])
-            with asking(shell, AwsConfiguration(endpoint=served.url)) as backend:
+            with open_backend(shell, AwsConfiguration(endpoint=served.url)) as backend:
                 for _ in range(3):
                     assert backend.call("ListTables", {}) == {"TableNames": []}
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
-        with asking(shell, AwsConfiguration(endpoint=served.url)) as backend:
+        with open_backend(shell, AwsConfiguration(endpoint=served.url)) as backend:
             with pytest.raises(InvalidSignatureFault):
                 backend.call("ListTables", {})
 
 
 def test_an_endpoint_that_does_not_answer_is_named() -> None:
-    """A refused connection says where it went and what to check."""
+    """A refused connection names the endpoint and what to check."""
     with deserted() as url:
         with pytest.raises(EndpointUnreachable) as caught:
             AwsBackend(endpoint=url).call("ListTables", {})
 
     assert caught.value.endpoint == url
-    assert str(caught.value).startswith(f"{url} does not answer")
-    assert "check that a server listens" in str(caught.value)
+    assert str(caught.value).startswith(f"{url} does not respond")
+    assert "check that a server is listening" in str(caught.value)
 
 
-def test_a_certificate_that_nobody_vouches_for_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is another matter than a server that is not there; and so is one that is spoken to in clear."""
+def test_an_untrusted_certificate_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error differs from that of an unreachable server, and so does that of plain text instead of TLS."""
     files = make_certificates(tmp_path, "127.0.0.1")
     safeguards = Safeguards(tls=tls_context(files.certificate, files.key))
     with Engine.open() as engine, running(engine, safeguards=safeguards) as served:
         with pytest.raises(EndpointUntrusted, match="set AWS_CA_BUNDLE"):
             AwsBackend(endpoint=served.url).call("ListTables", {})
-        with pytest.raises(EndpointUnreachable, match="does it speak https://"):
+        with pytest.raises(EndpointUnreachable, match="try https://"):
             AwsBackend(endpoint=served.url.replace("https:", "http:")).call("ListTables", {})
         monkeypatch.setenv("AWS_CA_BUNDLE", str(files.authority))
         assert AwsBackend(endpoint=served.url).call("ListTables", {}) == {"TableNames": []}
     with Engine.open() as engine, running(engine) as plain:
-        with pytest.raises(EndpointUnreachable, match="does it speak plain http://"):
+        with pytest.raises(EndpointUnreachable, match="try http://"):
             AwsBackend(endpoint=plain.url.replace("http:", "https:")).call("ListTables", {})
 
 
 def test_an_endpoint_that_is_something_else_is_named() -> None:
     """An answer that is not DynamoDB's is no response."""
-    with telling(status=404, body=b"<html>") as told:
-        backend = AwsBackend(endpoint=told.url)
-        with pytest.raises(AnswerUnreadable, match="status 404"):
+    with serve_fixed(status=404, body=b"<html>") as fixed:
+        backend = AwsBackend(endpoint=fixed.url)
+        with pytest.raises(ResponseUnreadable, match="status 404"):
             backend.call("ListTables", {})
         backend.close()
 
@@ -237,8 +235,8 @@ def test_an_endpoint_that_is_something_else_is_named() -> None:
 def test_unknown_codes_come_through() -> None:
     """A fault that Tavola never raises is a Fault all the same."""
     body = b'{"__type":"com.amazonaws.dynamodb.v20120810#GlobalTableNotFoundException","message":"None."}'
-    with telling(status=400, body=body) as told:
-        backend = AwsBackend(endpoint=told.url)
+    with serve_fixed(status=400, body=body) as fixed:
+        backend = AwsBackend(endpoint=fixed.url)
         with pytest.raises(Fault) as caught:
             backend.call("DescribeGlobalTable", {"GlobalTableName": "T01"})
         backend.close()
@@ -248,30 +246,30 @@ def test_unknown_codes_come_through() -> None:
 
 def test_behind_a_proxy_a_body_does_not_wait_for_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
     """botocore writes head and body apart; a socket that holds the second back would cost 40 ms a request."""
-    given: list[object] = []
+    arguments: list[object] = []
 
     class Session(URLLib3Session):  # type: ignore[misc]  # botocore ships no types
         def __init__(self, **settings: object) -> None:
-            given.append(settings.get("socket_options"))
+            arguments.append(settings.get("socket_options"))
             super().__init__(**settings)
 
     monkeypatch.setattr("tavola.backends.aws.URLLib3Session", Session)
-    with telling() as proxy:
+    with serve_fixed() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         monkeypatch.setenv("http_proxy", proxy.url)
         backend = AwsBackend(endpoint="http://shop.example:8000")
         backend.call("ListTables", {})
         backend.close()
 
-    assert given == [[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]]
+    assert arguments == [[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]]
 
 
-def test_an_operation_that_nobody_knows_is_not_sent() -> None:
-    """A name that is no operation is refused as the engine refuses it."""
-    with telling() as told, pytest.raises(UnknownOperationFault):
-        AwsBackend(endpoint=told.url).call("MakeCoffee", {})
+def test_an_unknown_operation_is_not_sent() -> None:
+    """An unknown name is refused as the engine refuses it."""
+    with serve_fixed() as fixed, pytest.raises(UnknownOperationFault):
+        AwsBackend(endpoint=fixed.url).call("MakeCoffee", {})
 
-    assert told.asked == []
+    assert fixed.requests == []
 
 
 def test_inside_a_mock_nothing_is_sent() -> None:

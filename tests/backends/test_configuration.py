@@ -1,4 +1,4 @@
-"""What is configured for an endpoint: found by botocore, or little enough to do without it."""
+"""Configuration of an endpoint: resolved by botocore, or simple enough to do without it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from botocore.exceptions import ClientError
 
 import tavola
 from tavola.backends.aws import AwsConfiguration
-from tavola.backends.configuration import address_of, is_local
+from tavola.backends.configuration import is_local, parse_address
 from tavola.backends.errors import CredentialsMissing, EndpointUnreachable, EndpointUntrusted, ExtraMissing
-from tavola.backends.signatures import Key
+from tavola.backends.signatures import SigningKey
 from tavola.engine import Engine
 from tavola.server.listener import running
-from tests.backends.endpoints import SHELLS, asking, deserted, echo, scripted, telling
+from tests.backends.endpoints import SHELLS, deserted, echo, open_backend, scripted, serve_fixed
 from tests.backends.test_embedded import KEY
 
 
@@ -33,8 +33,8 @@ from tests.backends.test_embedded import KEY
     ],
 )
 def test_addresses(url: str, host: str, port: int, header: str) -> None:
-    """A URL says where to connect and what to call the endpoint; the scheme's own port is not said."""
-    address = address_of(url)
+    """A URL determines the address and the host name; the scheme's default port is omitted."""
+    address = parse_address(url)
 
     assert (address.host, address.port, address.header) == (host, port, header)
     assert address.secure == url.startswith("https")
@@ -52,8 +52,8 @@ def test_addresses(url: str, host: str, port: int, header: str) -> None:
     ],
 )
 def test_a_path_is_sent_as_a_request_line_can_hold_it(url: str, path: str) -> None:
-    """A space or a letter of another alphabet is written in percent signs, once; what is sent is what is signed."""
-    assert address_of(url).path == path
+    """Spaces and non-ASCII letters are percent-encoded once; the path sent is the path signed."""
+    assert parse_address(url).path == path
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,16 @@ def test_a_path_is_sent_as_a_request_line_can_hold_it(url: str, path: str) -> No
     [
         ("http://h/a//b", "//"),
         ("http://h/a/../b", r"\.\."),
-        ("http://h/./b", r"holds //, \."),
+        ("http://h/./b", r"contains //, \."),
         ("http://h/x?y=1", "query"),
         ("http://h/x#y", "fragment"),
         ("http://ann:secret@h/x", "user"),
     ],
 )
-def test_what_would_be_signed_otherwise_or_left_out_is_refused(url: str, why: str) -> None:
-    """Nothing of a URL is dropped without a word, and no password is repeated in the refusal."""
+def test_unsupported_parts_of_a_url_are_refused(url: str, why: str) -> None:
+    """No part of a URL is dropped silently, and the refusal does not repeat a password."""
     with pytest.raises(EndpointUnreachable, match=why) as refused:
-        address_of(url)
+        parse_address(url)
 
     assert "secret" not in str(refused.value)
     assert not refused.value.sent
@@ -83,8 +83,8 @@ def test_what_would_be_signed_otherwise_or_left_out_is_refused(url: str, why: st
         *[("http://[::1]:1", True), ("http://10.0.0.1:1", False), ("http://localhost.example:1", False)],
     ],
 )
-def test_what_is_on_this_machine(url: str, local: bool) -> None:
-    """The loopback, by name or number, and nothing that only looks like it."""
+def test_loopback_addresses_are_local(url: str, local: bool) -> None:
+    """Loopback by name or number, and nothing that only looks like it."""
     assert is_local(url) == local
 
 
@@ -101,16 +101,16 @@ def without_botocore(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_botocore")
 def test_a_server_on_this_machine_needs_no_botocore() -> None:
-    """It is asked with a dummy key and the default region, or with what is given."""
+    """It is called with a dummy key and the default region, or with the configured ones."""
     with Engine.open() as engine, running(engine) as served:
         with tavola.connect(served.url) as connection:
             assert connection.call("ListTables") == {"TableNames": []}
             assert "botocore.session" not in sys.modules
-    with telling() as told:
-        with tavola.connect(told.url, region="eu-west-1", account="123456789012", timeout_s=5) as connection:
+    with serve_fixed() as fixed:
+        with tavola.connect(fixed.url, region="eu-west-1", account="123456789012", timeout_s=5) as connection:
             connection.call("ListTables")
-        assert "Credential=123456789012/" in told.asked[0][0]["Authorization"]
-        assert "/eu-west-1/dynamodb/" in told.asked[0][0]["Authorization"]
+        assert "Credential=123456789012/" in fixed.requests[0][0]["Authorization"]
+        assert "/eu-west-1/dynamodb/" in fixed.requests[0][0]["Authorization"]
 
 
 @pytest.mark.usefixtures("without_botocore")
@@ -118,41 +118,43 @@ def test_a_server_on_this_machine_needs_no_botocore() -> None:
     ("target", "settings"),
     [("http://10.0.0.1:8000", {}), ("aws:eu-west-1", {}), ("http://localhost:8000", {"profile": "shop"})],
 )
-def test_what_needs_botocore_says_so(target: str, settings: dict[str, Any]) -> None:
-    """Another machine, AWS and a profile are botocore's to know, waiting or on a loop."""
+def test_a_missing_botocore_is_reported(target: str, settings: dict[str, Any]) -> None:
+    """Another machine, AWS and a profile need botocore, blocking or on a loop."""
     with pytest.raises(ExtraMissing, match="pip install"):
         tavola.connect(target, **settings)
     with pytest.raises(ExtraMissing, match="pip install"):
         tavola.connect_async(target, **settings)
 
 
-def told(minutes: float, name: str) -> dict[str, str]:
-    """Return credentials as a provider tells them, that end in so many minutes."""
+def credentials(minutes: float, name: str) -> dict[str, str]:
+    """Return a provider's credentials that expire in `minutes`."""
     ends = datetime.now(UTC) + timedelta(minutes=minutes)
     return {"access_key": name, "secret_key": "s", "token": "t", "expiry_time": ends.isoformat()}
 
 
 def test_credentials_that_end_are_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """botocore renews them when it thinks it time, and is asked anew no more than once a second."""
-    renewals = [told(5, "SECOND"), told(60, "THIRD")]
-    made = RefreshableCredentials.create_from_metadata(told(5, "FIRST"), lambda: renewals.pop(0), "test")
+    """botocore decides when to renew them, and is called at most once a second."""
+    renewals = [credentials(5, "SECOND"), credentials(60, "THIRD")]
+    made = RefreshableCredentials.create_from_metadata(
+        credentials(5, "FIRST"), lambda: renewals.pop(0), "test"
+    )
     configuration = AwsConfiguration(endpoint="http://localhost:1")
     monkeypatch.setattr(configuration, "_credentials", made)
 
-    assert configuration.key_at_hand() is None
-    assert configuration.key() == Key("SECOND", "s", "t")
-    assert configuration.key() == Key("SECOND", "s", "t")
-    assert configuration.key_at_hand() == Key("SECOND", "s", "t")
+    assert configuration.cached_key() is None
+    assert configuration.key() == SigningKey("SECOND", "s", "t")
+    assert configuration.key() == SigningKey("SECOND", "s", "t")
+    assert configuration.cached_key() == SigningKey("SECOND", "s", "t")
     monkeypatch.setattr("tavola.backends.aws.KEY_S_MAX", 0.0)
-    configuration._key = (Key("SECOND", "s", "t"), 0.0)
-    assert configuration.key_at_hand() is None
-    assert configuration.key() == Key("THIRD", "s", "t")
-    assert configuration.key_at_hand() == Key("THIRD", "s", "t")
+    configuration._key = (SigningKey("SECOND", "s", "t"), 0.0)
+    assert configuration.cached_key() is None
+    assert configuration.key() == SigningKey("THIRD", "s", "t")
+    assert configuration.cached_key() == SigningKey("THIRD", "s", "t")
     assert renewals == []
 
 
 def test_credentials_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refusal of the service that gives them is told in a sentence, and not as botocore's error."""
+    """A refusal of the credentials service is reported as a Tavola error, not as botocore's."""
 
     def refuse() -> dict[str, str]:
         raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not you"}}, "AssumeRole")
@@ -164,68 +166,70 @@ def test_credentials_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None
         configuration.key()
 
 
-def test_credentials_that_last_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key from the environment is looked for at the first call."""
+def test_permanent_credentials_are_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key from the environment is resolved at the first call."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     configuration = AwsConfiguration(endpoint="http://localhost:1")
-    assert configuration.key_at_hand() is None
+    assert configuration.cached_key() is None
     key = configuration.key()
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
 
     assert configuration.key() is key
-    assert configuration.key_at_hand() is key
+    assert configuration.cached_key() is key
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_proxy_is_gone_through(monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
-    """HTTP_PROXY leads there, signed for the endpoint; NO_PROXY leads past it; one that is not there is told."""
-    with telling() as proxy:
+    """HTTP_PROXY is used, signed for the endpoint; NO_PROXY bypasses it; a missing proxy is reported."""
+    with serve_fixed() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         monkeypatch.setenv("http_proxy", proxy.url)
-        with asking(shell, AwsConfiguration(endpoint="http://shop.example:8000")) as backend:
+        with open_backend(shell, AwsConfiguration(endpoint="http://shop.example:8000")) as backend:
             assert backend.call("GetItem", KEY) == {}
-        assert proxy.asked[0][0]["Host"] == "shop.example:8000"
-        assert "SignedHeaders=content-type;host;x-amz-date;x-amz-target" in proxy.asked[0][0]["Authorization"]
+        assert proxy.requests[0][0]["Host"] == "shop.example:8000"
+        assert (
+            "SignedHeaders=content-type;host;x-amz-date;x-amz-target" in proxy.requests[0][0]["Authorization"]
+        )
 
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         monkeypatch.setenv("no_proxy", "127.0.0.1")
-        with scripted(echo) as script, asking(shell, AwsConfiguration(endpoint=script.url)) as backend:
+        with scripted(echo) as script, open_backend(shell, AwsConfiguration(endpoint=script.url)) as backend:
             assert backend.call("GetItem", KEY) == KEY
-        assert len(proxy.asked) == 1
+        assert len(proxy.requests) == 1
     with deserted() as url:
         monkeypatch.setenv("HTTP_PROXY", url)
         monkeypatch.setenv("http_proxy", url)
-        with asking(shell, AwsConfiguration(endpoint="http://shop.example:8000")) as backend:
+        with open_backend(shell, AwsConfiguration(endpoint="http://shop.example:8000")) as backend:
             with pytest.raises(EndpointUnreachable) as caught:
                 backend.call("GetItem", KEY)
     assert not caught.value.sent
 
 
 def test_an_endpoint_that_is_configured_and_no_url(monkeypatch: pytest.MonkeyPatch) -> None:
-    """AWS_ENDPOINT_URL without a scheme is told in a sentence."""
+    """AWS_ENDPOINT_URL without a scheme is reported."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "localhost:8000")
     with pytest.raises(EndpointUnreachable, match="localhost:8000") as caught:
-        AwsConfiguration(region="eu-west-1").way("dynamodb")
+        AwsConfiguration(region="eu-west-1").resolve("dynamodb")
     assert not caught.value.sent
 
-    with pytest.raises(EndpointUnreachable, match="no URL"):
-        address_of("ftp://localhost")
+    with pytest.raises(EndpointUnreachable, match="not a URL"):
+        parse_address("ftp://localhost")
 
 
 def test_a_path_that_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endpoint behind a path is asked there, as botocore asks it."""
+    """An endpoint behind a path is called there, as botocore does."""
     with scripted(echo) as script:
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"{script.url}/dynamodb")
-        with asking("waiting", AwsConfiguration(region="eu-west-1", account="123456789012")) as backend:
+        with open_backend("waiting", AwsConfiguration(region="eu-west-1", account="123456789012")) as backend:
             assert backend.call("GetItem", KEY) == KEY
 
-    assert script.asked[0].startswith(b"POST /dynamodb/ HTTP/1.1\r\n")
+    assert script.requests[0].startswith(b"POST /dynamodb/ HTTP/1.1\r\n")
 
 
 def test_a_bundle_that_is_configured_and_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """AWS_CA_BUNDLE that leads nowhere is named."""
+    """A missing AWS_CA_BUNDLE is named."""
     monkeypatch.setenv("AWS_CA_BUNDLE", "missing.pem")
-    with asking("waiting", AwsConfiguration(endpoint="https://localhost:1")) as backend:
+    with open_backend("waiting", AwsConfiguration(endpoint="https://localhost:1")) as backend:
         with pytest.raises(EndpointUntrusted, match=r"missing\.pem cannot be read"):
             backend.call("ListTables", {})

@@ -30,8 +30,8 @@ def backend() -> Backend:
     return made
 
 
-def test_bytes_are_given_as_base64(backend: Backend) -> None:
-    """Bytes for a B, alone, in a set or deep inside, are the same as their base64; answers are always text."""
+def test_bytes_are_accepted_and_returned_as_base64(backend: Backend) -> None:
+    """Bytes for a B, alone, in a set or nested, equal their base64; responses are always text."""
     item = {
         "pk": {"S": "a"},
         "b": {"B": b"\x00\xff"},
@@ -49,7 +49,7 @@ def test_bytes_are_given_as_base64(backend: Backend) -> None:
 
 
 def test_numbers_are_exact(backend: Backend) -> None:
-    """A number of 38 digits comes back digit for digit, given as text or as a Decimal."""
+    """A number of 38 digits is returned digit for digit, from text or from a Decimal."""
     digits = "1234567890123456789012345678901234567.8"
     item = {"pk": {"S": "a"}, "text": {"N": digits}, "decimal": {"N": Decimal(digits)}}
     backend.call("PutItem", {"TableName": "Orders", "Item": item})
@@ -65,7 +65,7 @@ def test_any_mapping_is_a_request(backend: Backend) -> None:
 
 
 def test_faults_are_the_engines(backend: Backend) -> None:
-    """What DynamoDB refuses comes out as its fault."""
+    """A refusal of DynamoDB is raised as its fault."""
     with pytest.raises(ResourceNotFoundFault) as caught:
         backend.call("DescribeTable", {"TableName": "Nothing"})
     assert caught.value.code == "ResourceNotFoundException"
@@ -74,15 +74,13 @@ def test_faults_are_the_engines(backend: Backend) -> None:
         backend.call("MakeCoffee", {})
 
 
-def test_what_json_cannot_hold_is_refused_with_advice(backend: Backend) -> None:
-    """A request that cannot be written is the caller's error and names the operation."""
-    with pytest.raises(
-        RequestMalformed, match=r"request of PutItem cannot be written as JSON.*DynamoDB JSON"
-    ):
+def test_a_value_outside_json_is_refused_with_advice(backend: Backend) -> None:
+    """A request that cannot be encoded is the caller's error and names the operation."""
+    with pytest.raises(RequestMalformed, match=r"PutItem request cannot be encoded as JSON.*DynamoDB JSON"):
         backend.call("PutItem", {"TableName": "Orders", "Item": {"pk": {"S": object()}}})
 
 
-def test_a_scope_has_its_own_tables() -> None:
+def test_a_scope_has_separate_tables() -> None:
     """Two backends on one engine see the tables of their own account and region."""
     engine = Engine.open()
     ours = EmbeddedBackend(engine, Scope("111111111111", "eu-west-1"))

@@ -1,4 +1,7 @@
-"""Endpoints over HTTP, well and badly behaved, asked in three ways: waiting, on asyncio's loop and on uvloop's."""
+"""Endpoints over HTTP, well and badly behaved, called in three ways:
+
+blocking, on asyncio's loop and on uvloop's.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,13 @@ from typing import Any
 
 import pytest
 
-from tavola.backends.configuration import LocalConfiguration, Way, trust_of
-from tavola.backends.errors import AnswerDamaged, AnswerUnreadable, EndpointUnreachable, EndpointUntrusted
+from tavola.backends.configuration import LocalConfiguration, ServiceEndpoint, client_tls_context
+from tavola.backends.errors import (
+    EndpointUnreachable,
+    EndpointUntrusted,
+    ResponseCorrupted,
+    ResponseUnreadable,
+)
 from tavola.backends.http import HttpBackend
 from tavola.backends.remote import is_read
 from tavola.backends.sockets import SocketTransport
@@ -25,9 +33,9 @@ from tests.backends.endpoints import (
     PATIENCE_S,
     SHELLS,
     Peer,
-    asking,
     deserted,
     echo,
+    open_backend,
     response,
     scripted,
 )
@@ -39,7 +47,7 @@ PUT = {"TableName": "Orders", "Item": {"pk": {"S": "a"}}}
 
 @pytest.fixture(params=SHELLS)
 def shell(request: pytest.FixtureRequest) -> str:
-    """One of the ways to ask."""
+    """One of the kinds of backend."""
     name: str = request.param
     return name
 
@@ -53,7 +61,7 @@ def endpoint() -> Iterator[str]:
 
 def test_a_server_answers_as_the_engine_does(shell: str, endpoint: str) -> None:
     """Responses and faults are those of an engine in this process; no botocore is needed for a server here."""
-    with asking(shell, endpoint) as backend:
+    with open_backend(shell, endpoint) as backend:
         described = backend.call("CreateTable", TABLE)["TableDescription"]
         put = {**PUT, "ConditionExpression": "attribute_not_exists(pk)"}
         backend.call("PutItem", put)
@@ -67,54 +75,54 @@ def test_a_server_answers_as_the_engine_does(shell: str, endpoint: str) -> None:
 
 
 def test_large_bodies_go_both_ways(shell: str) -> None:
-    """What takes many packets arrives whole, and the connection can be used after it."""
+    """A body of many packets arrives whole, and the connection remains usable."""
     large = {"TableName": "x" * 3_000_000}
-    with scripted(echo) as script, asking(shell, script.url) as backend:
+    with scripted(echo) as script, open_backend(shell, script.url) as backend:
         assert backend.call("PutItem", large) == large
         assert backend.call("PutItem", PUT) == PUT
 
     assert script.connections == 1
 
 
-def test_connections_are_kept(shell: str) -> None:
-    """One call after another goes over one connection."""
-    with scripted(echo) as script, asking(shell, script.url) as backend:
+def test_connections_are_reused(shell: str) -> None:
+    """One call after another uses the same connection."""
+    with scripted(echo) as script, open_backend(shell, script.url) as backend:
         for number in range(20):
             assert backend.call("GetItem", {"TableName": str(number)}) == {"TableName": str(number)}
 
     assert script.connections == 1
 
 
-@pytest.mark.parametrize("told", ["Connection: close", "connection: CLOSE"])
-def test_a_connection_that_ends_is_not_kept(shell: str, told: str) -> None:
-    """What an endpoint says it will close is not asked again, though it is open still."""
+@pytest.mark.parametrize("header", ["Connection: close", "connection: CLOSE"])
+def test_a_closing_connection_is_not_reused(shell: str, header: str) -> None:
+    """A connection that the endpoint announces to close is not used again, though still open."""
 
     def behave(peer: Peer) -> None:
         peer.read()
-        peer.send(response(b"{}", told))
-        peer.read()  # nothing comes
+        peer.send(response(b"{}", header))
+        peer.read()  # no response
 
-    with scripted(behave) as script, asking(shell, script.url) as backend:
+    with scripted(behave) as script, open_backend(shell, script.url) as backend:
         backend.call("PutItem", PUT)
         backend.call("PutItem", PUT)
 
     assert script.connections == 2
-    assert len(script.asked) == 2
+    assert len(script.requests) == 2
 
 
 def test_a_connection_closed_while_idle_is_seen(shell: str) -> None:
     """An endpoint that closes between two requests costs a connection and no error, and no request is sent twice."""
-    with scripted(lambda peer: peer.answer()) as script, asking(shell, script.url) as backend:
+    with scripted(lambda peer: peer.answer()) as script, open_backend(shell, script.url) as backend:
         for _ in range(3):
             assert backend.call("PutItem", PUT) == PUT
             script.wait()
 
     assert script.connections == 3
-    assert len(script.asked) == 3
+    assert len(script.requests) == 3
 
 
-def test_what_comes_unasked_ends_a_connection(shell: str) -> None:
-    """An answer to nothing is not taken for the answer to the next request."""
+def test_an_unexpected_response_ends_a_connection(shell: str) -> None:
+    """A response without a request is not taken as the response to the next request."""
 
     def behave(peer: Peer) -> None:
         peer.answer()
@@ -124,7 +132,7 @@ def test_what_comes_unasked_ends_a_connection(shell: str) -> None:
         peer.answer()
 
     said = threading.Event()
-    with scripted(behave) as script, asking(shell, script.url) as backend:
+    with scripted(behave) as script, open_backend(shell, script.url) as backend:
         backend.call("PutItem", PUT)
         assert said.wait(PATIENCE_S)
 
@@ -132,8 +140,8 @@ def test_what_comes_unasked_ends_a_connection(shell: str) -> None:
     assert script.connections == 2
 
 
-def test_what_comes_after_the_answer_ends_a_connection(shell: str) -> None:
-    """Two answers in one packet: the first is the answer, and the connection is not asked again."""
+def test_bytes_after_the_response_end_a_connection(shell: str) -> None:
+    """Of two responses in one packet the first counts, and the connection is not used again."""
 
     def behave(peer: Peer) -> None:
         if peer.number == 0:
@@ -141,7 +149,7 @@ def test_what_comes_after_the_answer_ends_a_connection(shell: str) -> None:
             peer.send(response(b'{"Count":1}') + response(b'{"Count":2}'))
         peer.answer()
 
-    with scripted(behave) as script, asking(shell, script.url) as backend:
+    with scripted(behave) as script, open_backend(shell, script.url) as backend:
         assert backend.call("Query", {}) == {"Count": 1}
         assert backend.call("Query", {"TableName": "T01"}) == {"TableName": "T01"}
     assert script.connections == 2
@@ -158,54 +166,54 @@ def carried_out(peer: Peer) -> None:
 
 @pytest.mark.parametrize("operation", ["PutItem", "UpdateItem", "TransactWriteItems", "ExecuteStatement"])
 def test_a_write_is_never_sent_twice(shell: str, operation: str) -> None:
-    """An endpoint that may have carried out a write and gives no answer: the caller is told, and nothing is resent."""
-    with scripted(carried_out) as script, asking(shell, script.url) as backend:
+    """If an endpoint may have executed a write and does not respond, the error is raised and nothing is resent."""
+    with scripted(carried_out) as script, open_backend(shell, script.url) as backend:
         backend.call("GetItem", KEY)
-        with pytest.raises(EndpointUnreachable, match="closed without an answer") as caught:
+        with pytest.raises(EndpointUnreachable, match="closed without a response") as caught:
             backend.call(operation, PUT)
 
     assert caught.value.sent
-    assert len(script.asked) == 2
+    assert len(script.requests) == 2
     assert script.connections == 1
 
 
 def test_a_write_on_a_new_connection_is_never_sent_twice(shell: str) -> None:
     """The same without an earlier request."""
-    with scripted(lambda peer: peer.read()) as script, asking(shell, script.url) as backend:
-        with pytest.raises(EndpointUnreachable, match="closed without an answer"):
+    with scripted(lambda peer: peer.read()) as script, open_backend(shell, script.url) as backend:
+        with pytest.raises(EndpointUnreachable, match="closed without a response"):
             backend.call("PutItem", PUT)
 
-    assert len(script.asked) == 1
+    assert len(script.requests) == 1
 
 
-def test_a_read_on_a_kept_connection_is_sent_once_more(shell: str) -> None:
-    """A read may be asked again where a connection ended that was good before."""
-    with scripted(carried_out) as script, asking(shell, script.url) as backend:
+def test_a_read_on_a_reused_connection_is_sent_once_more(shell: str) -> None:
+    """A read may be repeated if a connection ended that worked before."""
+    with scripted(carried_out) as script, open_backend(shell, script.url) as backend:
         backend.call("GetItem", KEY)
         assert backend.call("GetItem", KEY) == KEY
 
-    assert len(script.asked) == 3
+    assert len(script.requests) == 3
     assert script.connections == 2
 
 
 def test_a_read_is_sent_no_more_than_twice(shell: str) -> None:
-    """An endpoint that never answers is not asked for ever."""
+    """An endpoint that never responds is not called for ever."""
 
     def behave(peer: Peer) -> None:
         if peer.number == 0:
             peer.answer()
         peer.read()
 
-    with scripted(behave) as script, asking(shell, script.url) as backend:
+    with scripted(behave) as script, open_backend(shell, script.url) as backend:
         backend.call("GetItem", KEY)
         with pytest.raises(EndpointUnreachable):
             backend.call("GetItem", KEY)
 
-    assert len(script.asked) == 3
+    assert len(script.requests) == 3
 
 
-def test_what_only_reads() -> None:
-    """Every operation that may be asked twice, by name: none of them changes anything."""
+def test_operations_that_may_be_repeated() -> None:
+    """Every operation that may be sent twice, by name: none of them writes."""
     reads = {name for name in OPERATIONS if is_read(name)}
 
     assert reads == {
@@ -223,20 +231,20 @@ def test_what_only_reads() -> None:
 @pytest.mark.parametrize(
     "part", [response(b'{"Count":1}')[:-3], response(b'{"Count":1}')[:20], b"HTTP/1.1 200 OK\r\n\r\n"[:3]]
 )
-def test_half_an_answer_is_none(shell: str, part: bytes) -> None:
-    """An endpoint that closes in the middle of its answer has not answered, and a read is not asked again."""
+def test_a_partial_response_is_not_a_response(shell: str, part: bytes) -> None:
+    """If an endpoint closes during its response, a read is not repeated."""
 
     def behave(peer: Peer) -> None:
         peer.answer()
         peer.read()
         peer.send(part)
 
-    with scripted(behave) as script, asking(shell, script.url) as backend:
+    with scripted(behave) as script, open_backend(shell, script.url) as backend:
         backend.call("GetItem", KEY)
-        with pytest.raises(EndpointUnreachable, match="in the middle of the answer"):
+        with pytest.raises(EndpointUnreachable, match="in the middle of the response"):
             backend.call("GetItem", KEY)
 
-    assert len(script.asked) == 2
+    assert len(script.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -250,36 +258,36 @@ def test_half_an_answer_is_none(shell: str, part: bytes) -> None:
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnot hexadecimal\r\n", 200),
     ],
 )
-def test_what_is_no_answer_of_dynamodb(shell: str, said: bytes, status: int | None) -> None:
-    """Garbage is told as what it is, with the status if it was HTTP, and its connection is not asked again."""
+def test_an_invalid_response_is_reported(shell: str, said: bytes, status: int | None) -> None:
+    """It is reported as such, with the status if it was HTTP, and its connection is not used again."""
 
     def behave(peer: Peer) -> None:
         peer.read()
         peer.send(said if peer.number == 0 else response())
         peer.read()
 
-    with scripted(behave) as script, asking(shell, script.url) as backend:
-        with pytest.raises(AnswerUnreadable) as caught:
+    with scripted(behave) as script, open_backend(shell, script.url) as backend:
+        with pytest.raises(ResponseUnreadable) as caught:
             backend.call("GetItem", KEY)
 
     assert caught.value.status == status
-    assert "check that it is an endpoint of DynamoDB" in str(caught.value)
+    assert "check that it is a DynamoDB endpoint" in str(caught.value)
 
 
 def test_a_changed_answer_is_found_out(shell: str) -> None:
-    """The checksum of an answer is compared, and the error says what to do."""
+    """The checksum of a response is compared, and the error says what to do."""
 
     def behave(peer: Peer) -> None:
         peer.read()
         peer.send(response(b'{"Count":1}').replace(b":1}", b":2}"))
 
-    with scripted(behave) as script, asking(shell, script.url) as backend:
-        with pytest.raises(AnswerDamaged):
+    with scripted(behave) as script, open_backend(shell, script.url) as backend:
+        with pytest.raises(ResponseCorrupted):
             backend.call("Query", {})
 
 
 def test_an_answer_that_does_not_come(shell: str) -> None:
-    """After the time that is given the caller is told, and its connection is not asked again."""
+    """After the timeout the call fails, and its connection is not used again."""
     gone = threading.Event()
 
     def behave(peer: Peer) -> None:
@@ -289,8 +297,8 @@ def test_an_answer_that_does_not_come(shell: str) -> None:
         peer.read()
         gone.wait(PATIENCE_S)
 
-    with scripted(behave) as script, asking(shell, script.url, timeout_s=0.1) as backend:
-        with pytest.raises(EndpointUnreachable, match=r"not whole within 0\.1 s") as caught:
+    with scripted(behave) as script, open_backend(shell, script.url, timeout_s=0.1) as backend:
+        with pytest.raises(EndpointUnreachable, match=r"not complete within 0\.1 s") as caught:
             backend.call("GetItem", KEY)
         assert caught.value.sent
         assert backend.call("GetItem", KEY) == KEY
@@ -310,9 +318,9 @@ def test_an_answer_that_comes_in_drops(shell: str) -> None:
             if gone.wait(0.03):
                 return
 
-    with scripted(behave) as script, asking(shell, script.url, timeout_s=0.2) as backend:
+    with scripted(behave) as script, open_backend(shell, script.url, timeout_s=0.2) as backend:
         began_s = monotonic()
-        with pytest.raises(EndpointUnreachable, match=r"not whole within 0\.2 s"):
+        with pytest.raises(EndpointUnreachable, match=r"not complete within 0\.2 s"):
             backend.call("Query", {})
         took_s = monotonic() - began_s
         gone.set()
@@ -336,24 +344,24 @@ def test_answers_as_http_allows_them(shell: str, said: bytes) -> None:
         peer.read()
         peer.send(said)
 
-    with scripted(behave) as script, asking(shell, script.url) as backend:
+    with scripted(behave) as script, open_backend(shell, script.url) as backend:
         assert backend.call("Query", {}) == {"Count": 1}
 
 
-def test_nobody_there(shell: str) -> None:
-    """A refused connection says where it went, and that nothing was sent."""
-    with deserted() as url, asking(shell, url) as backend:
-        with pytest.raises(EndpointUnreachable, match="does not answer") as caught:
+def test_a_refused_connection(shell: str) -> None:
+    """The error names the endpoint and says that nothing was sent."""
+    with deserted() as url, open_backend(shell, url) as backend:
+        with pytest.raises(EndpointUnreachable, match="does not respond") as caught:
             backend.call("PutItem", PUT)
 
     assert caught.value.endpoint == url
     assert not caught.value.sent
 
 
-def test_a_host_that_is_none(shell: str) -> None:
-    """A name that no machine can have is told as an endpoint that does not answer."""
-    with pytest.raises(EndpointUnreachable, match="no name of a machine") as caught:
-        with asking(shell, "http://a..b:8000") as backend:
+def test_an_impossible_host_name(shell: str) -> None:
+    """A name that no machine can have is reported as an unreachable endpoint."""
+    with pytest.raises(EndpointUnreachable, match="not a valid host name") as caught:
+        with open_backend(shell, "http://a..b:8000") as backend:
             backend.call("ListTables", {})
 
     assert not caught.value.sent
@@ -366,32 +374,35 @@ class Trusting(LocalConfiguration):
         super().__init__(endpoint)
         self._authority = authority
 
-    def way(self, service: Service) -> Way:
+    def resolve(self, service: Service) -> ServiceEndpoint:
         """Return the way with this authority's certificate."""
-        return Way(self._address, trust_of(self._address, str(self._authority)))
+        return ServiceEndpoint(self._address, client_tls_context(self._address, str(self._authority)))
 
 
 def test_tls(shell: str, tmp_path: Path) -> None:
-    """A certificate counts if somebody vouches for it; TLS and clear text that meet are told apart from silence."""
+    """A certificate must be trusted; TLS meeting plain text is distinguished from silence."""
     files = make_certificates(tmp_path, "127.0.0.1")
     safeguards = Safeguards(tls=tls_context(files.certificate, files.key))
     with Engine.open() as engine, running(engine, safeguards=safeguards) as served:
-        with asking(shell, Trusting(served.url, files.authority)) as backend:
+        with open_backend(shell, Trusting(served.url, files.authority)) as backend:
             for _ in range(3):
                 assert backend.call("ListTables", {}) == {"TableNames": []}
-        with asking(shell, served.url) as backend, pytest.raises(EndpointUntrusted, match="AWS_CA_BUNDLE"):
+        with (
+            open_backend(shell, served.url) as backend,
+            pytest.raises(EndpointUntrusted, match="AWS_CA_BUNDLE"),
+        ):
             backend.call("ListTables", {})
-        with asking(shell, served.url.replace("https:", "http:")) as backend:
-            with pytest.raises(EndpointUnreachable, match="does it speak https://"):
+        with open_backend(shell, served.url.replace("https:", "http:")) as backend:
+            with pytest.raises(EndpointUnreachable, match="try https://"):
                 backend.call("ListTables", {})
-        with asking(
+        with open_backend(
             shell, Trusting(served.url.replace("127.0.0.1", "localhost"), files.authority)
         ) as backend:
             with pytest.raises(EndpointUntrusted, match="ostname mismatch"):
                 backend.call("ListTables", {})
     with Engine.open() as engine, running(engine) as plain:
-        with asking(shell, plain.url.replace("http:", "https:")) as backend:
-            with pytest.raises(EndpointUnreachable, match="does it speak plain http://") as caught:
+        with open_backend(shell, plain.url.replace("http:", "https:")) as backend:
+            with pytest.raises(EndpointUnreachable, match="try http://") as caught:
                 backend.call("ListTables", {})
     assert not caught.value.sent
 
@@ -403,8 +414,8 @@ def test_an_answer_in_tls_to_a_question_in_clear(shell: str) -> None:
         peer.read()
         peer.send(b"\x15\x03\x03\x00\x02\x02\x16")
 
-    with scripted(behave) as script, asking(shell, script.url) as backend:
-        with pytest.raises(EndpointUnreachable, match="does it speak https://"):
+    with scripted(behave) as script, open_backend(shell, script.url) as backend:
+        with pytest.raises(EndpointUnreachable, match="try https://"):
             backend.call("ListTables", {})
 
 
@@ -413,13 +424,13 @@ def test_authorities_that_cannot_be_read(shell: str, tmp_path: Path) -> None:
     empty = tmp_path / "empty.pem"
     empty.write_text("nothing\n")
     for bundle in (tmp_path / "missing.pem", empty):
-        with asking(shell, Trusting("https://127.0.0.1:1", bundle)) as backend:
+        with open_backend(shell, Trusting("https://127.0.0.1:1", bundle)) as backend:
             with pytest.raises(EndpointUntrusted, match=f"{bundle.name} cannot be read"):
                 backend.call("ListTables", {})
 
 
 def test_several_calls_at_once(shell: str) -> None:
-    """Answers and faults come in the order of the calls; no more than so many are under way."""
+    """Responses and faults are in the order of the calls; concurrent calls are bounded."""
     lock, under_way, most = threading.Lock(), 0, 0
     enough = threading.Event()
 
@@ -435,28 +446,28 @@ def test_several_calls_at_once(shell: str) -> None:
             with lock:
                 under_way -= 1
             if b"refused" in body:
-                told = b'{"__type":"x#ConditionalCheckFailedException","message":"no"}'
-                peer.send(response(told).replace(b"200 OK", b"400 Bad"))
+                fault = b'{"__type":"x#ConditionalCheckFailedException","message":"no"}'
+                peer.send(response(fault).replace(b"200 OK", b"400 Bad"))
             else:
                 peer.send(response(body))
 
     names = [f"T{number:02}" for number in range(20)]
     names[7] = "refused"
-    with scripted(behave) as script, asking(shell, script.url, at_once_max=4) as backend:
-        told = backend.call_all([("GetItem", {"TableName": name}) for name in names])
+    with scripted(behave) as script, open_backend(shell, script.url, concurrent_calls_max=4) as backend:
+        results = backend.call_all([("GetItem", {"TableName": name}) for name in names])
 
         assert backend.call_all([]) == []
         assert backend.call_all([("GetItem", KEY)]) == [KEY]
     assert most == 4
     assert script.connections <= 4
-    assert isinstance(told[7], ConditionalCheckFailedFault)
-    assert [each["TableName"] for each in told if isinstance(each, dict)] == [
+    assert isinstance(results[7], ConditionalCheckFailedFault)
+    assert [each["TableName"] for each in results if isinstance(each, dict)] == [
         name for name in names if name != "refused"
     ]
 
 
 def test_an_error_among_several_calls(shell: str) -> None:
-    """It stands in its place, and the other calls are answered: nothing that was done is lost sight of."""
+    """The error is in its position, and the other calls are answered: no completed write is lost."""
 
     def behave(peer: Peer) -> None:
         while (body := peer.read()) is not None and b"bad" not in body:
@@ -466,14 +477,14 @@ def test_an_error_among_several_calls(shell: str) -> None:
         ("PutItem", {"TableName": f"T{each:02}"}) for each in range(12)
     ]
     calls[2] = ("PutItem", {"TableName": "bad"})
-    with scripted(behave) as script, asking(shell, script.url) as backend:
-        told = backend.call_all(calls)
+    with scripted(behave) as script, open_backend(shell, script.url) as backend:
+        results = backend.call_all(calls)
 
-    assert isinstance(told[2], EndpointUnreachable)
-    assert [each for place, each in enumerate(told) if place != 2] == [
+    assert isinstance(results[2], EndpointUnreachable)
+    assert [each for place, each in enumerate(results) if place != 2] == [
         request for _, request in calls if request["TableName"] != "bad"
     ]
-    assert len(script.asked) == 12
+    assert len(script.requests) == 12
 
 
 def test_a_closed_backend_leaves_nothing() -> None:
@@ -514,7 +525,7 @@ def test_threads_share_a_backend(endpoint: str) -> None:
 
 
 def test_a_request_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Head and body go out together, on a socket that holds nothing back: either would cost 40 ms a request."""
+    """Head and body are sent together, without Nagle's delay: either would cost 40 ms a request."""
     written: list[tuple[bytes, int]] = []
     send = socket.socket.sendall
 
@@ -530,12 +541,12 @@ def test_a_request_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
         backend.close()
 
     ((data, undelayed),) = written
-    assert data == script.asked[0]
+    assert data == script.requests[0]
     assert undelayed
 
 
 def test_an_early_refusal_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endpoint that refuses a request before all of it is sent has answered; the connection is not kept."""
+    """A response before the whole request is sent counts; the connection is not reused."""
 
     def behave(peer: Peer) -> None:
         peer.send(response(b'{"__type":"x#ValidationException","message":"no"}').replace(b"200", b"413"))
@@ -562,7 +573,7 @@ def test_an_early_refusal_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_write_that_could_not_be_sent_whole_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endpoint acts on whole requests alone, so even a write may be sent again that it cannot have whole."""
+    """An endpoint executes only whole requests, so a write that was sent in part may be sent again."""
     failing = iter([False, True, False])
     send = socket.socket.sendall
 
@@ -579,11 +590,11 @@ def test_a_write_that_could_not_be_sent_whole_is_sent_again(monkeypatch: pytest.
         backend.close()
 
     assert script.connections == 2
-    assert len(script.asked) == 2
+    assert len(script.requests) == 2
 
 
 def test_a_connection_that_was_idle_too_long_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands between forgets connections without a word, so an old one is not tried."""
+    """Intermediaries drop idle connections silently, so an old one is not reused."""
     with scripted(echo) as script:
         backend = HttpBackend(LocalConfiguration(script.url))
         backend.call("PutItem", PUT)
@@ -607,11 +618,11 @@ def test_a_fork_takes_no_connection_along(monkeypatch: pytest.MonkeyPatch) -> No
             backend.close()
 
 
-def test_who_forgets_to_close_leaves_nothing_open() -> None:
-    """A transport that nobody holds any more lets its connections go, without a warning."""
+def test_a_forgotten_backend_closes_its_connections() -> None:
+    """A garbage-collected transport closes its connections without a warning."""
     with scripted(echo) as script:
-        transport = SocketTransport(LocalConfiguration(script.url).way("dynamodb"), timeout_s=PATIENCE_S)
-        transport.ask(b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", repeatable=True)
+        transport = SocketTransport(LocalConfiguration(script.url).resolve("dynamodb"), timeout_s=PATIENCE_S)
+        transport.send(b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", repeatable=True)
         del transport
 
         script.wait()

@@ -24,9 +24,9 @@ from botocore.exceptions import EndpointConnectionError, HTTPClientError, NoCred
 
 import tavola
 from tavola.backends.errors import MockRefused
-from tavola.backends.mocking import current_stage
+from tavola.backends.mocking import current_mock
 from tavola.clock import ManualClock
-from tavola.connections import ConnectionRefused
+from tavola.connections import InvalidConnectionTarget
 from tavola.engine import Engine, StoreInUse
 from tests.backends.endpoints import deserted
 
@@ -63,7 +63,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def keyed(access_key: str = "testing", region: str = "us-east-1") -> boto3.Session:
-    """Return a session with credentials of its own."""
+    """Return a session with explicit credentials."""
     return boto3.Session(aws_access_key_id=access_key, aws_secret_access_key="secret", region_name=region)
 
 
@@ -84,20 +84,20 @@ class TestWhatWorks:
             yield
 
     def test_a_client(self) -> None:
-        """A low-level client puts and gets, and is told what AWS tells of an answer."""
+        """A low-level client puts and gets, and receives AWS's response metadata."""
         client = boto3.client("dynamodb")
         client.put_item(TableName="Orders", Item={"pk": {"S": "a"}, "sk": {"N": "1"}})
 
         found = client.get_item(TableName="Orders", Key={"pk": {"S": "a"}, "sk": {"N": "1"}})
 
-        told = found["ResponseMetadata"]
+        metadata = found["ResponseMetadata"]
         assert found["Item"] == {"pk": {"S": "a"}, "sk": {"N": "1"}}
-        assert (told["HTTPStatusCode"], told["RetryAttempts"]) == (200, 0)
-        assert len(told["RequestId"]) == 52
-        assert told["HTTPHeaders"]["content-type"] == "application/x-amz-json-1.0"
+        assert (metadata["HTTPStatusCode"], metadata["RetryAttempts"]) == (200, 0)
+        assert len(metadata["RequestId"]) == 52
+        assert metadata["HTTPHeaders"]["content-type"] == "application/x-amz-json-1.0"
 
     def test_a_resource(self) -> None:
-        """A resource's table takes Python's types and conditions, and knows itself."""
+        """A resource's table accepts Python's types and conditions, and describes itself."""
         table = boto3.resource("dynamodb").Table("Orders")
         table.put_item(Item={"pk": "a", "sk": 1, "tags": {"x", "y"}, "blob": b"\x00\xff", "none": None})
         table.put_item(Item={"pk": "a", "sk": 2})
@@ -187,7 +187,7 @@ class TestWhatWorks:
         assert response["Item"] == item
 
     def test_streams_are_answered_too(self) -> None:
-        """The second service goes to the engine as well, whatever the engine makes of it."""
+        """The streams service is routed to the engine as well."""
         client = boto3.client("dynamodbstreams", config=Config(retries={"total_max_attempts": 1}))
         try:
             answered = client.list_streams()["ResponseMetadata"]
@@ -233,7 +233,7 @@ def test_clients_from_before() -> None:
 
 
 def test_a_client_from_before_without_credentials() -> None:
-    """Where nothing is signed, a client that has no credentials works, and afterwards lacks them again."""
+    """A client without credentials works inside the mock, and lacks them again afterwards."""
     client = boto3.client("dynamodb", region_name="eu-west-1")
     with tavola.mock():
         assert names(client) == []
@@ -243,7 +243,7 @@ def test_a_client_from_before_without_credentials() -> None:
 
 
 def test_credentials_are_not_fetched() -> None:
-    """Credentials that must be fetched, such as a role's, are never asked for."""
+    """Credentials that must be fetched, such as a role's, are never requested."""
 
     def fetch() -> NoReturn:
         raise AssertionError("credentials were fetched")
@@ -255,7 +255,7 @@ def test_credentials_are_not_fetched() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
-    """After the block botocore's methods are the very same, its clients hear nothing, its sessions know nothing."""
+    """After the block botocore's methods, clients and sessions are unchanged."""
     methods = (
         botocore.endpoint.Endpoint.__dict__["make_request"],
         botocore.session.Session.__dict__["create_client"],
@@ -314,7 +314,7 @@ def test_mocks_may_end_in_any_order() -> None:
     assert not hasattr(botocore.endpoint.Endpoint.make_request, "__wrapped__")
 
 
-def test_regions_and_accounts_are_told_apart() -> None:
+def test_regions_and_accounts_are_separate() -> None:
     """A table is in the region of its client and in the account of its access key."""
     with tavola.mock():
         ours = keyed("111111111111", "eu-west-1").client("dynamodb")
@@ -326,8 +326,8 @@ def test_regions_and_accounts_are_told_apart() -> None:
         assert names(keyed("222222222222", "eu-west-1").client("dynamodb")) == []
 
 
-def test_what_is_configured_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Region and key of the environment are used; a region that the mock is given goes before, the code's own after."""
+def test_configured_region_and_key_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mock's own region comes first, then the environment's, then the default in the code."""
     with tavola.mock(region="eu-north-1", account="333333333333"):
         described = boto3.client("dynamodb").create_table(**TABLE)["TableDescription"]
         assert described["TableArn"] == "arn:aws:dynamodb:eu-north-1:333333333333:table/Orders"
@@ -349,24 +349,24 @@ def test_what_is_configured_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_mock_may_be_started_and_stopped() -> None:
-    """What setUp starts, tearDown stops; in between it is a block like any other."""
+    """setUp starts it, tearDown stops it; in between it acts like the block."""
     mocked = tavola.mock()
     handle = mocked.start()
     boto3.client("dynamodb").create_table(**TABLE)
     assert handle.connection.call("ListTables", {})["TableNames"] == ["Orders"]
     mocked.stop()
 
-    assert current_stage() is None
+    assert current_mock() is None
 
 
-def test_a_client_with_an_endpoint_of_its_own_is_inside() -> None:
-    """Code that asks a local server is answered too: nothing of DynamoDB leaves the process."""
+def test_a_client_with_an_explicit_endpoint_is_mocked() -> None:
+    """Code that calls a local server is answered too: no DynamoDB request leaves the process."""
     with deserted() as url, tavola.mock():
         assert names(keyed().client("dynamodb", endpoint_url=url)) == []
 
 
 def test_other_services_are_left_alone() -> None:
-    """A client of another service goes its own way, and fails as it fails without a mock."""
+    """A client of another service is not mocked, and fails as without a mock."""
     once = Config(retries={"total_max_attempts": 1}, connect_timeout=1)
     with deserted() as url, tavola.mock():
         s3 = keyed().client("s3", endpoint_url=url, config=once)
@@ -377,7 +377,7 @@ def test_other_services_are_left_alone() -> None:
 
 
 def test_another_mock_of_everything_does_not_answer_dynamodb() -> None:
-    """A handler that answers every service answers the others; DynamoDB is ours, whoever came first."""
+    """A handler for every service answers the others; DynamoDB is the mock's, in either order."""
     client = keyed().client("dynamodb")
 
     class Body(io.BytesIO):
@@ -452,7 +452,7 @@ class TestDecorator:
     """`mock` around functions."""
 
     def test_functions(self) -> None:
-        """A decorated function runs inside a mock of its own each time, with and without parentheses."""
+        """A decorated function runs inside a new mock each time, with and without parentheses."""
 
         @tavola.mock
         def bare(name: str) -> list[str]:
@@ -481,7 +481,7 @@ class TestDecorator:
         assert down(2) == [1, 1, 1]
 
     def test_coroutines(self) -> None:
-        """An asynchronous function is inside until it has been awaited, and each call ends its own mock."""
+        """An asynchronous function is mocked until it has been awaited, and each call ends its own mock."""
 
         @tavola.mock()
         async def made() -> list[str]:
@@ -510,7 +510,7 @@ class TestDecorator:
         assert list(steps) == []
         assert not hasattr(botocore.endpoint.Endpoint.make_request, "__wrapped__")
 
-    def test_what_is_no_function_is_refused(self) -> None:
+    def test_only_functions_can_be_decorated(self) -> None:
         """A class or an asynchronous generator would silently be outside, so it is refused."""
 
         async def generator() -> Any:
@@ -522,7 +522,7 @@ class TestDecorator:
 
 
 class TestHandle:
-    """What the block is given."""
+    """The handle that the block receives."""
 
     def test_the_connection_sees_the_same_tables(self) -> None:
         """Arrange or look by the connection, act by boto3."""
@@ -532,7 +532,7 @@ class TestHandle:
             assert mocked.engine.call("ListTables", {}) == {"TableNames": ["Orders"]}
 
     def test_reset(self) -> None:
-        """After a reset there are no tables, and boto3 and the connection agree on it."""
+        """After a reset boto3 and the connection both see no tables."""
         with tavola.mock() as mocked:
             client = boto3.client("dynamodb")
             client.create_table(**TABLE)
@@ -541,8 +541,8 @@ class TestHandle:
             assert names(client) == []
             assert mocked.connection.call("ListTables") == {"TableNames": []}
 
-    def test_an_engine_of_ones_own(self) -> None:
-        """It is used, not reset, and left open; what would open another is refused beside it."""
+    def test_an_existing_engine(self) -> None:
+        """It is used, not reset, and left open; options that would open another are refused beside it."""
         engine = Engine.open()
         with tavola.mock(engine=engine) as mocked:
             boto3.client("dynamodb").create_table(**TABLE)
@@ -551,14 +551,14 @@ class TestHandle:
                 mocked.reset()
 
         assert engine.call("ListTables", {}) == {"TableNames": ["Orders"]}
-        with pytest.raises(ConnectionRefused, match="sync does not apply"):
+        with pytest.raises(InvalidConnectionTarget, match="sync does not apply"):
             tavola.mock(engine=engine, sync="off")
-        with pytest.raises(ConnectionRefused, match="path does not apply"):
+        with pytest.raises(InvalidConnectionTarget, match="path does not apply"):
             tavola.mock(engine=engine, path="shop.db")
         engine.close()
 
     def test_a_file(self, tmp_path: Path) -> None:
-        """What was written to a file is there in the next block, and only one block has it at a time."""
+        """Items in a file are present in the next block, and only one block opens it at a time."""
         path = tmp_path / "shop.db"
         with tavola.mock(path=path):
             boto3.client("dynamodb").create_table(**TABLE)
@@ -570,12 +570,12 @@ class TestHandle:
                 mocked.reset()
 
     def test_settings_reach_the_engine(self) -> None:
-        """A clock of the test's is the engine's; a setting that there is not is named."""
+        """The test's clock is the engine's; an unknown setting is named."""
         clock = ManualClock(1_000_000_000.0)
         with tavola.mock(clock=clock):
             described = boto3.client("dynamodb").create_table(**TABLE)["TableDescription"]
             assert described["CreationDateTime"].timestamp() == 1_000_000_000.0
 
         wrong: Any = {"colour": "red"}
-        with pytest.raises(ConnectionRefused, match="no setting colour"):
+        with pytest.raises(InvalidConnectionTarget, match="colour is not a setting"):
             tavola.mock(**wrong)

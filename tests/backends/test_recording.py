@@ -14,7 +14,7 @@ from tavola.protocol.faults import ResourceNotFoundFault
 
 
 class Slow:
-    """A backend that takes a quarter of a second of its clock and answers what it was given."""
+    """A backend that takes a quarter of a second of its clock and returns a fixed response."""
 
     def __init__(self, clock: ManualClock, answer: dict[str, Any] | TavolaError) -> None:
         self._clock = clock
@@ -39,8 +39,8 @@ def recording(answer: dict[str, Any] | TavolaError) -> RecordingBackend:
     return RecordingBackend(Slow(clock, answer), timer=clock.now)
 
 
-def test_a_call_is_kept_with_its_time_and_capacity() -> None:
-    """Operation, request, response, capacity and latency are written down; bytes as base64."""
+def test_a_call_is_recorded_with_its_time_and_capacity() -> None:
+    """Operation, request, response, capacity and latency are recorded; bytes as base64."""
     backend = recording({"Count": 0, "ConsumedCapacity": {"TableName": "T", "CapacityUnits": 0.5}})
 
     response = backend.call("Query", {"TableName": "T", "Limit": 1, "Blob": b"\x00"})
@@ -65,8 +65,8 @@ def test_capacity_is_a_tuple_whatever_the_operation(response: dict[str, Any], ta
     assert [consumed["TableName"] for consumed in backend.calls[0].consumed] == tables
 
 
-def test_a_fault_is_kept_and_raised() -> None:
-    """A refusal is written down too, and reaches the caller unchanged."""
+def test_a_fault_is_recorded_and_raised() -> None:
+    """A refusal is recorded too, and reaches the caller unchanged."""
     fault = ResourceNotFoundFault()
     backend = recording(fault)
 
@@ -78,8 +78,8 @@ def test_a_fault_is_kept_and_raised() -> None:
     assert backend.calls[0].latency_s == pytest.approx(0.25)
 
 
-def test_what_is_kept_is_a_copy() -> None:
-    """A caller that changes its request or the response does not rewrite history."""
+def test_a_recorded_call_is_a_copy() -> None:
+    """A caller that changes its request or the response does not change the record."""
     backend = recording({"Items": [{"pk": {"S": "a"}}]})
     request = {"TableName": "T"}
 
@@ -92,7 +92,7 @@ def test_what_is_kept_is_a_copy() -> None:
 
 
 def test_clearing_and_closing() -> None:
-    """Cleared calls are gone; closing closes what is behind."""
+    """Cleared calls are gone; closing closes the wrapped backend."""
     backend = recording({})
     backend.call("ListTables", {})
     backend.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.backends.replies import Reply, ReplyReader
+from tavola.backends.http_parser import HttpReply, ReplyReader
 from tests.backends.endpoints import response
 
 URL = "http://localhost:8000"
@@ -30,25 +30,25 @@ def test_it_does_not_matter_how_an_answer_is_cut(said: bytes, status: int, body:
 
 
 def test_the_checksum_is_found_whatever_its_case() -> None:
-    """Header names have no case."""
+    """Header names are case-insensitive."""
     reader = ReplyReader()
     reader.feed(URL, b"HTTP/1.1 200 OK\r\nX-AMZ-CRC32: 12\r\nContent-Length: 0\r\n\r\n")
 
-    assert reader.take() == Reply(200, b"", "12")
+    assert reader.take() == HttpReply(200, b"", "12")
 
 
 def test_the_end_makes_whole_only_what_has_no_length() -> None:
-    """An answer that said how long it is, and is not, is no answer."""
-    assert not ReplyReader().begun
+    """A response shorter than its declared length is incomplete."""
+    assert not ReplyReader().has_bytes
     reader = ReplyReader()
     assert not reader.feed(URL, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
-    assert reader.begun
+    assert reader.has_bytes
     assert not reader.end()
 
     reader = ReplyReader()
     assert not reader.feed(URL, b"HTTP/1.1 200 OK\r\n\r\nabc")
     assert reader.end()
-    assert reader.take() == Reply(200, b"abc", None)
+    assert reader.take() == HttpReply(200, b"abc", None)
     assert not reader.reusable
 
     assert not ReplyReader().end()

@@ -13,9 +13,9 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tavola.backends.configuration import address_of
+from tavola.backends.configuration import parse_address
 from tavola.backends.errors import CredentialsMissing
-from tavola.backends.signatures import Key, Signer
+from tavola.backends.signatures import Signer, SigningKey
 from tavola.clock import ManualClock
 from tavola.protocol.instants import AS_OF_HEADER
 from tavola.protocol.operations import OPERATIONS
@@ -26,7 +26,7 @@ AS_OF = "2026-01-02T03:04:05.000006Z"
 
 @dataclass(frozen=True)
 class Sent:
-    """A request as it goes out, taken apart."""
+    """A parsed outgoing request."""
 
     head: str
     headers: dict[str, str]
@@ -41,11 +41,11 @@ def taken_apart(message: bytes) -> Sent:
     return Sent(first, {name.lower(): value for name, _, value in pairs}, body)
 
 
-def signed_by_botocore(key: Key, url: str, region: str, at_s: float, sent: Sent) -> dict[str, str]:
+def signed_by_botocore(key: SigningKey, url: str, region: str, at_s: float, sent: Sent) -> dict[str, str]:
     """Return the headers of the same request as botocore signs it."""
     names = ("content-type", "x-amz-target", "user-agent", AS_OF_HEADER)
-    given = {name: sent.headers[name] for name in names if name in sent.headers}
-    request = AWSRequest("POST", f"{url}/", given, sent.body)
+    headers = {name: sent.headers[name] for name in names if name in sent.headers}
+    request = AWSRequest("POST", f"{url}/", headers, sent.body)
     moment = datetime.fromtimestamp(at_s, UTC)
     with patch("botocore.auth.get_current_datetime", lambda: moment):
         SigV4Auth(Credentials(key.id, key.secret, key.token), "dynamodb", region).add_auth(request)
@@ -58,7 +58,7 @@ def test_signatures_are_botocores() -> None:
     text = string.ascii_letters + string.digits + "/+="
     targets = [operation.target for operation in OPERATIONS.values()]
     for _ in range(300):
-        key = Key(
+        key = SigningKey(
             "".join(chance.choices(string.ascii_uppercase + string.digits, k=chance.randint(1, 40))),
             "".join(chance.choices(text + "äЖ 😀", k=chance.randint(1, 120))),
             chance.choice([None, "".join(chance.choices(text, k=chance.randint(1, 900)))]),
@@ -73,11 +73,11 @@ def test_signatures_are_botocores() -> None:
         region = chance.choice(["us-east-1", "eu-west-1", "cn-north-1", "local"])
         headers = chance.choice([{}, {AS_OF_HEADER: AS_OF}])
         clock = ManualClock(chance.uniform(1_000_000_000, 3_000_000_000))
-        address = address_of(url)
+        address = parse_address(url)
         signer = Signer(address.header, region, headers, path=address.path, clock=clock)
         for _ in range(3):
             body = chance.randbytes(chance.choice([0, 1, 63, 64, 400, 5000]))
-            sent = taken_apart(signer.write(key, chance.choice(targets).encode(), body))
+            sent = taken_apart(signer.sign(key, chance.choice(targets).encode(), body))
             expected = signed_by_botocore(key, url, region, int(clock.now()), sent)
 
             assert sent.head == f"POST {address.path} HTTP/1.1"
@@ -90,7 +90,7 @@ def test_signatures_are_botocores() -> None:
 
 @dataclass(frozen=True)
 class Held:
-    """A credential as a verifier wants it."""
+    """A credential as a verifier expects it."""
 
     secret: str
     token: str | None = None
@@ -112,14 +112,17 @@ class Directory:
 def test_the_strict_server_is_convinced() -> None:
     """Our verifier accepts what our signer writes, with and without a session's token and a moment."""
     clock = ManualClock()
-    lasting, passing = Key("AKIDEXAMPLE", "secret"), Key("ASIAEXAMPLE", "other/secret", "token==")
+    lasting, passing = (
+        SigningKey("AKIDEXAMPLE", "secret"),
+        SigningKey("ASIAEXAMPLE", "other/secret", "token=="),
+    )
     directory = Directory({"AKIDEXAMPLE": Held("secret"), "ASIAEXAMPLE": Held("other/secret", "token==")})
     verifier = Verifier(directory, clock)
     for headers in ({}, {AS_OF_HEADER: AS_OF}):
         signer = Signer("localhost:8000", "eu-west-1", headers, clock=clock)
         for key in (lasting, passing, lasting):
             for body in (b"{}", b'{"TableName":"T01"}'):
-                sent = taken_apart(signer.write(key, b"DynamoDB_20120810.GetItem", body))
+                sent = taken_apart(signer.sign(key, b"DynamoDB_20120810.GetItem", body))
                 fields = {name.encode(): value.encode() for name, value in sent.headers.items()}
 
                 assert sent.head == "POST / HTTP/1.1"
@@ -127,33 +130,33 @@ def test_the_strict_server_is_convinced() -> None:
                 clock.advance(40_000)
 
 
-def test_what_is_remembered_is_not_taken_for_another() -> None:
-    """A new secret under the same name, or a new day, signs anew."""
+def test_cached_signing_keys_are_distinguished() -> None:
+    """A new secret under the same name, or a new day, has another signing key."""
     clock = ManualClock()
     signer = Signer("localhost", "us-east-1", clock=clock)
 
-    def signature(key: Key) -> str:
-        return taken_apart(signer.write(key, b"T", b"{}")).headers["authorization"]
+    def signature(key: SigningKey) -> str:
+        return taken_apart(signer.sign(key, b"T", b"{}")).headers["authorization"]
 
-    first = signature(Key("AKID", "one"))
-    assert signature(Key("AKID", "one")) == first
-    assert signature(Key("AKID", "two")) != first
-    assert signature(Key("AKID", "one", "token")) != first
-    assert signature(Key("AKID", "one")) == first
+    first = signature(SigningKey("AKID", "one"))
+    assert signature(SigningKey("AKID", "one")) == first
+    assert signature(SigningKey("AKID", "two")) != first
+    assert signature(SigningKey("AKID", "one", "token")) != first
+    assert signature(SigningKey("AKID", "one")) == first
     clock.advance(86_400)
-    assert signature(Key("AKID", "one")) != first
+    assert signature(SigningKey("AKID", "one")) != first
 
 
 @pytest.mark.parametrize(
     ("key", "what"),
     [
-        (Key("AKID\n", "secret"), "access key"),
-        (Key("AK ID", "secret"), "access key"),
-        (Key("AKIÄ", "secret"), "access key"),
-        (Key("AKID", "secret", "token\r\nX-Evil: 1"), "session token"),
+        (SigningKey("AKID\n", "secret"), "access key"),
+        (SigningKey("AK ID", "secret"), "access key"),
+        (SigningKey("AKIÄ", "secret"), "access key"),
+        (SigningKey("AKID", "secret", "token\r\nX-Evil: 1"), "session token"),
     ],
 )
-def test_a_key_that_would_break_the_head_is_refused(key: Key, what: str) -> None:
-    """The end of a line that a file had beside a key is told, and not sent."""
-    with pytest.raises(CredentialsMissing, match=f"the {what} holds a space, a line break"):
-        Signer("localhost", "us-east-1").write(key, b"T", b"{}")
+def test_a_key_that_would_break_the_head_is_refused(key: SigningKey, what: str) -> None:
+    """A line break that a file had beside a key is reported, and not sent."""
+    with pytest.raises(CredentialsMissing, match=f"the {what} contains a space, a line break"):
+        Signer("localhost", "us-east-1").sign(key, b"T", b"{}")

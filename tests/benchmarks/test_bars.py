@@ -101,13 +101,13 @@ def test_growth_is_the_rate_lost() -> None:
 
 def test_start_and_memory_are_judged_by_medians() -> None:
     """One slow start among three does not count; the peers' starts are not judged."""
-    footprint = Footprint("peers", "tavola", "memory", 10_000, (0.3, 0.2, 9.0), 59.0, 0.0, 0.0, 0.0, 0.0)
+    footprint = Footprint("peers", "tavola", "memory", 10_000, (0.2, 0.1, 9.0), 59.0, 0.0, 0.0, 0.0, 0.0)
     other = Footprint("peers", "moto", "memory", 10_000, (3.0,), 500.0, 0.0, 0.0, 0.0, 0.0)
 
     found = verdicts(Results(footprints=(footprint, other), empty_engine_ms=2.5))
 
     assert [(verdict.measured, verdict.met) for verdict in found] == [
-        ("0.30 s", True),
+        ("0.20 s", True),
         ("59 MB", True),
         ("2.50 ms", False),
     ]

@@ -70,11 +70,11 @@ def test_the_document_has_every_part() -> None:
         "## The bars",
         "## Rates",
         "## Ours as the table grows",
-        "## Processor time of the server, µs a request",
-        "## Time to answer, ms: half of them, and 99 of 100",
+        "## Server CPU time, µs per request",
+        "## Latency, ms: median and 99th percentile",
         "## Start, memory, disk",
-        "## In the same process",
-        "## Without a rate",
-        "## How it was measured",
+        "## In process",
+        "## Not measured",
+        "## Method",
     ]
     assert "| GetItem | 48,000 | 8,000 |" in text

@@ -1,4 +1,4 @@
-"""What security costs: requests that are truly signed, and shares that are told rightly."""
+"""Cost of security: requests that are truly signed, and shares that are told rightly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_load_is_signed_as_the_server_wants_it(tmp_path: Path) -> None:
 
 
 def _cost(mode: str, *rates: float, share_max: float | None = None, errors: int = 0) -> Cost:
-    return Cost("What security costs", mode, "get", rates, (20.0,) * len(rates), errors, share_max)
+    return Cost("Cost of security", mode, "get", rates, (20.0,) * len(rates), errors, share_max)
 
 
 def test_a_share_is_told_round_by_round() -> None:

@@ -1,4 +1,4 @@
-"""The typed client beside its peers: ratios round by round, tables, bars, and a section that is measured alone."""
+"""The typed client and its peers: ratios round by round, tables, bars, and a section that is measured alone."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from benchmarks.report import markdown, summary
 from benchmarks.results import Failure, Results, Trial
 from benchmarks.trials import (
     BARE,
+    COMMANDS,
     DECLARED,
     FIRST,
     HTTP,
@@ -48,7 +49,12 @@ TRIALS = (
     trial(MARSHAL, "tavola", "both_ways", 40.0),
     trial(MARSHAL, "pynamodb", "both_ways", 160.0),
     trial(START, "tavola", BARE, 12_000.0),
-    *(trial(START, name, operation, 90_000.0) for name in IMPORTS for operation in (NAMES, DECLARED, FIRST)),
+    *(trial(START, "tavola", command, 100_000.0) for command in COMMANDS),
+    *(
+        trial(START, name, operation, 90_000.0 if name == "tavola" else 120_000.0)
+        for name in IMPORTS
+        for operation in (NAMES, DECLARED, FIRST)
+    ),
 )
 RESULTS = Results(trials=TRIALS)
 
@@ -63,15 +69,22 @@ def test_a_ratio_is_of_the_same_round() -> None:
 
 
 def test_every_library_has_its_row() -> None:
-    """Four tables: in process, over HTTP, marshalling and start; ours is not compared with itself."""
+    """Five tables: in process, over HTTP, marshalling, start and commands; Tavola is not compared with itself."""
     made = list(tables(TRIALS).values())
 
-    assert [len(rows) for _, rows in made] == [len(IN_PROCESS), len(OVER_HTTP), 2, len(IMPORTS) + 1]
+    assert [len(rows) for _, rows in made] == [
+        len(IN_PROCESS),
+        len(OVER_HTTP),
+        2,
+        len(IMPORTS) + 1,
+        len(COMMANDS),
+    ]
     assert all(len(row) == len(header) for header, rows in made for row in rows)
-    (first, *_), (_, *http), (ours, pynamodb), _ = (rows for _, rows in made)
+    (first, *_), (_, *http), (ours, pynamodb), _, commands = (rows for _, rows in made)
     assert first == ["Tavola in memory", "20,000", "20,000", "", "", "25", "25"]
     assert ["boto3, resource", "1,100", "1,100", "0.09×", "0.09×", "455", "455"] in http
     assert (ours, pynamodb) == (["Tavola", "20.0", ""], ["PynamoDB", "80.0", "0.25×"])
+    assert commands[0] == ["`tavola --version`", "100"]
 
 
 def test_the_bars_are_judged() -> None:
@@ -79,10 +92,27 @@ def test_the_bars_are_judged() -> None:
     found = {(verdict.subject, verdict.bar): verdict for verdict in verdicts(RESULTS)}
 
     assert all(verdict.met for verdict in found.values())
-    assert len(found) == 2 * 2 + 3 * 2 + 2
+    assert len(found) == 2 * 2 + 3 * 2 + 2 + 2 + len(COMMANDS)
     assert found["put of an entity, in process", "≥ 20× PynamoDB with moto"].measured.startswith("40.0×")
     slow = replace(TRIALS[0], took_us=(150.0,))
     assert verdicts(Results(trials=(slow, *TRIALS[1:])))[0].met is False
+
+
+def test_a_slow_import_and_a_slow_command_miss_their_bars() -> None:
+    """The import is judged beside boto3's, by processor time, and a command by what its user waits."""
+    slow = [
+        replace(each, took_us=(600_000.0,), cpu_us=(90_000.0,)) for each in TRIALS if each.section == START
+    ]
+    beside = [each for each in TRIALS if each.section == START and each.library == "boto3-resource"]
+    ours = [each for each in slow if each.library == "tavola"]
+
+    missed = {verdict.subject for verdict in verdicts(Results(trials=(*ours, *beside))) if not verdict.met}
+
+    assert missed == {
+        "`import tavola`",
+        "`from tavola import Entity, connect`",
+        *(f"`{each}`" for each in COMMANDS),
+    }
 
 
 def test_a_peer_over_http_that_is_cheaper_is_told() -> None:
@@ -104,7 +134,7 @@ def test_what_was_not_measured_is_not_met_and_not_missed() -> None:
 
     judged = [verdict for verdict in verdicts(Results(trials=alone)) if "entity" in verdict.subject]
     assert {verdict.met for verdict in judged if "to an item" not in verdict.subject} == {None}
-    assert len(tables(alone)) == 4
+    assert len(tables(alone)) == 5
 
 
 def test_trials_are_kept_and_reported() -> None:
@@ -113,7 +143,7 @@ def test_trials_are_kept_and_reported() -> None:
     old = RESULTS.to_json().replace('"trials"', '"something else"')
     assert Results.from_json(old).trials == ()
     text = markdown(RESULTS)
-    assert "## The typed client beside its peers" in text
+    assert "## The typed client and its peers" in text
     assert "entities.svg" in text
     assert "entities.svg" not in markdown(Results())
     assert "0.10 cores in the median run" in summary(RESULTS)

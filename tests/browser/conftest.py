@@ -40,9 +40,9 @@ def stage() -> Iterator[Stage]:
     program = chromium(os.environ.get("TAVOLA_CHROMIUM"))
     if program is None:
         pytest.skip("no Chromium on this machine; install one, or name it in TAVOLA_CHROMIUM")
-    found = Stage(program)
-    yield found
-    found.close()
+    result = Stage(program)
+    yield result
+    result.close()
 
 
 @pytest.fixture(scope="session")
@@ -66,12 +66,12 @@ def opened(stage: Stage, demo: Demo) -> Iterator[Opened]:
 @pytest.fixture
 def page(stage: Stage, demo: Demo) -> Iterator[Page]:
     """A wide page in light colours."""
-    with stage.page(demo.url, color_scheme="light") as found:
-        yield found
+    with stage.page(demo.url, color_scheme="light") as result:
+        yield result
 
 
 @pytest.fixture
 def phone(stage: Stage, demo: Demo) -> Iterator[Page]:
     """A page of 390 pixels."""
-    with stage.page(demo.url, viewport=NARROW, has_touch=True) as found:
-        yield found
+    with stage.page(demo.url, viewport=NARROW, has_touch=True) as result:
+        yield result

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass  # without slots: Playwright keeps notes on what it calls
 class Watched:
-    """What pages did that nobody sees: what they asked for, and what they complained of."""
+    """What pages did in the background: the URLs they requested and the errors they logged."""
 
     origin: str
     trouble: bool = False  # a server that refuses or is gone is what the test is of
@@ -114,8 +114,8 @@ class Stage:
         assert not faults, "\n".join(faults)
 
     def _context(self, origin: str, watched: Watched, settings: dict[str, Any]) -> BrowserContext:
-        told = {"viewport": WIDE, "base_url": origin, "reduced_motion": "reduce", **settings}
-        context = self.browser.new_context(**told)
+        response = {"viewport": WIDE, "base_url": origin, "reduced_motion": "reduce", **settings}
+        context = self.browser.new_context(**response)
         context.set_default_timeout(PATIENCE_MS)
         watched.watch(context)
         return context
@@ -131,9 +131,10 @@ def accessibility_faults(page: Page, *rules: str) -> list[str]:
         options["runOnly"] = list(rules)
     if not page.evaluate("'axe' in window"):  # a page keeps it: it is half a megabyte
         page.evaluate(_AXE)
-    found = page.evaluate("options => axe.run(options).then(results => results.violations)", options)
+    result = page.evaluate("options => axe.run(options).then(results => results.violations)", options)
     return [
-        f"{each['id']} ({each['impact']}): {each['help']}: {each['nodes'][0]['html'][:160]}" for each in found
+        f"{each['id']} ({each['impact']}): {each['help']}: {each['nodes'][0]['html'][:160]}"
+        for each in result
     ]
 
 
@@ -156,9 +157,9 @@ def overflow(page: Page) -> list[str]:
 
 def links_of(page: Page) -> list[str]:
     """Return the paths of its own origin that a page links to, each once, without fragments."""
-    found = page.eval_on_selector_all("a[href]", "all => all.map(each => each.href)")
+    result = page.eval_on_selector_all("a[href]", "all => all.map(each => each.href)")
     origin = "{0.scheme}://{0.netloc}".format(urlsplit(page.url))
-    return list(dict.fromkeys(url.partition("#")[0] for url in found if url.startswith(origin + "/")))
+    return list(dict.fromkeys(url.partition("#")[0] for url in result if url.startswith(origin + "/")))
 
 
 def picture(page: Page, path: Path) -> None:

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from tavola.apps.shell import Link, Mounted, Settings, running_server, start_page
+from tavola.apps.shell import AppSettings, Link, Mounted, running_server, start_page
 from tests.apps.shell.parts import sample
 from tests.browser.stage import NARROW, WIDE, Stage, accessibility_faults, overflow
 
@@ -27,7 +27,7 @@ def parts(stage: Stage) -> Iterator[str]:
             Mounted("/desk", "Sample desk", "Every part on one page.", sample(), [Link("Parts", "/ui/")])
         ]
         async with running_server(
-            start_page(Settings(), mounted, endpoint="http://127.0.0.1:8000")
+            start_page(AppSettings(), mounted, endpoint="http://127.0.0.1:8000")
         ) as served:
             started.set_result((served.url, asyncio.get_running_loop(), end))
             await end.wait()
@@ -59,14 +59,14 @@ def test_a_theme_is_kept_and_applied_before_the_first_paint(stage: Stage, parts:
         page.goto("/desk/ui/")
         ground = "getComputedStyle(document.body).backgroundColor"
         light = page.evaluate(ground)
-        page.get_by_label("Colours").select_option("dark")
+        page.get_by_label("Theme").select_option("dark")
         dark = page.evaluate(ground)
         page.goto("/desk/ui/api")
 
         assert dark != light
         assert page.evaluate(ground) == dark
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-        page.get_by_label("Colours").select_option("system")
+        page.get_by_label("Theme").select_option("system")
         assert page.evaluate(ground) == light
 
 

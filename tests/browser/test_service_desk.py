@@ -13,13 +13,13 @@ def report(page: Page, caller: str, issue: str) -> None:
     """Report an issue by the form."""
     page.goto(HOME)
     page.get_by_label("Caller", exact=True).fill(caller)
-    page.get_by_label("Issue").fill(issue)
-    page.get_by_role("button", name="Open a ticket").click()
-    expect(page.get_by_role("status")).to_contain_text("The ticket is open.")
+    page.get_by_label("Description").fill(issue)
+    page.get_by_role("button", name="Open ticket").click()
+    expect(page.get_by_role("status")).to_contain_text("Ticket opened.")
 
 
 def tells(text: str) -> bool:
-    """Whether a text gives the number away, however its digits are grouped; an id may hold a few of them."""
+    """Return whether a text contains the number, however its digits are grouped; an id may contain a few of them."""
     return "5550142" in re.sub(r"[\s().+%-]", "", text)
 
 
@@ -40,8 +40,8 @@ def test_an_issue_is_reported_and_commented(page: Page) -> None:
 def test_a_callers_tickets_are_ten_and_a_page_further(page: Page) -> None:
     """A caller finds the ten newest tickets, and the eleventh on the next page."""
     for number in range(11):
-        told = {"caller_id": "session-eleven", "issue_description": f"Issue number {number}."}
-        assert page.request.post("/service-desk/tickets", data=told).status == 201
+        response = {"caller_id": "session-eleven", "issue_description": f"Issue number {number}."}
+        assert page.request.post("/service-desk/tickets", data=response).status == 201
     page.goto(f"{HOME}tickets")
     page.get_by_label("Caller").fill("session-eleven")
     page.get_by_role("button", name="Find tickets").click()
@@ -54,7 +54,7 @@ def test_a_callers_tickets_are_ten_and_a_page_further(page: Page) -> None:
 
 
 def test_a_telephone_number_is_never_shown(page: Page) -> None:
-    """A number that was typed stands in no address and on no page; its tickets are found by it all the same."""
+    """A telephone number appears in no URL and on no page, although tickets can be found by it."""
     number = "+39 06 555 0142"
     report(page, number, "No dial tone.")
     assert not tells(page.content())
@@ -71,9 +71,9 @@ def test_a_bad_number_is_told_at_its_field(page: Page) -> None:
     """A caller that is neither a session nor a number with its country is refused, with what to do."""
     page.goto(HOME)
     page.get_by_label("Caller", exact=True).fill("+12")
-    page.get_by_label("Issue").fill("The screen is black.")
-    page.get_by_role("button", name="Open a ticket").click()
+    page.get_by_label("Description").fill("The screen is black.")
+    page.get_by_role("button", name="Open ticket").click()
 
     expect(page.get_by_role("alert")).to_be_visible()
     expect(page.get_by_label("Caller", exact=True)).to_have_attribute("aria-invalid", "true")
-    expect(page.get_by_label("Issue")).to_have_value("The screen is black.")
+    expect(page.get_by_label("Description")).to_have_value("The screen is black.")

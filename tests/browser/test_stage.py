@@ -36,9 +36,9 @@ def plant(page: Page, body: str, policy: str = "") -> None:
 @pytest.mark.parametrize("kind", PLANTED)
 def test_a_planted_fault_of_a_page_is_found(stage: Stage, demo: Demo, kind: str) -> None:
     """A page that asks another origin, breaks the policy or fails in its script fails its test."""
-    body, policy, told = PLANTED[kind]
+    body, policy, response = PLANTED[kind]
 
-    with pytest.raises(AssertionError, match=told), stage.page(demo.url) as page:
+    with pytest.raises(AssertionError, match=response), stage.page(demo.url) as page:
         plant(page, body, policy)
 
 
@@ -58,9 +58,9 @@ def test_planted_barriers_are_found(stage: Stage, demo: Demo) -> None:
     body = '<img src="data:,"><p style="color: #bbb; background: #fff">faint</p><div style="width: 900px">x</div>'
     with stage.page(demo.url, viewport=NARROW) as page:
         plant(page, body)
-        found = " ".join(accessibility_faults(page))
+        result = " ".join(accessibility_faults(page))
         wide = overflow(page)
 
-    assert "image-alt" in found
-    assert "color-contrast" in found
+    assert "image-alt" in result
+    assert "color-contrast" in result
     assert wide

@@ -16,47 +16,47 @@ def open_ticket(page: Page, customer: str, text: str, priority: str = "High") ->
     page.goto(HOME)
     page.get_by_role("link", name="New ticket").click()
     page.get_by_label("Customer").fill(customer)
-    page.get_by_label("What is wrong?").fill(text)
+    page.get_by_label("Description").fill(text)
     page.get_by_label("Priority").select_option(label=priority)
     page.get_by_role("button", name="Open ticket").click()
-    expect(page.get_by_role("status")).to_contain_text("The ticket is open.")
+    expect(page.get_by_role("status")).to_contain_text("Ticket opened.")
     return page.url.partition("?")[0]
 
 
 def test_a_ticket_from_its_opening_to_its_resolution(page: Page) -> None:
-    """A ticket is opened, worked on, noted, escalated, taken back and resolved; its timeline tells all of it."""
+    """A ticket is opened, worked on, annotated, escalated, reopened and resolved; its timeline shows all of it."""
     open_ticket(page, "cust-walk", "The label printer prints empty labels.\nSince this morning.")
     expect(page.get_by_role("heading", level=1)).to_have_text("The label printer prints empty labels.")
 
-    page.get_by_label("Say why").fill("I have it on my desk")
+    page.get_by_label("Status comment").fill("I have it on my desk")
     page.get_by_role("button", name="Start work").click()
-    expect(page.get_by_role("status")).to_contain_text("The status is changed.")
+    expect(page.get_by_role("status")).to_contain_text("Status changed.")
 
-    page.get_by_label("Add a note").fill("The head is clean.")
-    page.get_by_label("Your id").fill("op-12")
+    page.get_by_label("Note", exact=True).fill("The head is clean.")
+    page.get_by_label("Your ID").fill("op-12")
     page.get_by_role("button", name="Add note").click()
 
     page.get_by_label("Engineer").fill("eng-42")
     page.get_by_label("Reason").fill("Needs a technician on site")
     page.get_by_role("button", name="Escalate").click()
-    expect(page.get_by_role("status")).to_contain_text("in the engineer's hands")
+    expect(page.get_by_role("status")).to_contain_text("assigned to the engineer")
 
     page.get_by_role("link", name="Escalations").click()
     page.get_by_label("Engineer").fill("eng-42")
     page.get_by_role("button", name="Filter").click()
     page.get_by_role("link", name="The label printer prints empty labels.").click()
 
-    page.get_by_role("button", name="Take back").click()
-    page.get_by_role("button", name="Mark as ready").click()
+    page.get_by_role("button", name="Return to support").click()
+    page.get_by_role("button", name="Mark as resolved").click()
     timeline = page.locator("ol.timeline")
-    for told in (
+    for response in (
         "Opened",
-        "New → Processing",
+        "New → In progress",
         "The head is clean.",
         "Escalated to eng-42",
-        "Processing → Ready",
+        "In progress → Resolved",
     ):
-        expect(timeline).to_contain_text(told)
+        expect(timeline).to_contain_text(response)
     expect(page.locator(".facts").filter(has_text="Resolved")).to_be_visible()
 
     page.goto(f"{HOME}escalations?engineer=eng-42")
@@ -68,11 +68,11 @@ def test_feedback_is_given_and_found_by_operator(page: Page) -> None:
     open_ticket(page, "cust-feedback", "Access point drops every minute.")
     page.get_by_label("Operator").fill("op-walk")
     page.get_by_label("Rating").select_option("4")
-    page.get_by_label("Did it help?").select_option("yes")
-    page.get_by_label("Comment").fill("Quick, and right.")
-    page.get_by_role("button", name="Give feedback").click()
+    page.get_by_label("Helpful").select_option("yes")
+    page.locator("#comment").fill("Quick, and right.")
+    page.get_by_role("button", name="Submit feedback").click()
 
-    expect(page.locator("ol.timeline")).to_contain_text("Feedback: 4 of 5, it helped")
+    expect(page.locator("ol.timeline")).to_contain_text("Feedback: 4 of 5, helpful")
     page.goto(f"{HOME}operators/op-walk")
     expect(page.locator("tbody tr")).to_have_count(1)
     expect(page.locator("tbody tr")).to_contain_text("4 of 5")
@@ -84,25 +84,25 @@ def test_a_file_is_attached_downloaded_and_removed(page: Page, tmp_path: Path) -
     file = tmp_path / "trace of today.bin"
     file.write_bytes(content)
     open_ticket(page, "cust-files", "The router restarts by itself.")
-    page.get_by_label("Attach a file").set_input_files(file)
-    page.get_by_role("button", name="Attach", exact=True).click()
+    page.get_by_label("File", exact=True).set_input_files(file)
+    page.get_by_role("button", name="Attach file", exact=True).click()
     with page.expect_download() as download:
         page.get_by_role("link", name="trace of today.bin").click()
 
     assert download.value.suggested_filename == "trace of today.bin"
     assert Path(download.value.path()).read_bytes() == content
     page.get_by_role("button", name="Remove trace of today.bin").click()
-    expect(page.get_by_role("status")).to_contain_text("The file is gone.")
+    expect(page.get_by_role("status")).to_contain_text("File removed.")
     expect(page.get_by_role("link", name="trace of today.bin")).to_have_count(0)
 
 
 def test_a_stale_form_changes_nothing(opened: Opened) -> None:
-    """Who saves a page that somebody else has changed meanwhile is told, and what they typed is kept."""
+    """Saving a form that is out of date shows a conflict and keeps the input."""
     one, other = opened(), opened()
     address = open_ticket(one, "cust-stale", "The plotter jams.")
     other.goto(address)
     one.get_by_role("button", name="Start work").click()
-    expect(one.get_by_role("status")).to_contain_text("The status is changed.")
+    expect(one.get_by_role("status")).to_contain_text("Status changed.")
 
     other.get_by_label("Engineer").fill("eng-07")
     other.get_by_label("Reason").fill("It is stuck for good")
@@ -110,22 +110,22 @@ def test_a_stale_form_changes_nothing(opened: Opened) -> None:
 
     expect(other.get_by_role("alert")).to_be_visible()
     expect(other.get_by_label("Reason")).to_have_value("It is stuck for good")
-    expect(other.locator("ol.timeline")).to_contain_text("New → Processing")
+    expect(other.locator("ol.timeline")).to_contain_text("New → In progress")
     expect(other.locator("ol.timeline")).not_to_contain_text("Escalated")
 
 
 def test_a_form_says_what_is_missing(page: Page) -> None:
     """An empty form comes back with what to fill in, at its fields, and with what was typed."""
     page.goto(f"{HOME}tickets/new")
-    page.get_by_label("What is wrong?").fill("Nothing turns.")
+    page.get_by_label("Description").fill("Nothing turns.")
     page.get_by_label("Customer").fill("two words")
     page.get_by_role("button", name="Open ticket").click()
 
-    expect(page.get_by_role("alert")).to_contain_text("The ticket could not be opened")
+    expect(page.get_by_role("alert")).to_contain_text("The ticket was not opened")
     customer = page.get_by_label("Customer")
     expect(customer).to_have_attribute("aria-invalid", "true")
     expect(customer).to_have_value("two words")
-    expect(page.get_by_label("What is wrong?")).to_have_value("Nothing turns.")
+    expect(page.get_by_label("Description")).to_have_value("Nothing turns.")
     page.get_by_role("alert").get_by_role("link").first.click()
     expect(customer).to_be_focused()
 
@@ -150,13 +150,14 @@ def test_lists_are_filtered_and_paged(page: Page) -> None:
 
 
 def test_the_queue_shows_who_waits_longest_first(page: Page) -> None:
-    """New tickets are in the queue, the oldest first, or the newest if that is asked."""
+    """New tickets are in the queue, the oldest first, or on request the newest."""
     open_ticket(page, "cust-queue", "Waits first.")
     open_ticket(page, "cust-queue", "Waits last.")
     page.goto(f"{HOME}queue")
     texts = page.locator("tbody tr").all_inner_texts()
     places = [
-        next(n for n, text in enumerate(texts) if told in text) for told in ("Waits first.", "Waits last.")
+        next(n for n, text in enumerate(texts) if response in text)
+        for response in ("Waits first.", "Waits last.")
     ]
 
     assert places == sorted(places)
@@ -169,7 +170,7 @@ def test_the_dashboard_counts_what_happens(page: Page) -> None:
     before = int(tile.inner_text().replace(",", ""))
     expect(page.locator("svg[role=img]").first).to_be_visible()
     assert page.locator("svg[role=img]").count() >= 5
-    page.get_by_text("Show the numbers").first.click()
+    page.get_by_text("Show data").first.click()
     expect(page.locator("details[open] table").first).to_be_visible()
 
     open_ticket(page, "cust-count", "Count me.")
@@ -197,7 +198,7 @@ def test_a_ticket_by_keyboard_alone(page: Page) -> None:
         raise AssertionError(f"the Tab key does not lead to {role} {name!r} on {page.url}")
 
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     tab_to("Support desk")
     page.keyboard.press("Enter")
@@ -211,8 +212,8 @@ def test_a_ticket_by_keyboard_alone(page: Page) -> None:
     page.keyboard.type("The keyboard works, the mouse does not.")
     tab_to("Open ticket", "button")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("The ticket is open.")
-    for button, status in (("Start work", "Processing"), ("Mark as ready", "Ready")):
+    expect(page.get_by_role("status")).to_contain_text("Ticket opened.")
+    for button, status in (("Start work", "In progress"), ("Mark as resolved", "Resolved")):
         tab_to(button, "button")
         page.keyboard.press("Enter")
         expect(page.locator(".actions .chip").first).to_have_text(status)
@@ -223,7 +224,7 @@ def test_a_ticket_without_a_script(opened: Opened) -> None:
     page = opened(java_script_enabled=False)
     open_ticket(page, "cust-plain", "No script, and a ticket all the same.")
     page.get_by_role("button", name="Start work").click()
-    expect(page.locator("ol.timeline")).to_contain_text("New → Processing")
+    expect(page.locator("ol.timeline")).to_contain_text("New → In progress")
     page.goto(f"{HOME}customers/cust-plain")
 
     expect(page.locator("tbody tr")).to_have_count(1)

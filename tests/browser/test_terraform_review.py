@@ -36,8 +36,8 @@ def result(run: str, **more: object) -> dict[str, object]:
 def upload(page: Page, *results: dict[str, object]) -> None:
     """Store results by the form; a single one leads to its review."""
     page.goto(f"{HOME}upload")
-    page.get_by_label("Or paste it").fill(json.dumps(results[0] if len(results) == 1 else list(results)))
-    page.get_by_role("button", name="Store").click()
+    page.get_by_label("JSON").fill(json.dumps(results[0] if len(results) == 1 else list(results)))
+    page.get_by_role("button", name="Upload").click()
 
 
 def test_a_result_is_uploaded_and_read(page: Page, tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_result_is_uploaded_and_read(page: Page, tmp_path: Path) -> None:
     file.write_text(json.dumps(result("run-file")))
     page.goto(f"{HOME}upload")
     page.get_by_label("File").set_input_files(file)
-    page.get_by_role("button", name="Store").click()
+    page.get_by_role("button", name="Upload").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Review of run-file")
 
     main = page.get_by_role("main")
@@ -59,52 +59,52 @@ def test_a_result_is_uploaded_and_read(page: Page, tmp_path: Path) -> None:
 def test_a_result_that_is_none_is_told(page: Page) -> None:
     """What cannot be read is refused, with where it is wrong, and kept in the field."""
     page.goto(f"{HOME}upload")
-    page.get_by_label("Or paste it").fill('{"stack_id": 7}')
-    page.get_by_role("button", name="Store").click()
+    page.get_by_label("JSON").fill('{"stack_id": 7}')
+    page.get_by_role("button", name="Upload").click()
 
-    expect(page.get_by_role("alert")).to_contain_text("Nothing was stored")
-    expect(page.get_by_label("Or paste it")).to_have_value('{"stack_id": 7}')
+    expect(page.get_by_role("alert")).to_contain_text("The result was not stored")
+    expect(page.get_by_label("JSON")).to_have_value('{"stack_id": 7}')
 
 
 def test_versions_are_made_compared_and_audited(page: Page) -> None:
     """A changed status is a new version; two versions are compared field by field, and the trail is intact."""
     upload(page, result("run-versions", status="pending", overall_risk_score=None, findings=[]))
     expect(page.get_by_role("heading", level=1)).to_have_text("Review of run-versions")
-    page.get_by_label("Becomes").select_option("failed")
-    page.get_by_label("Who you are").fill("eng-walk")
-    page.get_by_label("Why").fill("The analyser broke down")
-    page.get_by_role("button", name="Change").click()
+    page.get_by_label("New status").select_option("failed")
+    page.get_by_label("Your name").fill("eng-walk")
+    page.get_by_label("Reason").fill("The analyser broke down")
+    page.get_by_role("button", name="Change status").click()
     expect(page.locator("ol.timeline")).to_contain_text("The analyser broke down")
 
-    page.get_by_role("link", name="Compare with 1").click()
+    page.get_by_role("link", name="Compare with version 1").click()
     row = page.locator(".differences tr").filter(has_text="status").first
-    expect(row).to_contain_text("pending")
-    expect(row).to_contain_text("failed")
+    expect(row).to_contain_text("Pending")
+    expect(row).to_contain_text("Failed")
 
     page.go_back()
     page.get_by_role("link", name="Audit trail").click()
-    page.get_by_role("link", name="Verify the seals").click()
-    expect(page.get_by_role("main")).to_contain_text("Intact.")
+    page.get_by_role("link", name="Verify").click()
+    expect(page.get_by_role("main")).to_contain_text("Verified.")
     expect(page.get_by_role("main")).to_contain_text("eng-walk")
 
 
-def test_a_stale_change_is_told(page: Page) -> None:
-    """Two who change one version: the second is told, and makes no version."""
+def test_a_stale_change_is_refused(page: Page) -> None:
+    """Of two changes to one version the second is refused and creates no version."""
     upload(page, result("run-stale", status="pending", overall_risk_score=None, findings=[]))
     expect(page.get_by_role("heading", level=1)).to_have_text("Review of run-stale")
     other = page.context.new_page()
     other.goto(page.url)
     for each in (page, other):
-        each.get_by_label("Becomes").select_option("failed")
-        each.get_by_label("Who you are").fill("eng-walk")
-        each.get_by_role("button", name="Change").click()
+        each.get_by_label("New status").select_option("failed")
+        each.get_by_label("Your name").fill("eng-walk")
+        each.get_by_role("button", name="Change status").click()
 
     expect(other.get_by_role("alert")).to_be_visible()
     expect(other.get_by_role("main")).not_to_contain_text("Version 3")
 
 
 def test_a_stack_has_its_history_and_its_repeated_issues(page: Page) -> None:
-    """Two runs with one finding: the stack tells both, the issue both occurrences."""
+    """After two runs with the same finding, the stack lists both runs and the issue both occurrences."""
     upload(page, *(result(f"run-again-{number}", stack_id="browser-repeats") for number in (1, 2)))
     for _ in range(100):  # the projector follows
         page.goto(f"{HOME}stacks/browser-repeats")
@@ -120,7 +120,7 @@ def test_a_stack_has_its_history_and_its_repeated_issues(page: Page) -> None:
 
 
 def test_the_risk_trend_is_drawn(page: Page) -> None:
-    """The risk page draws days of a range, tells them as a table, and a day leads to its reviews."""
+    """The risk page draws the days of a range and lists them in a table; a day links to its reviews."""
     upload(page, result("run-risk", stack_id="browser-risk"))
     for _ in range(100):  # the projector follows
         page.goto(f"{HOME}risk")
@@ -137,9 +137,9 @@ def test_pending_reviews_are_those_that_are_pending_now(page: Page) -> None:
     upload(page, result("run-pending", status="pending", overall_risk_score=None, findings=[]))
     page.goto(f"{HOME}reviews?status=pending")
     page.get_by_role("link", name="run-pending").click()
-    page.get_by_label("Becomes").select_option("failed")
-    page.get_by_label("Who you are").fill("eng-walk")
-    page.get_by_role("button", name="Change").click()
+    page.get_by_label("New status").select_option("failed")
+    page.get_by_label("Your name").fill("eng-walk")
+    page.get_by_role("button", name="Change status").click()
     expect(page.get_by_role("main")).to_contain_text("Version 2")
 
     page.goto(f"{HOME}reviews?status=pending")

@@ -1,4 +1,4 @@
-"""Walking through an application by its links, a page of each route, as somebody would who wants to see everything."""
+"""Follow an application's links and visit one page of each route."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MORE_MAX = 25  # further pages of a route that are looked through for links to o
 
 def page_routes(application: FastAPI) -> list[Route]:
     """Return the pages that an application has, each a route that answers GET below /ui."""
-    found = [route for route in _routes(application.routes) if "GET" in (route.methods or ())]
-    return [each for each in found if each.path.startswith("/ui") and "/static/" not in each.path]
+    result = [route for route in _routes(application.routes) if "GET" in (route.methods or ())]
+    return [each for each in result if each.path.startswith("/ui") and "/static/" not in each.path]
 
 
 def _routes(given: object) -> Iterator[Route]:
@@ -47,8 +47,11 @@ class Walk:
         return next((route.path for route in self.routes if route.path_regex.match(below)), None)
 
     def all(self, look: Callable[[str], None], *starts: str) -> None:
-        """Go everywhere that links lead to from the front page and from `starts`, and look at a page of each route once."""
-        links, more = deque([f"{self.base}/ui/", *starts]), deque[str]()
+        """Follow all links from `starts` and from the front page, and look at one page of each route.
+
+        `starts` come first: the first page of a route is the one that is looked at and whose links are followed.
+        """
+        links, more = deque([*starts, f"{self.base}/ui/"]), deque[str]()
         known: set[str] = set()
         looked_further = 0
         while links or (more and self.unseen() and looked_further < MORE_MAX):

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tavola import connect
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.cli.main import app
 
 DESK = "tavola.apps.support_desk.model"
@@ -20,10 +20,10 @@ def test_what_is_missing_is_told_with_its_places() -> None:
     told = CliRunner().invoke(app, ["check", DESK, "--target", "alternator"])
 
     assert told.exit_code == Exit.FAILED
-    assert "missing  transactions.write (TransactWriteItems): there are none" in told.stdout
+    assert "missing   transactions.write (TransactWriteItems): not supported" in told.stdout
     assert "  Ticket: open a ticket is written in a transaction" in told.stdout
     assert "as of 2026-08-21" in told.stdout
-    assert "fine     " not in told.stdout
+    assert "supported " not in told.stdout
 
 
 def test_nothing_is_missing_on_aws() -> None:
@@ -31,7 +31,7 @@ def test_nothing_is_missing_on_aws() -> None:
     told = CliRunner().invoke(app, ["check", DESK, "--target", "aws", "--all", "--strict"])
 
     assert told.exit_code == Exit.OK, told.output
-    assert "fine     transactions.write" in told.stdout
+    assert "supported transactions.write" in told.stdout
 
 
 def test_unknown_fails_only_where_it_is_asked_for() -> None:
@@ -46,7 +46,7 @@ def test_unknown_fails_only_where_it_is_asked_for() -> None:
         app, ["check", "tavola.apps.service_desk.model", "--target", "alternator", "--strict"]
     )
     assert strict.exit_code == Exit.FAILED
-    assert "unknown  tags" in strict.stdout
+    assert "unknown   tags" in strict.stdout
 
 
 def test_verdicts_as_json() -> None:
@@ -65,7 +65,7 @@ def test_verdicts_as_json() -> None:
         "table": "prod-tickets-unified",
         "what": "is written in a transaction",
         "value": "yes",
-        "told": "",
+        "remark": "",
         "source": document["verdicts"][0]["source"],
     } in document["verdicts"]
 
@@ -88,11 +88,11 @@ def test_verdicts_as_sarif(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([DESK, "--target", "oracle"], "there is no target 'oracle'"),
+        ([DESK, "--target", "oracle"], "unknown target 'oracle'"),
         (["no_such_module", "--target", "aws"], "no_such_module"),
         ([DESK, "--target", "nothing.toml"], "cannot be read"),
-        ([DESK, "--target", "alternator@²"], "is no version"),
-        (["json", "--target", "aws"], "as shop.model:Shop"),
+        ([DESK, "--target", "alternator@²"], "invalid version"),
+        (["json", "--target", "aws"], "declares no table"),
     ],
 )
 def test_what_is_not_there_is_refused(arguments: list[str], told: str) -> None:
@@ -109,7 +109,9 @@ def test_a_store_is_probed_and_checked_against(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     runner = CliRunner()
 
-    probed = runner.invoke(app, ["probe", "--store", "desk.tavola", "--out", "mine.toml", "--wait", "1"])
+    probed = runner.invoke(
+        app, ["probe", "--store", "desk.tavola", "--output", "mine.toml", "--timeout", "1"]
+    )
     assert probed.exit_code == 0, probed.output
     checked = runner.invoke(app, ["check", DESK, "--target", "mine.toml", "--json"])
 
@@ -124,11 +126,11 @@ def test_a_store_is_probed_and_checked_against(tmp_path: Path, monkeypatch: pyte
 def test_a_probe_is_printed(tmp_path: Path) -> None:
     """Without a file the findings are printed, as lines or as JSON."""
     runner = CliRunner()
-    store = ["--store", str(tmp_path / "desk.tavola"), "--wait", "1"]
+    store = ["--store", str(tmp_path / "desk.tavola"), "--timeout", "1"]
 
-    assert "yes      partiql" in runner.invoke(app, ["probe", *store]).stdout
+    assert "supported partiql" in runner.invoke(app, ["probe", *store]).stdout
     document = json.loads(runner.invoke(app, ["probe", *store, "--json"]).stdout)
-    assert document["capabilities"]["batch-write"] == {"value": "yes", "told": ""}
+    assert document["capabilities"]["batch-write"] == {"value": "yes", "remark": ""}
     assert document["capabilities"]["index.add-later"]["value"] == "yes"
 
 
@@ -136,7 +138,7 @@ def test_a_probe_that_cannot_write_asks_nothing(tmp_path: Path) -> None:
     """A file in a folder that is not there is refused before the first call, and the store is not made."""
     store, out = tmp_path / "desk.tavola", tmp_path / "none" / "mine.toml"
 
-    told = CliRunner().invoke(app, ["probe", "--store", str(store), "--out", str(out)])
+    told = CliRunner().invoke(app, ["probe", "--store", str(store), "--output", str(out)])
 
     assert told.exit_code == Exit.FAILED
     assert "there is no folder" in told.stderr
@@ -148,11 +150,11 @@ def test_a_version_that_decides_nothing_is_said_so() -> None:
     runner = CliRunner()
 
     assert (
-        "depends on its version"
+        "depends on the version"
         in runner.invoke(app, ["check", DESK, "--target", "alternator@2026.1"]).stderr
     )
     assert (
-        "depends on its version" not in runner.invoke(app, ["check", DESK, "--target", "alternator"]).stderr
+        "depends on the version" not in runner.invoke(app, ["check", DESK, "--target", "alternator"]).stderr
     )
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.cli.main import app
 
 DESIGN = """
-from tavola import Attr, Collection, Entity, PrimaryKey, Table, found
+from tavola import Attr, Collection, Entity, PrimaryKey, Table, member
 
 class Shelf(Table, name="shelf"):
     pass
@@ -25,7 +25,7 @@ class Book(Entity, table=Shelf):
 
 class Copies(Collection, pk="BOOK#{isbn}"):
     isbn: str
-    book: Book | None = found()
+    book: Book | None = member()
 """
 
 
@@ -60,9 +60,9 @@ def test_a_design_goes_to_a_document_and_back(module: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ("no_such_module", "is no design"),
-        ("none.json", "none.json: it is not there"),
-        ("shelf_of_books:Attic", "is no design"),
+        ("no_such_module", "There is no module no_such_module"),
+        ("none.json", "none.json: no such file or folder"),
+        ("shelf_of_books:Attic", "has no table Attic"),
     ],
 )
 def test_what_is_no_design_is_told(module: str, target: str, words: str) -> None:

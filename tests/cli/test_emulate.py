@@ -7,9 +7,9 @@ import subprocess
 import sys
 from typing import Any
 
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.server.endpoint import ServerEndpoint
-from tests.server.raw import ask, request
+from tests.server.raw import request, send_request
 
 TABLE: dict[str, Any] = {
     "TableName": "Orders",
@@ -32,9 +32,9 @@ def test_a_server_throttles_when_told_to() -> None:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
         endpoint = ServerEndpoint(told["host"], told["port"])
-        ask(endpoint, request("CreateTable", json.dumps(TABLE).encode()))
+        send_request(endpoint, request("CreateTable", json.dumps(TABLE).encode()))
         put = {"TableName": "Orders", "Item": {"pk": {"S": "a"}, "body": {"S": "x" * 3000}}}
-        answers = [ask(endpoint, request("PutItem", json.dumps(put).encode())) for _ in range(10)]
+        answers = [send_request(endpoint, request("PutItem", json.dumps(put).encode())) for _ in range(10)]
     finally:
         process.kill()
         process.communicate()

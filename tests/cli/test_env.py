@@ -111,8 +111,8 @@ def test_a_profile_is_not_hidden(home: Path) -> None:
 
 def test_it_can_be_taken_back() -> None:
     """What --undo prints lets SDKs go to AWS again, in each shell."""
-    assert _printed("--undo").splitlines()[0] == "unset AWS_ENDPOINT_URL_DYNAMODB"
-    assert _printed("--undo", "--shell", "fish").splitlines()[0] == "set -e AWS_ENDPOINT_URL_DYNAMODB"
-    assert _printed("--undo", "--shell", "powershell").startswith(
+    assert _printed("--unset").splitlines()[0] == "unset AWS_ENDPOINT_URL_DYNAMODB"
+    assert _printed("--unset", "--shell", "fish").splitlines()[0] == "set -e AWS_ENDPOINT_URL_DYNAMODB"
+    assert _printed("--unset", "--shell", "powershell").startswith(
         "Remove-Item Env:AWS_ENDPOINT_URL_DYNAMODB "
     )

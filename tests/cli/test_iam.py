@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.cli.main import app
 from tavola.iam import load_directory
 
@@ -68,7 +68,7 @@ def test_a_new_file_has_a_user_who_may_do_everything(folder: Path) -> None:
     assert credential.secret == secret
     assert stat.S_IMODE((folder / "iam.json").stat().st_mode) == 0o600
     assert second.exit_code == Exit.CONFLICT
-    assert "It is there already." in second.stderr
+    assert "exists already" in second.stderr
     assert _run("explain", "admin", "dynamodb:DeleteTable", "Orders").startswith("ALLOWED")
 
 
@@ -81,17 +81,19 @@ def test_a_file_may_be_named(folder: Path) -> None:
 
     assert "111122223333  user  bob" in named.stdout
     assert nowhere.exit_code == Exit.NOT_FOUND
-    assert "Make one with `tavola iam init`" in nowhere.stderr
+    assert "Create one with `tavola iam init`" in nowhere.stderr
 
 
 def test_users_roles_and_keys_are_added(alice: Path) -> None:
     """Each command changes one thing, and `list` shows all of them and no secret."""
     _run("add-group", "Support")
     _run("attach", "group/Support", "AmazonDynamoDBReadOnlyAccess")
-    made = _json("add-user", "bob", "--group", "Support", "--tag", "team=red", "--key")
+    made = _json("add-user", "bob", "--group", "Support", "--tag", "team=red", "--access-key")
     _run("add-role", "Agent", "--tag", "team=blue")
     _run("attach", "role/Agent", "narrow", "--file", "own.json", "--inline")
-    session = _json("assume-role", "Agent", "--by", "bob", "--session", "s1", "--duration-s", "900")
+    session = _json(
+        "assume-role", "Agent", "--by", "bob", "--session-name", "s1", "--duration-seconds", "900"
+    )
     more = _json("add-key", "alice")
     listed = _run("list")
 
@@ -129,22 +131,26 @@ def test_what_was_added_is_taken_away(alice: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("add-user", "alice"), Exit.CONFLICT, "has a user alice already"),
+        (("add-user", "alice"), Exit.CONFLICT, "already has a user alice"),
         (("add-key", "nobody"), Exit.NOT_FOUND, "has no user nobody"),
-        (("attach", "alice", "Own"), Exit.USAGE, "Write user/NAME, group/NAME or role/NAME."),
-        (("attach", "user/alice", "x", "--inline"), Exit.USAGE, "Name one with --file."),
-        (("attach", "user/alice", "Else"), Exit.FAILED, "there is no policy Else"),
+        (("attach", "alice", "Own"), Exit.USAGE, "Use user/NAME, group/NAME or role/NAME."),
+        (("attach", "user/alice", "x", "--inline"), Exit.USAGE, "Name the policy document with --file."),
+        (("attach", "user/alice", "Else"), Exit.FAILED, "policy Else does not exist"),
         (("attach", "user/alice", "x", "--file", "none.json"), Exit.NOT_FOUND, "none.json cannot be read"),
-        (("attach", "user/alice", "x", "--file", "none.json"), Exit.NOT_FOUND, "be read with --file."),
+        (
+            ("attach", "user/alice", "x", "--file", "none.json"),
+            Exit.NOT_FOUND,
+            "readable file with --file.",
+        ),
         (
             ("explain", "alice", "GetItem", "--request", "@none.json"),
             Exit.NOT_FOUND,
-            "be read with --request @FILE.",
+            "readable file with --request @FILE.",
         ),
         (
             ("explain", "alice", "GetItem", "T", "--resource-policy", "none.json"),
             Exit.NOT_FOUND,
-            "be read with --resource-policy.",
+            "readable file with --resource-policy.",
         ),
         (
             ("attach", "user/alice", "Bad", "--file", "bad.json"),
@@ -155,11 +161,11 @@ def test_what_was_added_is_taken_away(alice: Path) -> None:
         (
             ("add-user", "bob", "--account", "111122223333"),
             Exit.NOT_FOUND,
-            "there is no account 111122223333",
+            "account 111122223333 does not exist",
         ),
         (("explain", "nobody", "dynamodb:GetItem", "Tickets"), Exit.NOT_FOUND, "no user or role 'nobody'"),
-        (("explain", "alice", "dynamodb:GetItem"), Exit.USAGE, "Either a resource or a request"),
-        (("explain", "alice", "GetItem", "--request", "{"), Exit.FAILED, "SerializationException"),
+        (("explain", "alice", "dynamodb:GetItem"), Exit.USAGE, "Exactly one of RESOURCE and --request"),
+        (("explain", "alice", "GetItem", "--request", "{"), Exit.FAILED, "--request is not valid JSON"),
     ],
 )
 def test_what_cannot_be_done_changes_nothing(
@@ -184,7 +190,7 @@ def test_a_mistyped_action_is_told(alice: Path) -> None:
     result = CliRunner().invoke(app, ["iam", "attach", "user/alice", "Typo", "--file", "typo.json"])
 
     assert result.exit_code == 0
-    assert "Warning: DynamoDB has no action dynamodb:GetItm" in result.stderr
+    assert "names the action dynamodb:GetItm, which DynamoDB does not have" in result.stderr
 
 
 def test_a_mistyped_key_or_variable_is_told(alice: Path) -> None:
@@ -207,11 +213,11 @@ def test_a_mistyped_key_or_variable_is_told(alice: Path) -> None:
 
     assert attached.exit_code == 0
     for told in (attached.stderr, explained.stderr):
-        assert "no condition key aws:usrname" in told
-        assert "did you mean aws:username?" in told
-        assert "did you mean aws:PrincipalTag/team?" in told
+        assert "names the condition key aws:usrname" in told
+        assert "Did you mean aws:username?" in told
+        assert "Did you mean aws:PrincipalTag/team?" in told
         assert told.count("condition key") == 2
-    assert "no action dynamodb:GetItme; did you mean dynamodb:GetItem?" in explained.stderr
+    assert "no action dynamodb:GetItme. Did you mean dynamodb:GetItem?" in explained.stderr
 
 
 def test_an_explanation_says_which_statement_decided(alice: Path) -> None:
@@ -251,7 +257,7 @@ def test_a_request_is_explained_access_by_access(alice: Path) -> None:
     assert by_file.startswith("ALLOWED  dynamodb:Query")
     assert unknown.exit_code == unfit.exit_code == Exit.USAGE
     assert "Describe the key with --table-key" in unknown.stderr
-    assert "does not fit the key" in unfit.stderr
+    assert "does not match the described key" in unfit.stderr
     assert index["accesses"][0]["resource"].endswith("table/Tickets/index/ByDay")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.cli.main import app
 from tavola.iac.formats import read_design
 from tavola.model.document import read_document
@@ -33,9 +33,9 @@ def test_a_design_of_any_format_becomes_our_document(name: str) -> None:
 
 
 def test_a_document_is_written_to_a_file(tmp_path: Path) -> None:
-    """With --out the file is written whole, and the command says what to do with it."""
+    """With --output the file is written whole, and the command says what to do with it."""
     made = tmp_path / "design.json"
-    code, out, err = run("import", str(FILES / "schema.json"), "--out", str(made))
+    code, out, err = run("import", str(FILES / "schema.json"), "--output", str(made))
 
     assert (code, out) == (Exit.OK, "")
     assert read_document(json.loads(made.read_text())) == read_design(FILES / "schema.json").design
@@ -59,8 +59,8 @@ def test_samples_are_put_into_a_table_that_is_made_for_them(tmp_path: Path) -> N
     second = run("import", str(FILES / "players.json"), "--samples", "--store", store)
     code, out, _ = run("read", "Players", "--key", "PK=PLAYER#1", "--key", "SK=ITEM#sword", "--store", store)
 
-    assert (first[0], first[1]) == (Exit.OK, "4 sample items are in Players.\n")
-    assert "4 were there already" in second[1]
+    assert (first[0], first[1]) == (Exit.OK, "Loaded 4 sample items into Players.\n")
+    assert "4 items existed already" in second[1]
     assert code == Exit.OK
     assert "sword" in out
 
@@ -68,17 +68,21 @@ def test_samples_are_put_into_a_table_that_is_made_for_them(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "code", "problem"),
     [
-        (("nothing.json",), Exit.NOT_FOUND, "it is not there"),
-        ((str(FILES / "keyspaces.json"),), Exit.FAILED, "Amazon Keyspaces"),
-        ((str(FILES / "players.json"), "--range", "sk"), Exit.USAGE, "give --table and --hash"),
-        (("s3://bucket/x",), Exit.USAGE, "give --table and --hash"),
-        ((str(FILES / "players.json"), "--table", "x"), Exit.USAGE, "give both"),
+        (("nothing.json",), Exit.NOT_FOUND, "no such file or folder"),
+        ((str(FILES / "keyspaces.json"),), Exit.USAGE, "Amazon Keyspaces"),
         (
-            (str(FILES / "players.json"), "--table", "x", "--hash", "y", "--samples"),
+            (str(FILES / "players.json"), "--sort-key", "sk"),
             Exit.USAGE,
-            "are of a design",
+            "Add --table-name and --partition-key",
         ),
-        ((str(FILES / "shop.yaml"), "--out", "no-folder/x.json"), Exit.FAILED, "cannot be written"),
+        (("s3://bucket/x",), Exit.USAGE, "Add --table-name and --partition-key"),
+        ((str(FILES / "players.json"), "--table-name", "x"), Exit.USAGE, "--partition-key is missing"),
+        (
+            (str(FILES / "players.json"), "--table-name", "x", "--partition-key", "y", "--samples"),
+            Exit.USAGE,
+            "belong to a design import",
+        ),
+        ((str(FILES / "shop.yaml"), "--output", "no-folder/x.json"), Exit.FAILED, "cannot be written"),
     ],
 )
 def test_what_cannot_be_imported_is_told(arguments: tuple[str, ...], code: Exit, problem: str) -> None:
@@ -90,12 +94,12 @@ def test_what_cannot_be_imported_is_told(arguments: tuple[str, ...], code: Exit,
 
 
 def test_a_file_of_items_is_told_what_is_missing(tmp_path: Path) -> None:
-    """Whoever forgets --table for a file of items is told both ways to go on."""
+    """Whoever forgets --table-name for a file of items is told both ways to go on."""
     (tmp_path / "people.json").write_text('{"Item": {"pk": {"S": "a"}}}\n')
     code, _, err = run("import", str(tmp_path / "people.json"))
 
-    assert code == Exit.FAILED
-    assert "to import items into a new table, give --table and --hash" in err
+    assert code == Exit.USAGE
+    assert "to import items into a new table, add --table-name and --partition-key" in err
 
 
 def test_a_design_is_written_for_the_workbench(tmp_path: Path) -> None:
@@ -121,14 +125,14 @@ def test_a_design_is_written_for_onetable(tmp_path: Path) -> None:
 
 
 def test_a_model_is_written_onto_itself(tmp_path: Path) -> None:
-    """With --onto a model that did not change comes out as it was."""
+    """With --base-model a model that did not change comes out as it was."""
     source = FILES / "players.json"
-    _, out, _ = run("design", str(source), "--workbench", "-", "--onto", str(source))
-    refused = run("design", str(source), "--workbench", "-", "--onto", str(FILES / "sam.json"))
-    alone = run("design", str(source), "--onto", str(source))
+    _, out, _ = run("design", str(source), "--workbench", "-", "--base-model", str(source))
+    refused = run("design", str(source), "--workbench", "-", "--base-model", str(FILES / "sam.json"))
+    alone = run("design", str(source), "--base-model", str(source))
 
     assert json.loads(out) == json.loads(source.read_text())
-    assert "no model of NoSQL Workbench" in refused[2]
+    assert "not a NoSQL Workbench model" in refused[2]
     assert alone[0] == Exit.USAGE
 
 
@@ -147,21 +151,21 @@ def test_a_file_is_a_file_for_every_command(tmp_path: Path) -> None:
         assert run("design", str(tmp_path / name))[0] == Exit.OK
     (tmp_path / "empty").mkdir()
 
-    assert "no file ending in .tf" in run("design", str(tmp_path / "empty"))[2]
+    assert "contains no .tf file" in run("design", str(tmp_path / "empty"))[2]
     assert run("design", str(tmp_path / "none.json"))[0] == Exit.NOT_FOUND
 
 
 def test_a_store_that_refuses_writes_no_document(tmp_path: Path) -> None:
-    """Where samples cannot be stored, the item is named and --out is not written."""
+    """Where samples cannot be stored, the item is named and --output is not written."""
     model = json.loads((FILES / "players.json").read_text())
     model["DataModel"][0]["TableFacets"][0]["TableData"][0]["email"] = {"S": "x" * 500_000}
     (tmp_path / "m.json").write_text(json.dumps(model))
     out = tmp_path / "design.json"
-    where = ("--samples", "--store", str(tmp_path / "s.db"), "--out", str(out))
+    where = ("--samples", "--store", str(tmp_path / "s.db"), "--output", str(out))
     code, _, err = run("import", str(tmp_path / "m.json"), *where)
 
     assert code != Exit.OK
-    assert 'the sample item {"PK": {"S": "PLAYER#1"}' in " ".join(err.split())
+    assert 'The sample item {"PK": {"S": "PLAYER#1"}' in " ".join(err.split())
     assert not out.exists()
 
 
@@ -171,18 +175,18 @@ def test_a_file_without_samples_says_so(tmp_path: Path) -> None:
 
     assert (code, out) == (
         Exit.OK,
-        "There are no sample items in it; Shop, Emails are there without any.\n",
+        "Created Shop, Emails; the file has no sample items.\n",
     )
 
 
 def test_one_change_is_written_onto_a_model(tmp_path: Path) -> None:
     """A number that is changed in our document is the one thing that changes in the file."""
     source, design, made = FILES / "players.json", tmp_path / "design.json", tmp_path / "made.json"
-    run("import", str(source), "--out", str(design))
+    run("import", str(source), "--output", str(design))
     document = json.loads(design.read_text())
     document["tables"][0]["settings"]["read_units"] = 9
     design.write_text(json.dumps(document))
-    code, _, _ = run("design", str(design), "--workbench", str(made), "--onto", str(source))
+    code, _, _ = run("design", str(design), "--workbench", str(made), "--base-model", str(source))
     expected = json.loads(source.read_text())
     expected["DataModel"][0]["ProvisionedCapacitySettings"]["ProvisionedThroughput"]["ReadCapacityUnits"] = 9
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tavola.cli.keys import KeyUnusable, read_store_key
+from tavola.cli.errors import CommandError
+from tavola.cli.keys import read_store_key
 from tavola.cli.main import app
 from tavola.engine import Engine, StoreLocked
 
@@ -32,14 +33,14 @@ def test_a_key_comes_from_each_place(tmp_path: Path) -> None:
 
 def test_two_keys_are_refused(tmp_path: Path) -> None:
     """Which of two is meant is not guessed."""
-    with pytest.raises(KeyUnusable, match="twice"):
+    with pytest.raises(CommandError, match="more than once"):
         read_store_key(tmp_path / "key", None, "another")
 
 
 @pytest.mark.parametrize("command", ["false", "no-such-program-at-all", "true", "'"])
 def test_a_command_that_gives_no_key_is_told(command: str) -> None:
     """A failing command, one that is not there, one that prints nothing, one that cannot be read."""
-    with pytest.raises(KeyUnusable):
+    with pytest.raises(CommandError):
         read_store_key(None, command, None)
 
 
@@ -50,7 +51,7 @@ def test_a_file_that_gives_no_key_is_told(tmp_path: Path) -> None:
     long.write_text("one\ntwo\n")
 
     for path in (tmp_path / "missing", empty, long):
-        with pytest.raises(KeyUnusable, match=path.name):
+        with pytest.raises(CommandError, match=path.name):
             read_store_key(path, None, None)
 
 
@@ -74,7 +75,7 @@ def test_a_store_is_encrypted_rekeyed_and_decrypted(tmp_path: Path) -> None:
     assert wrong.exit_code == 1
     assert "key" in wrong.stderr
     assert changed.exit_code == 0
-    assert "in clear" in clear.stdout
+    assert "no longer encrypted" in clear.stdout
     with closing(Engine.open(store)) as engine:
         assert engine.call("ListTables", {}) == {"TableNames": []}
 

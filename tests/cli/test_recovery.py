@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tavola
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.cli.main import app
 from tavola.engine import Engine
 from tavola.engine.storage.files import connect_file
@@ -141,14 +141,14 @@ def test_a_backup_from_its_making_to_its_end(place: tuple[Run, datetime]) -> Non
     arn = listed["BackupArn"]
     lines = run("backup", "list").stdout
     described = json.loads(run("backup", "describe", arn, "--json").stdout)["backup"]
-    restored = run("backup", "restore", arn, "--as", "again")
+    restored = run("backup", "restore", arn, "--target-table", "again")
     run("backup", "delete", arn)
     after = run("backup", "list")
 
     assert "4 items" in made.stdout
     assert "AVAILABLE" in lines
     assert described["SourceTableDetails"]["ItemCount"] == 4
-    assert restored.stdout.startswith("again is there: 4 items")
+    assert restored.stdout.startswith("Restored again: 4 items")
     assert after.stdout == ""
     assert len(items(run("read", "again"))) == 4
 
@@ -157,14 +157,14 @@ def test_a_table_is_restored(place: tuple[Run, datetime]) -> None:
     """To a time, or to the latest there is, always as a new table."""
     run, then = place
 
-    past = run("restore", "things", "--to", then.isoformat(), "--as", "past", "--json")
-    run("restore", "things", "--as", "latest", "--no-indexes")
-    same = run("restore", "things", "--as", "things", code=Exit.FAILED)
+    past = run("restore", "things", "--as-of", then.isoformat(), "--target-table", "past", "--json")
+    run("restore", "things", "--target-table", "latest", "--no-indexes")
+    same = run("restore", "things", "--target-table", "things", code=Exit.USAGE)
 
     assert json.loads(past.stdout)["items"] == 5
     assert len(items(run("read", "past"))) == 5
     assert len(items(run("read", "latest"))) == 4
-    assert "A restore makes a new table" in same.stderr
+    assert "cannot be restored over itself" in same.stderr
 
 
 def test_what_cannot_be_done_is_told(place: tuple[Run, datetime], tmp_path: Path) -> None:
@@ -173,11 +173,11 @@ def test_what_cannot_be_done_is_told(place: tuple[Run, datetime], tmp_path: Path
 
     told = [
         run("read", "nothing", code=Exit.NOT_FOUND).stderr,
-        run("read", "things", "--as-of", "yesterday", code=Exit.FAILED).stderr,
+        run("read", "things", "--as-of", "yesterday", code=Exit.USAGE).stderr,
         run("read", "things", "--as-of", "400d", code=Exit.FAILED).stderr,
-        run("read", "things", "--key", "x=1", code=Exit.FAILED).stderr,
-        run("read", "things", "--key", "{", code=Exit.FAILED).stderr,
-        run("read", "things", "--query", "pk = :p", "--scan", code=Exit.FAILED).stderr,
+        run("read", "things", "--key", "x=1", code=Exit.USAGE).stderr,
+        run("read", "things", "--key", "{", code=Exit.USAGE).stderr,
+        run("read", "things", "--query", "pk = :p", "--scan", code=Exit.USAGE).stderr,
         run(
             "backup",
             "describe",
@@ -188,8 +188,17 @@ def test_what_cannot_be_done_is_told(place: tuple[Run, datetime], tmp_path: Path
 
     for wanted, found in zip(
         (
-            *("Requested resource not found", "'yesterday' is no time", "The past of table 'things' is kept"),
-            *("give --key pk=… --key sk=…", "--key is no JSON", "give one", "Backup not found"),
+            *(
+                "Requested resource not found",
+                "'yesterday' is not a time",
+                "Table 'things' can be read as of times",
+            ),
+            *(
+                "Use --key pk=VALUE --key sk=VALUE",
+                "--key is not valid JSON",
+                "Use one of them",
+                "Backup not found",
+            ),
         ),
         told,
         strict=True,
@@ -202,8 +211,8 @@ def test_a_time_that_is_none(place: tuple[Run, datetime], text: str) -> None:
     """The sentence lists every form that is taken, and says nothing of DynamoDB, whose words it is not."""
     run, _ = place
 
-    read = run("read", "things", "--as-of", text, code=Exit.FAILED).stderr
-    restored = run("restore", "things", "--as", "new", "--to", text, code=Exit.FAILED).stderr
+    read = run("read", "things", "--as-of", text, code=Exit.USAGE).stderr
+    restored = run("restore", "things", "--target-table", "new", "--as-of", text, code=Exit.USAGE).stderr
 
     for told in (read, restored):
         for form in ("30s", "10m", "2h", "1d", "2026-11-16T10:00:00Z", "+01:00", "1794823200", "UTC"):
@@ -216,9 +225,9 @@ def test_a_time_that_is_not_kept(place: tuple[Run, datetime]) -> None:
     run, _ = place
 
     read = run("read", "things", "--as-of", "30d", code=Exit.FAILED).stderr
-    restored = run("restore", "things", "--as", "new", "--to", "30d", code=Exit.FAILED).stderr
+    restored = run("restore", "things", "--target-table", "new", "--as-of", "30d", code=Exit.FAILED).stderr
 
-    assert "The past of table 'things' is kept from" in read
+    assert "Table 'things' can be read as of times from" in read
     assert "RestoreDateTime" not in read
     assert "RestoreDateTime" in restored
 
@@ -246,7 +255,7 @@ def test_the_past_is_kept_from_now_on(tmp_path: Path) -> None:
     wrong = run(app, ["backup", "enable", "plain", "--days", "99", *where])
 
     assert "`tavola backup enable TABLE`" in refused.stderr
-    assert enabled.stdout.startswith("The past of plain is kept since ")
+    assert enabled.stdout.startswith("Point-in-time recovery of plain is on since ")
     assert enabled.stdout.endswith("for 7 days.\n")
     assert json.loads(again.stdout)["days"] == 7
     assert read.exit_code == Exit.OK
@@ -287,11 +296,11 @@ def test_a_restore_that_is_given_up_is_told(tmp_path: Path) -> None:
     spoilt.execute("DELETE FROM rack2 WHERE id = 2")
     spoilt.close(True)
 
-    restored = run(app, ["backup", "restore", listed["BackupArn"], "--as", "again", *where])
+    restored = run(app, ["backup", "restore", listed["BackupArn"], "--target-table", "again", *where])
 
     assert restored.exit_code == Exit.FAILED
-    assert "Table again was begun, and is not there any more" in restored.stderr
-    assert "it should hold 4 items" in restored.stderr
+    assert "The restore of again was started and then cancelled" in restored.stderr
+    assert "expected 4 of" in restored.stderr
     assert run(app, ["read", "again", *where]).exit_code == Exit.NOT_FOUND
 
 
@@ -301,7 +310,7 @@ def test_a_store_that_is_not_there(tmp_path: Path) -> None:
 
     result = CliRunner().invoke(app, ["read", "things", "--store", str(path)])
 
-    assert result.exit_code == Exit.FAILED
+    assert result.exit_code == Exit.NOT_FOUND
     assert not path.exists()
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from tavola import __version__
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.server.endpoint import ServerEndpoint
 from tavola.server.hosts import is_loopback
-from tests.server.raw import Raw, ask, request
+from tests.server.raw import Raw, request, send_request
 
 pytestmark = pytest.mark.slow  # a program a test: `make slow` runs it
 
@@ -58,7 +58,7 @@ def _serving(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.P
 
 
 def _ask(endpoint: ServerEndpoint, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-    answer = ask(endpoint, request(operation, json.dumps(members).encode()))
+    answer = send_request(endpoint, request(operation, json.dumps(members).encode()))
     assert answer.status == 200, answer
     found: dict[str, Any] = json.loads(answer.body)
     return found
@@ -136,7 +136,7 @@ def test_a_person_is_told_where_and_how() -> None:
     assert lines[0].startswith(f"Tavola {__version__} serves DynamoDB at http://127.0.0.1:")
     port = lines[0].strip().rpartition(":")[2]
     assert "in memory" in lines[1]
-    assert "accepted as they come" in lines[2]
+    assert "not verified" in lines[2]
     assert f'eval "$({sys.executable} -m tavola env --port {port})"' in lines[3]
     assert process.returncode == Exit.OK
 
@@ -147,7 +147,7 @@ def test_settings_come_from_the_environment_too() -> None:
     with _serving(**environment) as (_, endpoint):
         assert endpoint.host == "127.0.0.2"
         assert endpoint.port != 1
-        assert ask(endpoint, b"GET /healthz HTTP/1.1\r\n\r\n").status == 200
+        assert send_request(endpoint, b"GET /healthz HTTP/1.1\r\n\r\n").status == 200
 
 
 def test_a_host_that_others_reach_is_warned_of() -> None:
@@ -167,7 +167,7 @@ def test_a_taken_port_is_a_conflict() -> None:
 
     assert code == Exit.CONFLICT
     assert lines[0] == f"Error: Cannot serve from memory on port {endpoint.port}."
-    assert f"Port {endpoint.port} of 127.0.0.1 is taken" in lines[1]
+    assert f"Port {endpoint.port} on 127.0.0.1 is in use" in lines[1]
     assert "--port" in lines[2]
 
 
@@ -186,7 +186,7 @@ def test_a_file_has_one_server(tmp_path: Path) -> None:
         code, lines = _failed(file, "--port", "0")
 
     assert code == Exit.CONFLICT
-    assert "open already, here or in another process" in lines[1]
+    assert "already open, here or in another process" in lines[1]
 
 
 def test_a_damaged_file_is_not_served(tmp_path: Path) -> None:

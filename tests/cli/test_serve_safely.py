@@ -13,7 +13,7 @@ import pytest
 from botocore.config import Config
 from click.testing import CliRunner
 
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.cli.main import app
 from tests.server.attended import attended
 from tests.server.certificates import make_certificates
@@ -63,7 +63,7 @@ def test_everything_together(tmp_path: Path) -> None:
         _, told = process.communicate(timeout=10)
 
     assert url.startswith("https://127.0.0.1:")
-    assert "verified, and policies hold" in lines[2]
+    assert "verified, with the policies in" in lines[2]
     assert str(log) in lines[3]
     assert f"tavola env --port {url.rpartition(':')[2]} --tls" in lines[4]
     assert told == ""
@@ -95,7 +95,7 @@ def test_a_certificate_needs_its_key(tmp_path: Path) -> None:
     other = make_certificates(tmp_path / "other", "localhost", seed=2)
 
     code, lines = _failed("--tls-cert", str(files.certificate))
-    assert (code, lines[1]) == (Exit.USAGE, "  Why: --tls-cert is given without --tls-key.")
+    assert (code, lines[1]) == (Exit.USAGE, "  Cause: --tls-cert needs --tls-key.")
     code, lines = _failed("--tls-cert", str(files.certificate), "--tls-key", str(other.key))
     assert code == Exit.FAILED
     assert "the key does not belong to the certificate" in lines[1]
@@ -132,10 +132,10 @@ def test_open_doors_are_warned_of(tmp_path: Path, arguments: list[str]) -> None:
 def log(tmp_path: Path) -> Path:
     """A log of four calls."""
     with attended(tmp_path) as server:
-        server.ask("CreateTable", ORDERS)
-        server.ask("PutItem", {"TableName": "Orders", "Item": {**KEY, "status": {"S": "open"}}})
-        server.ask("GetItem", {"TableName": "Orders", "Key": KEY})
-        server.ask("GetItem", {"TableName": "Nowhere", "Key": KEY})
+        server.send_request("CreateTable", ORDERS)
+        server.send_request("PutItem", {"TableName": "Orders", "Item": {**KEY, "status": {"S": "open"}}})
+        server.send_request("GetItem", {"TableName": "Orders", "Key": KEY})
+        server.send_request("GetItem", {"TableName": "Nowhere", "Key": KEY})
         server.records()
     return tmp_path / "access.log"
 
@@ -151,15 +151,15 @@ def test_a_log_is_read_by_people(log: Path) -> None:
     header, *rows = _logged(log)
 
     assert header.split() == [
-        "time",
-        "caller",
-        "operation",
-        "table",
-        "answer",
-        "decision",
-        "ms",
-        "reads",
-        "writes",
+        "TIME",
+        "CALLER",
+        "OPERATION",
+        "TABLE",
+        "RESULT",
+        "DECISION",
+        "MS",
+        "READ",
+        "WRITE",
     ]
     assert [row.split()[2:5] for row in rows] == [
         ["CreateTable", "Orders", "ok"],
@@ -186,9 +186,9 @@ def test_a_log_is_read_by_programs(log: Path) -> None:
     ("arguments", "code", "why"),
     [
         (["--since", "soon"], Exit.USAGE, "'soon'"),
-        (["--item", "{}"], Exit.USAGE, "no key"),
-        (["--item", "{"], Exit.USAGE, "no key"),
-        (["--item", "[]"], Exit.USAGE, "no key"),
+        (["--item", "{}"], Exit.USAGE, "is not a key"),
+        (["--item", "{"], Exit.USAGE, "is not a key"),
+        (["--item", "[]"], Exit.USAGE, "is not a key"),
     ],
 )
 def test_what_cannot_be_asked_is_told(log: Path, arguments: list[str], code: Exit, why: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.cli.main import app
 from tavola.model.document import design_of, read_document
 
@@ -45,14 +45,16 @@ def test_a_page_says_the_keys_the_price_and_why(module: str) -> None:
 
     assert told.exit_code == 0, told.output
     assert "1 table and 1 index: $" in told.stdout
-    assert "of 730 hours, prices of us-east-1" in told.stdout
+    assert "730 hours and prices of us-east-1" in told.stdout
     assert "Book: {author} / {bought_at}" in told.stdout
-    assert "not keys alone projected" in told.stdout
+    assert "Alternative: only keys projected" in told.stdout
 
 
 def test_a_document_is_a_design_that_other_commands_read(module: str, tmp_path: Path) -> None:
-    """`--json` has the reasons too; `--out` writes the design alone, whole."""
-    told = CliRunner().invoke(app, ["solve", module, "--json", "--out", "solved.json", "--alternatives", "1"])
+    """`--json` has the reasons too; `--output` writes the design alone, whole."""
+    told = CliRunner().invoke(
+        app, ["solve", module, "--json", "--output", "solved.json", "--alternatives", "1"]
+    )
 
     found = json.loads(told.stdout)
     assert found["schema"] == "tavola.solve/1"
@@ -75,7 +77,7 @@ NEEDS = [
 """
     )
     (tmp_path / "books_listed.py").write_text(text)
-    told = CliRunner().invoke(app, ["solve", "books_listed", "--out", "books_listed_solved.py"])
+    told = CliRunner().invoke(app, ["solve", "books_listed", "--output", "books_listed_solved.py"])
 
     assert told.exit_code == 0, told.output
     assert "where text is long" in told.stdout
@@ -87,7 +89,9 @@ NEEDS = [
 def test_python_is_a_module_that_declares_it(module: str, style: str) -> None:
     """It is imported and compiled like one that a person wrote."""
     name = f"solved_books_{style}"
-    assert CliRunner().invoke(app, ["solve", module, "--style", style, "--out", f"{name}.py"]).exit_code == 0
+    assert (
+        CliRunner().invoke(app, ["solve", module, "--style", style, "--output", f"{name}.py"]).exit_code == 0
+    )
 
     (table,) = design_of(importlib.import_module(name)).tables
     assert [pattern.name for pattern in table.entities[0].patterns] == ["ByAuthor"]
@@ -98,12 +102,12 @@ def test_python_is_a_module_that_declares_it(module: str, style: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["books_unasked"], Exit.FAILED, "nothing is asked of the design"),
-        (["no_such_module"], Exit.USAGE, "there is no module no_such_module"),
-        (["books_asked_for", "--region", "mars-1"], Exit.USAGE, "no price book for the region 'mars-1'"),
-        (["books_asked_for", "--json", "--python"], Exit.USAGE, "--json and --python were both given"),
+        (["books_unasked"], Exit.FAILED, "the design has no access patterns"),
+        (["no_such_module"], Exit.USAGE, "There is no module no_such_module"),
+        (["books_asked_for", "--region", "mars-1"], Exit.USAGE, "no price book for region 'mars-1'"),
+        (["books_asked_for", "--json", "--python"], Exit.USAGE, "--json and --python cannot be combined"),
         (
-            ["books_asked_for", "--out", "no/such/folder/x.json"],
+            ["books_asked_for", "--output", "no/such/folder/x.json"],
             Exit.FAILED,
             "cannot be written: No such file",
         ),
@@ -129,4 +133,4 @@ def test_prices_are_chosen_as_for_a_bill(module: str) -> None:
     assert "prices of us-east-1, 2024-10-31" in old.stdout, old.output
     assert other.exit_code == 0, other.output
     both = CliRunner().invoke(app, ["solve", module, "--prices", "support-desk", "--region", "us-west-2"])
-    assert "--prices and --region cannot both be followed" in both.stderr
+    assert "--prices and --region cannot be combined" in both.stderr

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tavola.cli.exits import Exit
+from tavola.cli.errors import CommandError, Exit
 from tavola.cli.file_locations import format_from_name, locate_files
 from tavola.cli.main import app
-from tavola.cli.targets import TargetRefused
 from tavola.engine import Engine
 from tavola.server.listener import running
 
@@ -36,10 +35,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     code, out, err = run(
         "import",
         str(folder / "people.csv"),
-        *("--table", "people", "--hash", "pk", "--range", "sk:N", "--index", "by-name=name,sk:N"),
+        *(
+            "--table-name",
+            "people",
+            "--partition-key",
+            "pk",
+            "--sort-key",
+            "sk:N",
+            "--index",
+            "by-name=name,sk:N",
+        ),
         *("--store", str(store)),
     )
-    assert (code, out, err) == (Exit.OK, "2 items are in people; refused: 0.\n", "")
+    assert (code, out, err) == (Exit.OK, "Imported 2 items into people.\n", "")
     return store
 
 
@@ -62,14 +70,23 @@ def test_a_store_is_exported_to_a_folder_and_imported_from_it(shop: Path, tmp_pa
     """The export's own manifest tells format and compression."""
     out = tmp_path / "out"
 
-    exported = run("export", "people", str(out), "--recovery", "--store", str(shop), "--format", "ion")
+    exported = run("export", "people", str(out), "--enable-recovery", "--store", str(shop), "--format", "ion")
     again = run(
-        "import", str(out), "--table", "copy", "--hash", "pk", "--range", "sk:N", "--store", str(shop)
+        "import",
+        str(out),
+        "--table-name",
+        "copy",
+        "--partition-key",
+        "pk",
+        "--sort-key",
+        "sk:N",
+        "--store",
+        str(shop),
     )
 
     (manifest,) = out.rglob("manifest-summary.json")
-    assert exported[:2] == (Exit.OK, f"2 items of people are in {manifest.parent}\n")
-    assert again[:2] == (Exit.OK, "2 items are in copy; refused: 0.\n")
+    assert exported[:2] == (Exit.OK, f"Exported 2 items of people to {manifest.parent}\n")
+    assert again[:2] == (Exit.OK, "Imported 2 items into copy.\n")
     assert scanned(shop, "copy") == scanned(shop, "people")
 
 
@@ -78,7 +95,7 @@ def test_an_export_says_that_it_needs_recovery(shop: Path, tmp_path: Path) -> No
     code, _, err = run("export", "people", str(tmp_path / "out"), "--store", str(shop))
 
     assert code != Exit.OK
-    assert "--recovery switches it on" in err
+    assert "--enable-recovery" in err
 
 
 def test_rows_that_are_refused_end_in_a_log_beside_the_store(shop: Path, tmp_path: Path) -> None:
@@ -87,13 +104,24 @@ def test_rows_that_are_refused_end_in_a_log_beside_the_store(shop: Path, tmp_pat
     source.write_bytes(gzip.compress(b"c;3;Eve\nd;four;Dan\n"))
 
     code, out, err = run(
-        *("import", str(source), "--table", "more", "--hash", "pk", "--range", "sk:N", "--store", str(shop)),
+        *(
+            "import",
+            str(source),
+            "--table-name",
+            "more",
+            "--partition-key",
+            "pk",
+            "--sort-key",
+            "sk:N",
+            "--store",
+            str(shop),
+        ),
         *("--delimiter", ";", "--header", "pk,sk,name"),
     )
 
-    log = Path(out.splitlines()[1].partition("why:")[2].strip())
+    log = Path(out.strip().rpartition("see ")[2].rstrip("."))
     assert code == Exit.FAILED
-    assert out.startswith("1 items are in more; refused: 1.\n")
+    assert out.startswith("Imported 1 item into more; rejected 1 row, see ")
     assert log.is_relative_to(tmp_path / "shop.db.logs")
     assert json.loads(log.read_text())["itemS3Pointer"]["itemIndex"] == 1
     assert "ItemValidationError" in err
@@ -105,11 +133,21 @@ def test_a_server_reads_and_writes_its_own_buckets(tmp_path: Path) -> None:
     (tmp_path / "buckets" / "data" / "people.csv").write_text(PEOPLE)
     with Engine.open(buckets=tmp_path / "buckets") as engine, running(engine) as endpoint:
         at = ("--endpoint", endpoint.url, "--region", "us-east-1", "--account", "000000000000")
-        made = run("import", "s3://data/people", "--format", "csv", "--table", "people", "--hash", "pk", *at)
-        done = run("export", "people", "s3://data/exports", "--recovery", "--json", *at)
+        made = run(
+            "import",
+            "s3://data/people",
+            "--format",
+            "csv",
+            "--table-name",
+            "people",
+            "--partition-key",
+            "pk",
+            *at,
+        )
+        done = run("export", "people", "s3://data/exports", "--enable-recovery", "--json", *at)
         refused = run("export", "people", str(tmp_path), *at)
 
-    assert made[:2] == (Exit.OK, "2 items are in people; refused: 0.\n")
+    assert made[:2] == (Exit.OK, "Imported 2 items into people.\n")
     told = json.loads(done[1])
     assert (told["schema"], told["export"]["ItemCount"]) == ("tavola.export/1", 2)
     assert (tmp_path / "buckets" / "data" / told["export"]["ExportManifest"]).is_file()
@@ -124,10 +162,10 @@ def test_a_server_imports_what_it_has_exported(tmp_path: Path) -> None:
         at = ("--endpoint", endpoint.url, "--region", "us-east-1", "--account", "000000000000")
 
         def import_(source: str, table: str, *more: str) -> tuple[int, str, str]:
-            return run("import", source, "--table", table, "--hash", "pk", *more, *at)
+            return run("import", source, "--table-name", table, "--partition-key", "pk", *more, *at)
 
         import_("s3://data/people.csv", "people")
-        first = run("export", "people", "s3://data/exp", "--recovery", "--format", "ion", *at)
+        first = run("export", "people", "s3://data/exp", "--enable-recovery", "--format", "ion", *at)
         printed = first[1].split()[-1]
         done = [
             import_("s3://data/exp", "one"),
@@ -143,11 +181,11 @@ def test_a_server_imports_what_it_has_exported(tmp_path: Path) -> None:
 
     assert printed.startswith("s3://data/exp/AWSDynamoDB/")
     for (code, out, err), table in zip(done, ("one", "two", "three", "four", "five"), strict=True):
-        assert (code, out, err) == (Exit.OK, f"2 items are in {table}; refused: 0.\n", "")
-    assert "There are 2 exports there" in several[2]
-    assert "no export to s3://data/nope" in unknown[2]
+        assert (code, out, err) == (Exit.OK, f"Imported 2 items into {table}.\n", "")
+    assert "contains 2 exports" in several[2]
+    assert "no complete export in s3://data/nope" in unknown[2]
     assert nothing[0] == Exit.NOT_FOUND
-    assert "no file there" in nothing[2]
+    assert "contains no data" in nothing[2]
 
 
 def test_a_server_s_refused_rows_are_told_by_the_place_of_their_log(tmp_path: Path) -> None:
@@ -158,10 +196,20 @@ def test_a_server_s_refused_rows_are_told_by_the_place_of_their_log(tmp_path: Pa
     with Engine.open(buckets=buckets) as engine, running(engine) as endpoint:
         at = ("--endpoint", endpoint.url, "--region", "us-east-1", "--account", "000000000000")
         code, out, err = run(
-            *("import", "s3://data/people.csv", "--table", "people", "--hash", "pk", "--range", "sk:N", *at)
+            *(
+                "import",
+                "s3://data/people.csv",
+                "--table-name",
+                "people",
+                "--partition-key",
+                "pk",
+                "--sort-key",
+                "sk:N",
+                *at,
+            )
         )
 
-    place = out.splitlines()[1].split()[1]
+    place = out.partition("see ")[2].split()[0]
     assert code == Exit.FAILED
     assert json.loads((buckets / place).read_text())["itemS3Pointer"]["itemIndex"] == 1
     assert place in err
@@ -170,14 +218,14 @@ def test_a_server_s_refused_rows_are_told_by_the_place_of_their_log(tmp_path: Pa
 def test_buckets_of_this_machine_are_looked_into(shop: Path, tmp_path: Path) -> None:
     """With a store, s3:// means a folder that can be seen: its manifests tell, and what is missing is missed."""
     at = ("--store", str(shop), "--buckets", str(tmp_path))
-    keys = ("--hash", "pk", "--range", "sk:N")
-    run("export", "people", "s3://out/exp", "--recovery", *at)
+    keys = ("--partition-key", "pk", "--sort-key", "sk:N")
+    run("export", "people", "s3://out/exp", "--enable-recovery", *at)
 
-    again = run("import", "s3://out/exp", "--table", "copy", *keys, *at)
-    nothing = run("import", "s3://out/nope", "--table", "none", *keys, *at)
+    again = run("import", "s3://out/exp", "--table-name", "copy", *keys, *at)
+    nothing = run("import", "s3://out/nope", "--table-name", "none", *keys, *at)
 
-    assert again[:2] == (Exit.OK, "2 items are in copy; refused: 0.\n")
-    assert "Nothing is at s3://out/nope" in nothing[2]
+    assert again[:2] == (Exit.OK, "Imported 2 items into copy.\n")
+    assert "s3://out/nope does not exist" in nothing[2]
 
 
 def test_a_folder_that_cannot_be_made_is_told(shop: Path, tmp_path: Path) -> None:
@@ -197,19 +245,25 @@ def test_a_folder_that_cannot_be_made_is_told(shop: Path, tmp_path: Path) -> Non
     )
 
     assert code == Exit.FAILED
-    assert "cannot be made (Not a directory)" in err
+    assert "cannot be written: Not a directory" in err
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("import", "nowhere.csv", "--table", "t", "--hash", "pk"), "is not there"),
-        (("import", "{folder}/notes.txt", "--table", "ttt", "--hash", "pk"), "--format json, ion or csv"),
-        (("import", "{folder}/people.csv", "--table", "ttt", "--hash", "pk:X"), "is no key"),
-        (("import", "{folder}/people.csv", "--table", "ttt", "--hash", "pk", "--index", "x"), "is no index"),
-        (("import", "{folder}", "--table", "ttt", "--hash", "pk"), "of several kinds"),
-        (("export", "people", "{folder}", "--time", "1h", "--since", "2h"), "give one of them"),
-        (("export", "people", "{folder}", "--until", "1h"), "which is not given"),
+        (("import", "nowhere.csv", "--table-name", "t", "--partition-key", "pk"), "does not exist"),
+        (
+            ("import", "{folder}/notes.txt", "--table-name", "ttt", "--partition-key", "pk"),
+            "--format json, ion or csv",
+        ),
+        (("import", "{folder}/people.csv", "--table-name", "ttt", "--partition-key", "pk:X"), "is not a key"),
+        (
+            ("import", "{folder}/people.csv", "--table-name", "ttt", "--partition-key", "pk", "--index", "x"),
+            "is not an index",
+        ),
+        (("import", "{folder}", "--table-name", "ttt", "--partition-key", "pk"), "have different formats"),
+        (("export", "people", "{folder}", "--as-of", "1h", "--since", "2h"), "cannot be combined"),
+        (("export", "people", "{folder}", "--until", "1h"), "need --since"),
         (("export", "people", "s3://bucket/x"), "--buckets"),
         (("export", "nobody", "{folder}/out"), "Table not found: nobody"),
     ],
@@ -232,7 +286,14 @@ def test_a_file_that_another_begins_with_is_not_imported_with_it(shop: Path, tmp
     (tmp_path / "people.csv.bak").write_text("x")
 
     code, _, err = run(
-        "import", str(tmp_path / "people.csv"), "--table", "other", "--hash", "pk", "--store", str(shop)
+        "import",
+        str(tmp_path / "people.csv"),
+        "--table-name",
+        "other",
+        "--partition-key",
+        "pk",
+        "--store",
+        str(shop),
     )
 
     assert code != Exit.OK
@@ -250,7 +311,7 @@ def test_a_path_is_a_bucket_and_a_prefix(tmp_path: Path) -> None:
 
     assert (odd.root, odd.bucket, odd.prefix) == (base.parent, base.name, "my data/x")
     assert (plain.root, plain.bucket, plain.prefix) == (base, "out", "")
-    with pytest.raises(TargetRefused):
+    with pytest.raises(CommandError):
         locate_files("/", None, local=True)
 
 

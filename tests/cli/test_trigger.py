@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from tavola import Connection, connect
 from tavola.cli.commands.trigger import load_handler
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.cli.main import app
 from tavola.triggers import HandlerRefused
 from tests.architecture.server import serving
@@ -124,7 +124,17 @@ def _running(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 def test_once_handles_what_is_there(endpoint: str, table: tuple[Connection, str], tmp_path: Path) -> None:
     """With bounded retries poison goes to the dead-letter file, and a second run finds nothing new."""
     _, name = table
-    options = ("--table", name, "--endpoint", endpoint, "--once", "--json", "--retries", "0", "--bisect")
+    options = (
+        "--table-name",
+        name,
+        "--endpoint",
+        endpoint,
+        "--once",
+        "--json",
+        "--maximum-retry-attempts",
+        "0",
+        "--bisect-batch-on-function-error",
+    )
     files = ("--checkpoints", "checkpoints", "--dead-letters", "dead.jsonl", "--dead-letter-payload")
     first = _run(tmp_path, "projector:handler", *options, *files)
     second = _run(tmp_path, "projector:handler", *options, *files)
@@ -138,8 +148,8 @@ def test_once_handles_what_is_there(endpoint: str, table: tuple[Connection, str]
     assert "ValueError: cannot handle poison" in first.stderr
     assert json.loads(second.stdout)["read"] == 0
     assert (first.returncode, second.returncode) == (Exit.FAILED, Exit.OK)
-    assert "1 records were given up" in first.stderr
-    assert "told in dead.jsonl" in first.stderr
+    assert "Discarded 1 record" in first.stderr
+    assert "See dead.jsonl" in first.stderr
 
 
 def test_once_ends_though_the_handler_fails(
@@ -147,13 +157,15 @@ def test_once_ends_though_the_handler_fails(
 ) -> None:
     """Retries without an end are left to the next start; what is left is told, and the code says so."""
     _, name = table
-    run = _run(tmp_path, "projector:handler", "--table", name, "--endpoint", endpoint, "--once", "--json")
+    run = _run(
+        tmp_path, "projector:handler", "--table-name", name, "--endpoint", endpoint, "--once", "--json"
+    )
 
     told: dict[str, Any] = json.loads(run.stdout)
     assert run.returncode == Exit.FAILED
     assert told["failures"] == 1
-    assert f"{3 - told['handled']} records or more are left" in run.stderr
-    assert "--retries" in run.stderr
+    assert f"at least {3 - told['handled']} records are left" in run.stderr
+    assert "--maximum-retry-attempts" in run.stderr
 
 
 def test_a_signal_ends_it_after_the_batch(
@@ -162,7 +174,7 @@ def test_a_signal_ends_it_after_the_batch(
     """It runs until Ctrl-C, ends well, and says what it did; records that come meanwhile are handled."""
     connection, name = table
     pattern = json.dumps({"dynamodb": {"Keys": {"pk": {"S": [{"anything-but": "poison"}]}}}})
-    options = ("--table", name, "--endpoint", endpoint, "--filter", pattern)
+    options = ("--table-name", name, "--endpoint", endpoint, "--filter", pattern)
     with _running(tmp_path, "projector.handler", *options) as process:
         assert process.stdout is not None
         assert {process.stdout.readline(), process.stdout.readline()} == {"handled a\n", "handled b\n"}
@@ -172,36 +184,40 @@ def test_a_signal_ends_it_after_the_batch(
         out, err = process.communicate(timeout=20)
 
     assert process.returncode == 0
-    assert out.startswith("3 records handled in ")
-    assert out.endswith("1 filtered, 0 given up\n")
-    assert "Stops after the batch at hand" in err
-    assert "Without --checkpoints FILE" in err
+    assert out.startswith("Processed 3 records in ")
+    assert out.endswith("filtered 1, discarded 0.\n")
+    assert "Stopping after the current batch" in err
+    assert "Without --checkpoints" in err
     assert "Traceback" not in err
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("nowhere:handler", "--table", "Orders"), Exit.USAGE, "no module nowhere"),
-        (("projector:gone", "--table", "Orders"), Exit.USAGE, "no function gone"),
-        (("projector:nothing", "--table", "Orders"), Exit.USAGE, "no function nothing"),
-        (("projector:handler", "--table", "Orders", "--batch-size", "0"), Exit.USAGE, "--batch-size is 0"),
+        (("nowhere:handler", "--table-name", "Orders"), Exit.USAGE, "no module nowhere"),
+        (("projector:gone", "--table-name", "Orders"), Exit.USAGE, "no function gone"),
+        (("projector:nothing", "--table-name", "Orders"), Exit.USAGE, "no function nothing"),
         (
-            ("projector:handler", "--table", "Orders", "--window-s", "9999"),
+            ("projector:handler", "--table-name", "Orders", "--batch-size", "0"),
             Exit.USAGE,
-            "--window-s is 9999; give a whole number",
+            "--batch-size is 0",
         ),
         (
-            ("projector:handler", "--table", "Orders", "--timeout-s", "0"),
+            ("projector:handler", "--table-name", "Orders", "--maximum-batching-window-in-seconds", "9999"),
             Exit.USAGE,
-            "--timeout-s is 0",
+            "--maximum-batching-window-in-seconds is 9999; use a whole number",
         ),
-        (("projector:handler", "--table", "Orders", "--filter", "{"), Exit.USAGE, "no JSON"),
-        (("projector:handler",), Exit.USAGE, "--table NAME"),
-        (("projector:handler", "--table", "x", "--stream-arn", "y"), Exit.USAGE, "--stream-arn ARN"),
-        (("broken:handler", "--table", "Orders"), Exit.FAILED, "Mend the module broken"),
-        (("projector:handler", "--table", "Gone", "--once"), Exit.NOT_FOUND, "Gone not found"),
-        (("projector:handler", "--table", "Gone", "--once"), Exit.NOT_FOUND, "looked in"),
+        (
+            ("projector:handler", "--table-name", "Orders", "--timeout", "0"),
+            Exit.USAGE,
+            "--timeout is 0",
+        ),
+        (("projector:handler", "--table-name", "Orders", "--filter", "{"), Exit.USAGE, "not valid JSON"),
+        (("projector:handler",), Exit.USAGE, "--table-name NAME"),
+        (("projector:handler", "--table-name", "x", "--stream-arn", "y"), Exit.USAGE, "--stream-arn ARN"),
+        (("broken:handler", "--table-name", "Orders"), Exit.FAILED, "Fix the module broken"),
+        (("projector:handler", "--table-name", "Gone", "--once"), Exit.NOT_FOUND, "Gone not found"),
+        (("projector:handler", "--table-name", "Gone", "--once"), Exit.NOT_FOUND, "searched region"),
     ],
 )
 def test_what_cannot_be_run_is_told(
@@ -234,7 +250,7 @@ def test_a_handler_is_named_in_two_ways(tmp_path: Path, monkeypatch: pytest.Monk
 
     assert load_handler("two_ways:Shop.handler")({}, None) == 1
     for text, words in [
-        ("handler", "names no handler"),
+        ("handler", "is not a handler"),
         ("broken_module:handler", "ZeroDivisionError"),
         ("needy_module:handler", "not_there_at_all"),
     ]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tavola
-from tavola.cli.designs import DesignRefused, load_table, load_tables
-from tavola.cli.exits import Exit
+from tavola.cli.designs import DesignLoadError, load_table, load_tables
+from tavola.cli.errors import Exit
 from tavola.cli.main import app
 from tavola.engine import Engine
 from tavola.server.listener import running
@@ -62,7 +62,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, library: Any) -> Itera
 
     def runner(*where: str) -> Run:
         def run(*arguments: str, code: int = 0) -> Result:
-            result = CliRunner().invoke(app, [*arguments, "--design", "shelves:Shelf", *where])
+            result = CliRunner().invoke(app, _with_design(arguments, "shelves:Shelf", *where))
             assert result.exit_code == code, result.output
             return result
 
@@ -86,6 +86,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, library: Any) -> Itera
                 runner("--endpoint", endpoint.url, "--account", "000000000000"),
                 lambda: _items(connection),
             )
+
+
+def _with_design(arguments: Sequence[str], design: str, *where: str) -> list[str]:
+    """Return a command line with the design: `verify` takes it as an option, the other commands as an argument."""
+    command, *options = arguments
+    return [command, *(("--design", design) if command == "verify" else (design,)), *options, *where]
 
 
 def _fill(db: tavola.Connection, table: Any) -> None:
@@ -115,14 +121,14 @@ def test_stale_keys_are_told_and_repaired(place: tuple[Run, Any]) -> None:
     repaired = run("verify", "--repair")
     clean = json.loads(run("verify", "--json").stdout)
 
-    assert "Book pk=BOOK#1 sk=BOOK: its key in by_author is stale" in found.stdout
+    assert "Book pk=BOOK#1 sk=BOOK: the key in by_author is stale" in found.stdout
     assert "--repair" in found.stderr
     assert told["schema"] == "tavola.verify-keys/1"
-    assert [(f["index"], f["kind"], f["right"]["g1sk"]) for f in told["faults"]] == [
+    assert [(f["index"], f["kind"], f["right"]["g1sk"]) for f in told["problems"]] == [
         ("by_author", "stale", {"S": "1981"})
     ]
-    assert "1 items were put right" in repaired.stderr
-    assert (clean["faults"], clean["items"]) == ([], 3)
+    assert "1 items repaired" in repaired.stderr
+    assert (clean["problems"], clean["items"]) == ([], 3)
     assert {item["g1sk"]["S"] for item in look()} == {"1980", "1981", "1982"}
 
 
@@ -138,36 +144,38 @@ def test_guards_are_told_and_made(tmp_path: Path, library: Any) -> None:
         db.put_many(book(isbn=str(n), author=author) for n, author in enumerate(("eco", "mann", "eco")))
 
     def run(*arguments: str, code: int = 0) -> Result:
-        result = CliRunner().invoke(app, [*arguments, "--design", "kept:Shelf", "--store", str(path)])
+        result = CliRunner().invoke(app, _with_design(arguments, "kept:Shelf", "--store", str(path)))
         assert result.exit_code == code, result.output
         return result
 
     try:
-        plan = json.loads(run("backfill", "--plan", "--json").stdout)
+        plan = json.loads(run("backfill", "--dry-run", "--json").stdout)
         found = run("verify", code=Exit.FAILED)
         done = run("backfill", code=Exit.FAILED)
         left = json.loads(run("verify", "--repair", "--json", code=Exit.FAILED).stdout)
     finally:
         sys.modules.pop("kept", None)
 
-    assert (plan["rewritten"], plan["taken"], plan["counted"]) == (2, 1, True)
-    assert found.stdout.count("no guard keeps its author") == 3
-    assert "2 guards of unique values were made" in done.stderr
-    assert "is taken by pk=BOOK#" in done.stdout
+    assert (plan["rewritten"], plan["taken"], plan["total_known"]) == (2, 1, True)
+    assert found.stdout.count("no guard protects its author") == 3
+    assert "2 guards of unique values created" in done.stderr
+    assert "must be unique, but pk=BOOK#" in done.stdout
     assert [(each["kind"], each["field"]) for each in left["guards"]] == [("taken", "author")]
 
 
 def test_a_plan_is_told_and_writes_nothing(place: tuple[Run, Any], library: Any, tmp_path: Path) -> None:
-    """--plan says what would be rewritten and what it costs."""
+    """--dry-run says what would be rewritten and what it costs."""
     run, look = place
     before = look()
     (tmp_path / "was.json").write_text(json.dumps(tavola.design_document(library)))
 
-    words = run("backfill", "--plan").stdout
-    told = json.loads(run("backfill", "--plan", "--exact", "--json", "--was", "was.json").stdout)
+    words = run("backfill", "--dry-run").stdout
+    told = json.loads(
+        run("backfill", "--dry-run", "--exact", "--json", "--previous-design", "was.json").stdout
+    )
 
     assert "1 of 3 items of shelf must be rewritten" in words
-    assert "USD" in words
+    assert "< $0.01 on demand" in words
     assert (told["rewritten"], told["items"], told["differences"]) == (1, 3, [])
     assert look() == before
 
@@ -179,28 +187,29 @@ def test_a_backfill_is_done_and_told(place: tuple[Run, Any], tmp_path: Path) -> 
     first = run("backfill", "--checkpoint", "at.json", "--entity", "Book", "--segments", "2")
     second = json.loads(run("backfill", "--json").stdout)
 
-    assert "1 were rewritten" in first.stderr
+    assert "1 rewritten" in first.stderr
     assert (second["written"], second["left"]) == (0, 0)
     assert not (tmp_path / "at.json").exists()
     run("verify")
 
 
-def test_tables_are_held_against_their_design(place: tuple[Run, Any]) -> None:
-    """A table as its design is exit code 0; what is otherwise is told, and made with --apply."""
+def test_tables_are_compared_with_their_design(place: tuple[Run, Any]) -> None:
+    """A table that matches its design is exit code 0; differences are exit code 1, and deploy removes them."""
     run, _ = place
 
-    assert "as its model says" in run("tables").stdout
-    missing = run("tables", "--table-name", "shelf-two", code=Exit.FAILED)
-    assert "the table is not there" in missing.stdout
-    run("tables", "--table-name", "shelf-two", "--apply")
-    assert json.loads(run("tables", "--table-name", "shelf-two", "--json").stdout)["changes"] == []
+    assert "shelf matches the design" in run("plan").stdout
+    missing = run("plan", "--table-name", "shelf-two", code=Exit.FAILED)
+    assert "create" in missing.stdout
+    run("deploy", "--table-name", "shelf-two", "--yes")
+    [table] = json.loads(run("plan", "--table-name", "shelf-two", "--json").stdout)["tables"]
+    assert table["changes"] == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["backfill", "--entity", "Paper"], "has no entity Paper; it has Book"),
-        (["backfill", "--plan", "--was", "nowhere.json"], "cannot be read"),
+        (["backfill", "--entity", "Paper"], "has no entity Paper"),
+        (["backfill", "--dry-run", "--previous-design", "nowhere.json"], "cannot be read"),
         (["verify", "--repair", "--checkpoint", "checkpoint.json"], "cannot be read"),
     ],
 )
@@ -211,9 +220,9 @@ def test_what_cannot_be_done_is_told(library: Any, tmp_path: Path, arguments: li
         _fill(connection, library)
     (tmp_path / "checkpoint.json").write_text("nonsense")
 
-    result = CliRunner().invoke(app, [*arguments, "--design", "shelves", "--store", str(path)])
+    result = CliRunner().invoke(app, _with_design(arguments, "shelves", "--store", str(path)))
 
-    assert result.exit_code == Exit.FAILED
+    assert result.exit_code in (Exit.FAILED, Exit.USAGE, Exit.NOT_FOUND)
     assert reason in result.stderr
 
 
@@ -221,19 +230,19 @@ def test_what_cannot_be_done_is_told(library: Any, tmp_path: Path, arguments: li
     ("text", "reason"),
     [
         ("nowhere:Shelf", "no module nowhere"),
-        ("shelves:Book", "has no Table Book; it has Shelf"),
-        ("shelves:Nothing", "has no Table Nothing"),
+        ("shelves:Book", "has no table Book; its tables are Shelf"),
+        ("shelves:Nothing", "has no table Nothing"),
         ("broken:Shelf", "no_such_module_anywhere"),
-        ("empty", "declares no Table"),
-        ("several", "2 tables in it"),
-        ("shelves.py:Nothing", "has no Table Nothing"),
-        ("no-such.py:Shelf", "no-such.py is not there"),
-        ("shelves-two", "give the name of a module"),
+        ("empty", "declares no table"),
+        ("several", "several has 2 tables"),
+        ("shelves.py:Nothing", "has no table Nothing"),
+        ("no-such.py:Shelf", "no-such.py does not exist"),
+        ("shelves-two", "neither a module name nor an existing file"),
     ],
 )
 def test_what_is_no_design_is_refused(library: Any, text: str, reason: str) -> None:
     """The refusal says what was looked for, and what is there."""
-    with pytest.raises(DesignRefused, match=reason):
+    with pytest.raises(DesignLoadError, match=reason):
         load_table(text)
 
 
@@ -246,6 +255,6 @@ def test_a_design_that_is_none_is_a_mistake_of_the_command_line(library: Any) ->
     """Its exit code is that of a wrong command line; so is a check of neither file nor design."""
     run = CliRunner().invoke
 
-    assert run(app, ["tables", "--design", "nowhere", "--store", "x.db"]).exit_code == Exit.USAGE
+    assert run(app, ["backfill", "nowhere", "--store", "x.db"]).exit_code == Exit.USAGE
     assert run(app, ["verify"]).exit_code == Exit.USAGE
     assert run(app, ["verify", "x.db", "--repair"]).exit_code == Exit.USAGE

@@ -1,4 +1,4 @@
-"""A club whose members have unique values, and a checker of what keeps them so."""
+"""A club whose members have unique values, and a check that guards and items agree."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tavola import (
     Sort,
     Table,
     attr,
-    found,
+    member,
     sort,
 )
-from tavola.client.uniques import guards_of
+from tavola.client.unique_guards import guards_of
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE_ATTRIBUTE, shape_of
 
 
@@ -31,7 +31,7 @@ class Club(Table, ttl="ends"):
 
 
 class Member(Entity, table=Club):
-    """A member: nobody else has the email, and nobody in the club the handle or the number."""
+    """A member: the email is unique in the table, the handle and the number within the club."""
 
     club: Attr[str]
     member_id: Attr[str]
@@ -55,15 +55,15 @@ class Roll(Collection, pk="CLUB#{club}"):
     """All that is in a club."""
 
     club: str
-    members: list[Member] = found()
+    members: list[Member] = member()
 
 
 class Town(Table, pk="person_id", sk=None, tag=None):
-    """A table that was there before: no sort key, no tag."""
+    """A table of another program: no sort key, no tag."""
 
 
 class Person(Entity, table=Town):
-    """Somebody by their own id."""
+    """A person, keyed by id."""
 
     person_id: Attr[str]
     email: Attr[str] = attr(unique=True)
@@ -74,25 +74,25 @@ class Person(Entity, table=Town):
 
 
 def disagreements(db: Connection, entity: type[Entity]) -> list[str]:
-    """Return each guard that no item stands for, and each value of an item that no guard keeps."""
+    """Return each guard without an item, and each unique value of an item without a guard."""
     shape = shape_of(entity)
     items = db.call("Scan", {"TableName": db.context.name_of(shape.home), "ConsistentRead": True})["Items"]
     guards = {_key(shape.home, item): item for item in items if UNIQUE_ATTRIBUTE in item}
-    wanted: dict[Any, str] = {}
-    told: list[str] = []
+    owners: dict[Any, str] = {}
+    problems: list[str] = []
     for item in items:
         if UNIQUE_ATTRIBUTE in item:
             continue
         primary = {name: item[name] for name in _names(shape.home)}
         for guard in guards_of(shape, item, primary).values():
             key = _key(shape.home, guard.item)
-            if key in wanted:
-                told.append(f"{guard.text} is had by {wanted[key]} and {primary}")
+            if key in owners:
+                problems.append(f"{guard.text} is had by {owners[key]} and {primary}")
             elif guards.get(key) != guard.item:
-                told.append(f"{guard.text} is had by {primary}, and its guard is {guards.get(key)}")
-            wanted[key] = str(primary)
-    told += [f"{item[OWNER_ATTRIBUTE]} has no {key}" for key, item in guards.items() if key not in wanted]
-    return told
+                problems.append(f"{guard.text} is had by {primary}, and its guard is {guards.get(key)}")
+            owners[key] = str(primary)
+    problems += [f"{item[OWNER_ATTRIBUTE]} has no {key}" for key, item in guards.items() if key not in owners]
+    return problems
 
 
 def _names(table: type[Table]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The client's suite on every backend: memory, file, HTTP, asynchronous, and AWS when TAVOLA_TEST_AWS=1 says so."""
+"""The client's suite on every backend: memory, file, HTTP, asynchronous, and AWS if TAVOLA_TEST_AWS=1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tavola import Connection, Engine, ManualClock, RetryPolicy, connect, connect_async
-from tavola.client.db import AsyncPage, AsyncTransaction, Page
+from tavola.client.connection import AsyncPage, AsyncTransaction, Page
 from tavola.server.listener import running
 from tests.client.desk import Desk
 
@@ -85,13 +85,13 @@ class _Listed(Page[Any]):
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """A clock that stands still, for the client and its engine."""
+    """A stopped clock for the client and its engine."""
     return ManualClock(START_S)
 
 
 @pytest.fixture(scope="session")
 def served() -> Iterator[str]:
-    """The address of a server for the whole session; tests keep apart by the names of their tables."""
+    """The address of a server for the whole session; tests use distinct table names."""
     with Engine.open() as engine, running(engine) as address:
         yield address.url
 
@@ -108,17 +108,17 @@ def opened(
     kind = request.param
 
     def open_(**more: Any) -> Any:
-        told = settings | more
+        options = settings | more
         if kind == "http":
-            found: Any = connect(request.getfixturevalue("served"), clock=clock, **told)
+            found: Any = connect(request.getfixturevalue("served"), clock=clock, **options)
         elif kind == "async":
-            found = Awaited("memory:", **engine_settings, **told)
+            found = Awaited("memory:", **engine_settings, **options)
         elif kind == "aws":
-            found = connect("aws:", **told)
+            found = connect("aws:", **options)
         elif kind == "file":
-            found = connect(f"file:{tmp_path / 'store.db'}", **engine_settings, **told)
+            found = connect(f"file:{tmp_path / 'store.db'}", **engine_settings, **options)
         else:
-            found = connect("memory:", **engine_settings, **told)
+            found = connect("memory:", **engine_settings, **options)
         made.append(found)
         return found
 

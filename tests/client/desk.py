@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from tavola import Attr, Collection, Entity, Gsi, PrimaryKey, Query, Sort, Table, attr, found, sort
+from tavola import Attr, Collection, Entity, Gsi, PrimaryKey, Query, Sort, Table, attr, member, sort
 
 Status = Literal["open", "pending", "closed"]
 
@@ -69,7 +69,7 @@ class Ticket(Entity):
 
 
 class TicketRef(Entity):
-    """What an index of keys alone tells of a ticket."""
+    """The keys of a ticket, from a KEYS_ONLY index."""
 
     ticket_id: Attr[str]
     status: Attr[Status]
@@ -96,7 +96,7 @@ class Event(Entity, table=Desk):
 
 
 class Feedback(Entity, table=Desk):
-    """What a customer thought of a ticket's handling."""
+    """A customer's rating of how a ticket was handled."""
 
     ticket_id: Attr[str]
     customer_id: Attr[str]
@@ -125,6 +125,6 @@ class TicketFile(Collection, pk="TICKET#{ticket_id}"):
     """A ticket with everything under it."""
 
     ticket_id: str
-    ticket: Ticket | None = found()
-    feedback: Feedback | None = found()
-    events: list[Event] = found()
+    ticket: Ticket | None = member()
+    feedback: Feedback | None = member()
+    events: list[Event] = member()

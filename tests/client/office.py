@@ -14,7 +14,7 @@ class Office(Table, name="office", ttl="ends"):
 
 
 class Order(Entity, table=Office):
-    """What a customer wants, found by its state."""
+    """An order of a customer, indexed by state."""
 
     order_id: Attr[str]
     customer: Attr[str]
@@ -34,7 +34,7 @@ class Order(Entity, table=Office):
 
 
 class Fixed(Entity, table=Office, stale="refuse"):
-    """What refuses to be read before it is changed."""
+    """An entity that refuses updates that need a read first."""
 
     fixed_id: Attr[str]
     group: Attr[str]

@@ -1,4 +1,4 @@
-"""What the tests of streams have in common: a ticket, and a subscription read to its end on either client."""
+"""Shared by the tests of streams: a ticket, and a subscription read to its end on either client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ticket(ticket_id: str = "t1", **more: object) -> Ticket:
 
 
 def listed(db: Any, subscription: Any) -> list[AnyChange]:
-    """Return everything that a subscription which does not follow gives, on either client."""
+    """Return every change of a subscription that does not follow, on either client."""
     if not isinstance(subscription, AsyncSubscription):
         return list(subscription)
 
@@ -32,6 +32,6 @@ def listed(db: Any, subscription: Any) -> list[AnyChange]:
     return found
 
 
-def told(db: Any, table: type[Table] = Desk, **options: Any) -> list[AnyChange]:
-    """Return every change that a table's stream has."""
+def read_changes(db: Any, table: type[Table] = Desk, **options: Any) -> list[AnyChange]:
+    """Return every change in a table's stream."""
     return listed(db, db.subscribe(table, from_="start", follow=False, **options))

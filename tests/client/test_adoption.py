@@ -1,4 +1,4 @@
-"""Tables that were there before: no attribute, prefix or tag is asked of them."""
+"""Tables of other programs: the client adds no required attribute, prefix or tag."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tavola import (
     Sort,
     Table,
     attr,
-    found,
+    member,
     sort,
 )
 
@@ -48,13 +48,13 @@ class Ticket(Entity, table=Itsm):
 
 
 class Legacy(Table, name="legacy", pk="PK", sk="SK", tag=None):
-    """A single table with numbers for sort keys in one index, and entities told by their keys alone."""
+    """A single table with numeric sort keys in one index, and entities identified by their keys alone."""
 
     ranks = Gsi(pk="board", sk="points", name="Ranks")
 
 
 class Player(Entity, table=Legacy):
-    """A player; the keys were joined by hand, and case and spaces are kept."""
+    """A player; the keys were joined by hand, and case and spaces are preserved."""
 
     player_id: Attr[str] = attr(name="PlayerId")
     board: Attr[str | None] = attr(default=None)
@@ -84,8 +84,8 @@ class Shelf(Collection, pk="PLAYER#{player_id:raw}"):
     """A player with all games."""
 
     player_id: str
-    player: Player | None = found()
-    games: list[Game] = found()
+    player: Player | None = member()
+    games: list[Game] = member()
 
 
 @pytest.fixture
@@ -102,8 +102,8 @@ def raw(opened: Callable[..., Connection]) -> tuple[Connection, Callable[[str, d
     return db, write
 
 
-def test_plain_keys_are_taken_as_they_are(raw: Any) -> None:
-    """Key attributes that are the entity's own need no template; nothing is added to an item."""
+def test_plain_key_attributes_need_no_template(raw: Any) -> None:
+    """Key attributes that are fields of the entity need no template; no attribute is added to an item."""
     db, write = raw
     for n in range(3):
         write("itsm-tickets", {
@@ -119,15 +119,18 @@ def test_plain_keys_are_taken_as_they_are(raw: Any) -> None:
     db.update(Ticket.Key(ticket_id="INC1"), Ticket.urgency.set(1))
     name = next(n for n in db.call("ListTables")["TableNames"] if n.endswith("itsm-tickets"))
     item = db.call("GetItem", {"TableName": name, "Key": {"ticket_id": {"S": "INC1"}}})["Item"]
-    assert item["comments"] == {"L": [{"S": "kept"}]}  # what the model does not know stays
+    assert item["comments"] == {"L": [{"S": "kept"}]}  # attributes outside the model are preserved
     assert set(item) == {"ticket_id", "caller_id", "created_at", "comments", "urgency"}
     db.put(Ticket(ticket_id="INC9", caller="c", created_at="2026"))
     item = db.call("GetItem", {"TableName": name, "Key": {"ticket_id": {"S": "INC9"}}})["Item"]
     assert set(item) == {"ticket_id", "caller_id", "created_at", "urgency"}
 
 
-def test_entities_without_a_tag_are_told_by_their_keys(raw: Any) -> None:
-    """Where no tag is written, an item is the entity whose templates its key fits; raw parts keep what they were."""
+def test_entities_without_a_tag_are_identified_by_their_keys(raw: Any) -> None:
+    """Without a tag, an item belongs to the entity whose key templates it matches;
+
+    raw parts are preserved.
+    """
     db, write = raw
     write("legacy", {"PK": {"S": "PLAYER#Ann B"}, "SK": {"S": "#META"}, "PlayerId": {"S": "Ann B"}, "board": {"S": "eu"}, "points": {"N": "12.5"}})  # fmt: skip
     for n in (1, 2):
@@ -144,7 +147,7 @@ def test_entities_without_a_tag_are_told_by_their_keys(raw: Any) -> None:
 
 
 def test_times_of_other_programs_can_be_read(opened: Callable[..., Connection]) -> None:
-    """A moment that was stored in another form of ISO 8601 is read; what is written is ours."""
+    """A timestamp in another form of ISO 8601 can be read; writes use Tavola's form."""
 
     class Logs(Table, tag=None):
         pass
@@ -172,13 +175,13 @@ def test_times_of_other_programs_can_be_read(opened: Callable[..., Connection]) 
 
 
 class Crm(Table, name="crm", pk="PK", sk="SK", tag=None):
-    """A single table of another program, whose ids stand in the keys and nowhere else."""
+    """A single table of another program that stores ids only inside keys."""
 
     GSI1 = Gsi(pk="GSI1PK", sk="GSI1SK")
 
 
 class Colleague(Entity):
-    """What the index of mail tells of a user."""
+    """The fields of a user that the mail index projects."""
 
     org_id: Attr[int]
     mail: Attr[str]
@@ -209,8 +212,8 @@ def _key_only(db: Any) -> str:
     return name
 
 
-def test_values_that_stand_in_keys_alone_are_read_there(opened: Callable[..., Connection]) -> None:
-    """A field that is not stored as an attribute is read out of the table's key, or a required one out of an index's."""
+def test_values_stored_only_in_keys_are_read_from_them(opened: Callable[..., Connection]) -> None:
+    """A field that is not stored as an attribute is read from the table's key, or if required from an index's key."""
     db = opened()
     _key_only(db)
     five = User(org_id=1, no=5, mail="u5@a.org")
@@ -220,8 +223,8 @@ def test_values_that_stand_in_keys_alone_are_read_there(opened: Callable[..., Co
     assert db.query(User.ByMail()).items == [Colleague(org_id=1, mail="u5@a.org")]
 
 
-def test_what_stands_in_keys_alone_can_be_changed(opened: Callable[..., Connection]) -> None:
-    """An update of such an item keeps its keys right, and a backfill stores what stands in them."""
+def test_values_stored_only_in_keys_can_be_changed(opened: Callable[..., Connection]) -> None:
+    """An update of such an item updates its keys, and a backfill stores the values as attributes."""
     db = opened()
     name = _key_only(db)
 
@@ -235,8 +238,8 @@ def test_what_stands_in_keys_alone_can_be_changed(opened: Callable[..., Connecti
     assert (item["org_id"], item["no"], item["mail"]) == ({"N": "1"}, {"N": "5"}, {"S": "v@a.org"})
 
 
-def test_a_key_of_an_index_tells_no_field_that_may_be_absent(opened: Callable[..., Connection]) -> None:
-    """An optional field whose attribute is gone is None, also where a stale index key still has it."""
+def test_an_optional_field_is_not_read_from_an_index_key(opened: Callable[..., Connection]) -> None:
+    """An optional field whose attribute is missing is None, even if a stale index key contains a value."""
 
     class Crew(Table, tag=None):
         by_boat = Gsi(pk="g1pk", sk="g1sk")
@@ -258,4 +261,4 @@ def test_a_key_of_an_index_tells_no_field_that_may_be_absent(opened: Callable[..
     db.call("PutItem", {"TableName": name, "Item": {n: {"S": value} for n, value in item.items()}})
 
     assert db.get(Sailor.Key(sailor_id="s1")) == Sailor(sailor_id="s1", boat=None)
-    assert [fault.kind for fault in db.verify_keys(Crew).faults] == ["superfluous"]
+    assert [fault.kind for fault in db.verify_keys(Crew).problems] == ["superfluous"]

@@ -1,4 +1,4 @@
-"""What a verb is handed and does not take is told with what to give, before anything is asked."""
+"""Wrong arguments are refused with a suggestion before any request is sent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tavola import (
     Table,
     attr,
     connect,
-    found,
+    member,
 )
 
 
@@ -27,7 +27,7 @@ class Library(Table):
 
 
 class Lent(Entity):
-    """What books and records have in common."""
+    """Fields that books and records share."""
 
     copies: Attr[int] = attr(default=0)
 
@@ -45,7 +45,7 @@ class Book(Lent, table=Library):
 
 
 class Member(Entity, table=Library):
-    """Somebody with a field that books have too."""
+    """A member with a field that books have too."""
 
     member_id: Attr[str]
     copies: Attr[int] = attr(default=0)
@@ -58,7 +58,7 @@ class BookFile(Collection, pk="BOOK#{isbn}"):
     """A book by itself."""
 
     isbn: str
-    book: Book | None = found()
+    book: Book | None = member()
 
 
 @pytest.fixture
@@ -75,19 +75,19 @@ CHANGE = Book.copies.set(1)
 WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a comparison of an instance": (
         lambda db: db.put(Book(isbn="1"), when=Book(isbn="1").copies == 0),
-        "Book.put: when= takes a condition .*: True is no condition; compare the field of the class",
+        "Book.put: when= takes a condition .*: this is True; compare the field of the class",
     ),
     "a change for a condition": (
         lambda db: db.update(KEY, CHANGE, when=Book.copies.set(2)),
-        "a change of copies is no condition; changes stand before when=",
+        "this is a change of copies; pass changes before when=",
     ),
     "a function for a condition": (
         lambda db: db.delete(KEY, when=lambda _: True),
-        "a function is no condition",
+        "this is a function",
     ),
     "a condition on another": (
         lambda db: db.update(KEY, CHANGE, when=Member.copies == 0),
-        "when= is a condition on Member; name fields of Book",
+        "when= is a condition on Member; use fields of Book",
     ),
     "in a transaction": (
         lambda db: db.transaction().check(KEY, when=True),
@@ -95,7 +95,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "a filter on another": (
         lambda _: Book.All(isbn="1").where(Member.copies == 0),  # type: ignore[arg-type]  # the mistake
-        "the filter is on Member, and it gives Book",
+        "the filter is on Member, but the query returns Book; use fields of Book",
     ),
     "a scan's filter": (
         lambda db: db.scan(Book, where=Member.copies == 0),
@@ -107,50 +107,59 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "and True": (
         lambda _: (Book.copies == 0) & True,  # type: ignore[operator]  # the mistake
-        "& joins conditions, and True is none",
+        "& combines conditions, but True is not one; use a field of the class, not of an",
     ),
     "a dict for a change": (
         lambda db: db.update(KEY, {"copies": 3}),
-        "takes changes such as .*: a dict is none",
+        "takes changes such as .*: this is a dict",
     ),
-    "a condition for a change": (lambda db: db.update(KEY, Book.copies == 3), "it goes into when="),
+    "a condition for a change": (lambda db: db.update(KEY, Book.copies == 3), "pass it as when="),
     "a field for a change": (
         lambda db: db.update(KEY, Book.copies),
-        "say what becomes of it, Book.copies.set",
+        "use Book.copies.set",
     ),
     "a change of another": (
         lambda db: db.update(KEY, Member.copies.set(1)),
-        "a change of Member.copies is given",
+        "Member.copies belongs to another entity",
     ),
-    "explained": (lambda db: db.explain.update(KEY, Book.copies == 3), "it goes into when="),
+    "explained": (lambda db: db.explain.update(KEY, Book.copies == 3), "pass it as when="),
     "a dict for an entity": (lambda db: db.put({}), "put: it stores entities, such as .*, not a dict"),
     "a key for an entity": (lambda db: db.create(KEY), r"not the key Book.Key\(isbn='1'\)"),
-    "dicts for entities": (lambda db: db.put_many([{}]), "put_many takes entities"),
-    "a class for a key": (lambda db: db.get(Book.Key), "Book.Key: it is a class"),
-    "text for a key": (lambda db: db.get("1"), "str: give an entity or its key"),
+    "dicts for entities": (lambda db: db.put_many([{}]), "it stores entities"),
+    "a class for a key": (lambda db: db.get(Book.Key), "Book.Key: this is a class"),
+    "text for a key": (lambda db: db.get("1"), "str: pass an entity or its key"),
     "an unnamed argument": (
         lambda _: Book.Key("1"),  # type: ignore[call-arg]  # the mistake
-        r"Book.Key: its arguments are given by name: \(isbn=…\)",
+        r"its arguments are keyword-only: \(isbn=…\)",
     ),
-    "an entity for a query": (lambda db: db.query(Book), "Book: it is no query; give one of an entity's"),
-    "a key for a query": (lambda db: db.query(KEY), r"Book.Key: it is no query; .* get\(\) takes keys"),
+    "an entity for a query": (
+        lambda db: db.query(Book),
+        r"it is not a query; use one such as Ticket\.ByStatus\(status=…\)\. get\(\) takes keys",
+    ),
+    "a key for a query": (
+        lambda db: db.query(KEY),
+        r"it is not a query; use one such as Ticket\.ByStatus\(status=…\)\. get\(\) takes keys",
+    ),
     "a query's class": (lambda db: db.count(Book.All), r"Book.All: it is a class; call it .*: All\(…\)"),
-    "a collection's class": (lambda db: db.collect(BookFile), r"call it .*: BookFile\(isbn=…\)"),
+    "a collection's class": (lambda db: db.collect(BookFile), r"create an instance with BookFile\(isbn=…\)"),
     "no collection": (lambda db: db.explain.collect(KEY), "it takes a collection such as"),
-    "a key's class to scan": (lambda db: db.scan(Book.Key), "it takes an entity's class such as Ticket"),
+    "a key's class to scan": (lambda db: db.scan(Book.Key), "it takes an entity class such as Ticket"),
     "an entity for a table": (
         lambda db: db.create_tables(Book),
-        "Book: it is an entity; give its table, Library",
+        "it is an entity; use its table, Library",
     ),
     "an entity to look through": (lambda db: db.verify_keys(Book), "Book: it is an entity"),
     "an entity to rewrite": (lambda db: db.backfill(Book), "Book: it is an entity"),
-    "text for a table": (lambda db: db.table_changes("Library"), "'Library': it is no table"),
+    "text for a table": (
+        lambda db: db.table_changes("Library"),
+        r"it is not a table; use a class such as class Desk\(Table\)",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", list(WRONG))
-def test_a_wrong_argument_is_told_with_the_right_one(db: Any, case: str) -> None:
-    """No slip of an argument is an AttributeError from the inside, and none is carried out."""
+def test_a_wrong_argument_is_refused_with_a_suggestion(db: Any, case: str) -> None:
+    """A wrong argument never raises an AttributeError from library code and is never executed."""
     call, problem = WRONG[case]
 
     with pytest.raises(ModelError, match=problem):
@@ -158,8 +167,8 @@ def test_a_wrong_argument_is_told_with_the_right_one(db: Any, case: str) -> None
     assert db.get(KEY) == Book(isbn="1")
 
 
-def test_conditions_of_a_base_hold_for_what_is_made_of_it(db: Any) -> None:
-    """A field of a base is the field of its subclasses, alone and joined with theirs."""
+def test_conditions_of_a_base_class_apply_to_subclasses(db: Any) -> None:
+    """A field of a base class is a field of its subclasses, alone and combined with theirs."""
     changed = db.update(KEY, CHANGE, when=(Lent.copies == 0) & (Book.isbn == "1"))
     assert changed.copies == 1
     assert db.update(KEY, Lent.copies.set(2), when=(Book.isbn == "1") | (Lent.copies == 9)).copies == 2

@@ -22,10 +22,9 @@ from tavola import (
     attr,
     connect,
 )
-from tavola.client.backend import Unanswered, encode_request
-from tavola.client.batches import BatchUnfinished
+from tavola.client.backend import ResponseMissing, encode_request
+from tavola.client.batches import BatchUnfinished, Progress
 from tavola.client.context import Context
-from tavola.client.progress import Progress
 from tavola.errors import TavolaError
 from tavola.protocol.faults import InternalServerFault, ProvisionedThroughputExceededFault
 from tests.client.desk import Desk, Event, Feedback, Session, Ticket
@@ -34,7 +33,7 @@ AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
 
 
 def tickets(count: int) -> list[Ticket]:
-    """Return so many tickets."""
+    """Return `count` tickets."""
     return [
         Ticket(ticket_id=f"t{n}", customer_id=f"c{n % 7}", subject=f"s{n}", created_at=AT)
         for n in range(count)
@@ -47,7 +46,7 @@ def key(number: int) -> Ticket.Key:
 
 
 class Sieve:
-    """A backend that answers from another and leaves members of batches undone, as a rule says."""
+    """A backend that forwards batches and leaves the members that a rule selects unprocessed."""
 
     def __init__(self, db: Connection, leaves: Any) -> None:
         self._db = db
@@ -61,8 +60,8 @@ class Sieve:
         self.requests.append(dict(request["RequestItems"]))
         left: dict[str, Any] = {}
         passed: dict[str, Any] = {}
-        for table, told in request["RequestItems"].items():
-            members = told["Keys"] if operation == "BatchGetItem" else told
+        for table, content in request["RequestItems"].items():
+            members = content["Keys"] if operation == "BatchGetItem" else content
             stay = [each for each in members if self._leaves(len(self.requests), each)]
             go = [each for each in members if each not in stay]
             wrap = (lambda part: {"Keys": part}) if operation == "BatchGetItem" else (lambda part: part)
@@ -93,20 +92,20 @@ def sieved() -> Iterator[Any]:
         yield make
 
 
-def test_a_batch_get_keeps_the_order_of_its_keys_past_a_hundred(db: Connection) -> None:
-    """Pitfall 12: whole keys, more than 100 of them, each answer in its place and None where nothing is."""
+def test_a_batch_get_of_more_than_a_hundred_keys_preserves_order(db: Connection) -> None:
+    """Pitfall 12: results are in the order of the keys, with None for a missing item, past 100 keys."""
     db.put_many(tickets(230))
-    asked = [key(n) for n in [*range(229, -1, -1), 999, 5, 5]]
+    keys = [key(n) for n in [*range(229, -1, -1), 999, 5, 5]]
 
-    found = db.get_many(asked)
+    found = db.get_many(keys)
 
     assert [each and each.ticket_id for each in found] == [
         *(f"t{n}" for n in range(229, -1, -1)), None, "t5", "t5",
     ]  # fmt: skip
 
 
-def test_equal_keys_give_entities_of_their_own(db: Connection) -> None:
-    """Two answers to one key do not share an object, so changing one leaves the other."""
+def test_equal_keys_return_separate_entities(db: Connection) -> None:
+    """Two results for the same key do not share an object, so changing one does not affect the other."""
     db.put_many(tickets(1))
 
     first, second = db.get_many([key(0), key(0)])
@@ -116,7 +115,7 @@ def test_equal_keys_give_entities_of_their_own(db: Connection) -> None:
 
 
 def test_keys_of_several_kinds_are_got_as_a_tuple(db: Connection) -> None:
-    """get_all takes keys of any entities and gives each its own type, in order."""
+    """get_all takes keys of any entities and returns each with its own type, in order."""
     event = Event(ticket_id="t0", at=AT, event_id="e1", kind="opened")
     db.put_many([*tickets(1), event])
 
@@ -127,7 +126,7 @@ def test_keys_of_several_kinds_are_got_as_a_tuple(db: Connection) -> None:
     assert (ticket and ticket.ticket_id, found, missing) == ("t0", event, None)
 
 
-def test_what_has_expired_is_not_got(db: Connection, clock: Any) -> None:
+def test_expired_items_are_hidden_from_batches(db: Connection, clock: Any) -> None:
     """A batch hides expired items as a get does."""
     until = datetime.fromtimestamp(clock.now(), UTC) + timedelta(hours=1)
     db.put_many([Session(session_id="s1", agent="ann", expires=until)])
@@ -136,8 +135,8 @@ def test_what_has_expired_is_not_got(db: Connection, clock: Any) -> None:
     assert db.get_many([Session.Key(session_id="s1")]) == [None]
 
 
-def test_many_are_deleted(db: Connection) -> None:
-    """delete_many takes keys and entities, and what is not there is no error."""
+def test_delete_many_ignores_missing_items(db: Connection) -> None:
+    """delete_many takes keys and entities; a missing item is not an error."""
     stored = tickets(60)
     db.put_many(stored)
 
@@ -145,8 +144,11 @@ def test_many_are_deleted(db: Connection) -> None:
     assert list(db.scan(Ticket)) == []
 
 
-def test_the_later_of_two_writes_of_one_key_stands(db: Connection) -> None:
-    """Writes of one key in one batch, which DynamoDB refuses, come to the last of them; a deletion after a put too."""
+def test_the_last_write_of_a_key_wins(db: Connection) -> None:
+    """Several writes of one key in a batch, which DynamoDB refuses, become the last of them;
+
+    also a delete after a put.
+    """
     first = tickets(3)
     later = [each.model_copy(update={"subject": "later"}) for each in first]
 
@@ -160,20 +162,20 @@ def test_the_later_of_two_writes_of_one_key_stands(db: Connection) -> None:
 
 
 def test_index_keys_are_written(db: Connection) -> None:
-    """What is put in a batch is found by its indexes."""
+    """Items put in a batch are found through their indexes."""
     db.put_many(tickets(10))
 
     assert {each.ticket_id for each in db.query(Ticket.ByCustomer(customer_id="c1"))} == {"t1", "t8"}
 
 
-def test_progress_is_told(db: Connection) -> None:
-    """The callback hears how many are done, of how many if that can be known."""
-    told: list[Progress] = []
+def test_progress_is_reported(db: Connection) -> None:
+    """The callback receives the number of finished items, and the total if it is known."""
+    reports: list[Progress] = []
 
-    db.put_many(tickets(120), progress=told.append)
-    db.put_many(iter(tickets(2)), progress=told.append)
+    db.put_many(tickets(120), progress=reports.append)
+    db.put_many(iter(tickets(2)), progress=reports.append)
 
-    assert [(each.done, each.total) for each in told] == [(100, 120), (120, 120), (2, None)]
+    assert [(each.done, each.total) for each in reports] == [(100, 120), (120, 120), (2, None)]
 
 
 def test_a_generator_is_never_held(sieved: Any) -> None:
@@ -193,7 +195,7 @@ def test_a_generator_is_never_held(sieved: Any) -> None:
 
 
 def test_unprocessed_writes_are_sent_again(sieved: Any) -> None:
-    """Pitfall 12: what DynamoDB leaves is asked again until it is done."""
+    """Pitfall 12: unprocessed writes are sent again until they are done."""
     db, sieve = sieved(lambda number, member: number % 3 and "7" in member["PutRequest"]["Item"]["pk"]["S"])
 
     db.put_many(tickets(80))
@@ -202,7 +204,7 @@ def test_unprocessed_writes_are_sent_again(sieved: Any) -> None:
     assert len(sieve.requests) > 4
 
 
-def test_unprocessed_keys_are_asked_again(sieved: Any) -> None:
+def test_unprocessed_keys_are_read_again(sieved: Any) -> None:
     """Pitfall 12: unprocessed keys are not lost."""
     db, _ = sieved(lambda number, member: number < 4 and "7" in str(member))
     db.backend.call("PutItem", {"TableName": "Desk", "Item": {"pk": {"S": "x"}, "sk": {"S": "y"}}})
@@ -212,8 +214,8 @@ def test_unprocessed_keys_are_asked_again(sieved: Any) -> None:
     assert all(db.get_many([key(n) for n in range(80)]))
 
 
-def test_a_left_write_never_undoes_a_later_one(sieved: Any) -> None:
-    """A write that was left goes out again before the writes after it, not over them."""
+def test_an_unprocessed_write_never_overwrites_a_later_one(sieved: Any) -> None:
+    """An unprocessed write is sent again before the writes after it."""
     db, _ = sieved(lambda number, member: number == 1)
     stream = [*tickets(100), *(each.model_copy(update={"subject": "later"}) for each in tickets(100))]
 
@@ -222,8 +224,8 @@ def test_a_left_write_never_undoes_a_later_one(sieved: Any) -> None:
     assert {each.subject for each in db.get_many([key(n) for n in range(100)])} == {"later"}
 
 
-def test_what_stays_undone_is_told(sieved: Any) -> None:
-    """After some fruitless rounds the batch ends with what is left, as it was given."""
+def test_writes_that_stay_unprocessed_are_reported(sieved: Any) -> None:
+    """After several rounds without progress the batch fails with the unprocessed writes, as the caller passed them."""
     stored = tickets(30)
     db, _ = sieved(lambda number, member: member["PutRequest"]["Item"]["pk"]["S"] == "TICKET#t3")
 
@@ -234,8 +236,8 @@ def test_what_stays_undone_is_told(sieved: Any) -> None:
     assert refused.value.done == 29
 
 
-def test_keys_that_stay_unread_are_told(sieved: Any) -> None:
-    """The same for reads: nothing is passed over in silence."""
+def test_keys_that_stay_unprocessed_are_reported(sieved: Any) -> None:
+    """Reads likewise: no key is dropped silently."""
     db, _ = sieved(lambda number, member: True)
 
     with pytest.raises(BatchUnfinished) as refused:
@@ -245,7 +247,7 @@ def test_keys_that_stay_unread_are_told(sieved: Any) -> None:
 
 
 def test_a_lasting_throttle_ends_the_batch_with_what_is_left() -> None:
-    """A request that is refused whole for too long is unfinished work, with the fault as its cause."""
+    """A request that is throttled for too long leaves the batch unfinished, with the fault as its cause."""
 
     class Throttled:
         def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -264,7 +266,7 @@ def test_a_lasting_throttle_ends_the_batch_with_what_is_left() -> None:
 
 
 class Lost:
-    """A backend that does what it is asked, and whose answers to batches are lost so many times."""
+    """A backend that executes requests and loses the responses to the first batches."""
 
     def __init__(self, inner: Any, times: int, error: TavolaError) -> None:
         self._inner, self._times, self._error = inner, times, error
@@ -282,24 +284,24 @@ class Lost:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (
-            Unanswered("the cable is out"),
-            r"no answer came \(the cable is out\), and whether some of them were",
+            ResponseMissing("the cable is out"),
+            r"no response came \(the cable is out\); some of them may have been written",
         ),
         (InternalServerFault("it went wrong"), r"the service failed \(it went wrong\)"),
-        (ProvisionedThroughputExceededFault("too much"), "less capacity than is asked of it"),
+        (ProvisionedThroughputExceededFault("too much"), "too little capacity"),
     ],
 )
-def test_an_unfinished_batch_says_what_stopped_it(error: TavolaError, told: str) -> None:
-    """A dead network is not told as a lack of capacity."""
+def test_an_unfinished_batch_reports_its_cause(error: TavolaError, message: str) -> None:
+    """A network failure is not reported as a lack of capacity."""
     with connect("memory:") as inner:
         inner.create_tables(Desk)
         patience = RetryPolicy(attempts_max=2, base_s=0.00001)
         db = Connection(Lost(inner.backend, 99, error), context=Context(retry_policy=patience))
 
-        with pytest.raises(BatchUnfinished, match=told) as refused:
+        with pytest.raises(BatchUnfinished, match=message) as refused:
             db.put_many(tickets(3))
 
     assert refused.value.__cause__ is error
@@ -310,7 +312,9 @@ def test_a_batch_of_writes_that_no_answer_came_to_goes_out_again() -> None:
     with connect("memory:") as inner:
         inner.create_tables(Desk)
         patience = RetryPolicy(attempts_max=3, base_s=0.00001)
-        db = Connection(Lost(inner.backend, 2, Unanswered("lost")), context=Context(retry_policy=patience))
+        db = Connection(
+            Lost(inner.backend, 2, ResponseMissing("lost")), context=Context(retry_policy=patience)
+        )
 
         assert db.put_many(tickets(30)) == 30
 
@@ -318,7 +322,7 @@ def test_a_batch_of_writes_that_no_answer_came_to_goes_out_again() -> None:
 
 
 def test_a_fault_of_a_batch_is_raised_as_itself(opened: Any) -> None:
-    """A table that is not there is not asked for again and again."""
+    """A missing table is not retried."""
     db = opened()
 
     with pytest.raises(Fault, match="not found"):
@@ -340,7 +344,7 @@ class Sheet(Entity, table=Wide):
 
 
 class Locked(Entity, table=Wide):
-    """An item that is written only as it was read."""
+    """An item with an optimistic lock."""
 
     locked_id: Attr[str]
     edition: Attr[int] = attr(default=0, lock=True)
@@ -360,7 +364,7 @@ class Member(Entity, table=Wide):
 
 
 def test_a_request_stays_under_16_mb() -> None:
-    """25 items can be far more bytes on the wire than in the table, and are split by what they are there."""
+    """25 items can be larger on the wire than in the table; requests are split by wire size."""
     sizes: list[int] = []
 
     class Weighing:
@@ -379,8 +383,8 @@ def test_a_request_stays_under_16_mb() -> None:
     assert sum(sizes) > 16 * 1024 * 1024
 
 
-def test_an_engine_that_leaves_half_undone_is_asked_until_all_is_done() -> None:
-    """Pitfall 12: against an engine that leaves members unprocessed as AWS may, nothing is lost."""
+def test_a_batch_is_repeated_until_all_members_are_processed() -> None:
+    """Pitfall 12: against an engine that leaves members unprocessed as AWS may, no member is lost."""
     with connect("memory:", emulate="unprocessed=0.5,seed=7", retry_policy=RetryPolicy(base_s=0.00001)) as db:
         db.create_tables(Desk)
         heard: list[Progress] = []
@@ -391,11 +395,14 @@ def test_an_engine_that_leaves_half_undone_is_asked_until_all_is_done() -> None:
         assert all(db.get_many([key(n) for n in range(300)]))
 
 
-def test_what_needs_a_condition_is_refused(opened: Any) -> None:
-    """A batch has no conditions: entities with a lock or unique fields are refused before anything is sent."""
+def test_entities_that_need_a_condition_are_refused(opened: Any) -> None:
+    """A batch has no conditions:
+
+    entities with a lock or unique fields are refused before a request is sent.
+    """
     db = opened()
 
-    with pytest.raises(ModelError, match="its lock is edition"):
+    with pytest.raises(ModelError, match=r"its lock \(edition\)"):
         db.put_many([Locked(locked_id="l1")])
     with pytest.raises(ModelError, match="email must be unique"):
         db.put_many([Member(member_id="m1", email="a@b")])
@@ -414,7 +421,7 @@ def test_a_batch_with_an_item_that_is_too_large(db: Connection, count: int) -> N
 
 
 @pytest.mark.parametrize("count", [1, 60])
-def test_a_batch_of_a_table_that_is_not_there(opened: Callable[..., Connection], count: int) -> None:
-    """Its name is told, whether the items fill one batch or several."""
+def test_a_batch_to_a_missing_table_names_it(opened: Callable[..., Connection], count: int) -> None:
+    """The error names the table, for a single batch and for several."""
     with pytest.raises(TableMissing, match="create_tables"):
         opened().put_many(tickets(count))

@@ -1,4 +1,4 @@
-"""Checkpoints in a file: what was saved is on the disk before it counts."""
+"""Checkpoints in a file: a saved checkpoint is durable before it counts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tavola import CheckpointRefused
 from tavola.client.checkpoints import CheckpointFile
 
 
-def test_what_was_saved_last_is_loaded(tmp_path: Path) -> None:
-    """A checkpoint replaces the one before; cleared, there is none."""
+def test_load_returns_the_last_saved_checkpoint(tmp_path: Path) -> None:
+    """A checkpoint replaces the one before; after clear, load returns None."""
     file = CheckpointFile(tmp_path / "place.json")
     assert file.load() is None
 
@@ -30,15 +30,15 @@ def test_the_file_is_on_the_disk_before_it_takes_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bytes are synced, then the file is renamed, then the folder is synced; else a power cut loses the place."""
-    told: list[Any] = []
+    steps: list[Any] = []
     sync, replace = os.fsync, Path.replace
 
     def synced(handle: int) -> None:
-        told.append(Path(f"/proc/self/fd/{handle}").resolve().name)
+        steps.append(Path(f"/proc/self/fd/{handle}").resolve().name)
         sync(handle)
 
     def replaced(self: Path, target: Any) -> Any:
-        told.append("replace")
+        steps.append("replace")
         return replace(self, target)
 
     monkeypatch.setattr(os, "fsync", synced)
@@ -46,14 +46,14 @@ def test_the_file_is_on_the_disk_before_it_takes_its_name(
 
     CheckpointFile(tmp_path / "place.json").save({"at": 1})
 
-    assert len(told) == 3
-    assert told[1] == "replace"
+    assert len(steps) == 3
+    assert steps[1] == "replace"
     if Path("/proc/self/fd").exists():
-        assert told == ["place.json.new", "replace", tmp_path.name]
+        assert steps == ["place.json.new", "replace", tmp_path.name]
 
 
-def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
-    """A file that holds something else is named, and not begun from."""
+def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:
+    """The error names the file."""
     for text in ("", "[1]"):
         (tmp_path / "place.json").write_text(text)
 

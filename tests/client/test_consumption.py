@@ -6,25 +6,25 @@ from decimal import Decimal
 
 import pytest
 
-from tavola.client.consumption import Place, Units, added, consumed
+from tavola.client.consumption import CapacityOwner, Units, merge_units, parse_consumption
 from tavola.prices import load_book
 
 
-def test_an_answer_that_tells_nothing_has_no_units() -> None:
-    """Nobody asked, so nothing is known."""
-    assert consumed("GetItem", {}) == {}
+def test_a_response_without_consumed_capacity_has_no_units() -> None:
+    """Without ReturnConsumedCapacity, the units are unknown."""
+    assert parse_consumption("GetItem", {}) == {}
 
 
-def test_a_total_stands_for_the_table() -> None:
-    """TOTAL does not tell indexes apart."""
+def test_a_total_counts_for_the_table() -> None:
+    """TOTAL does not distinguish indexes."""
     answer = {"ConsumedCapacity": {"TableName": "t", "CapacityUnits": 2.5}}
 
-    assert consumed("Query", answer) == {("t", None): Units(reads=2.5)}
-    assert consumed("PutItem", answer) == {("t", None): Units(writes=2.5)}
+    assert parse_consumption("Query", answer) == {("t", None): Units(reads=2.5)}
+    assert parse_consumption("PutItem", answer) == {("t", None): Units(writes=2.5)}
 
 
-def test_an_index_is_told_apart_from_its_table() -> None:
-    """A query of an index costs its table nothing."""
+def test_an_index_is_counted_apart_from_its_table() -> None:
+    """A query of an index consumes no units of its table."""
     answer = {
         "ConsumedCapacity": {
             "TableName": "t",
@@ -35,11 +35,11 @@ def test_an_index_is_told_apart_from_its_table() -> None:
         }
     }
 
-    assert consumed("Query", answer) == {("t", "g"): Units(reads=2.0), ("t", "l"): Units(reads=1.0)}
+    assert parse_consumption("Query", answer) == {("t", "g"): Units(reads=2.0), ("t", "l"): Units(reads=1.0)}
 
 
 def test_a_repeated_transaction_is_billed_as_reads() -> None:
-    """Where an answer tells reads and writes apart, the operation's name does not decide."""
+    """If a response separates reads from writes, the operation's name does not decide."""
     answer = {
         "ConsumedCapacity": [
             {"TableName": "t", "CapacityUnits": 4.0, "ReadCapacityUnits": 4.0},
@@ -47,7 +47,7 @@ def test_a_repeated_transaction_is_billed_as_reads() -> None:
         ]
     }
 
-    assert consumed("TransactWriteItems", answer) == {
+    assert parse_consumption("TransactWriteItems", answer) == {
         ("t", None): Units(reads=4.0),
         ("u", None): Units(writes=2.0),
     }
@@ -55,13 +55,13 @@ def test_a_repeated_transaction_is_billed_as_reads() -> None:
 
 def test_sums_are_in_order() -> None:
     """A table comes before its indexes, and those by name."""
-    parts: list[dict[Place, Units]] = [
+    parts: list[dict[CapacityOwner, Units]] = [
         {("t", "b"): Units(1.0)},
         {("t", None): Units(1.0), ("a", None): Units(1.0)},
         {("t", "b"): Units(2.0)},
     ]
 
-    assert list(added(parts).items()) == [
+    assert list(merge_units(parts).items()) == [
         (("a", None), Units(1.0)),
         (("t", None), Units(1.0)),
         (("t", "b"), Units(3.0)),
@@ -79,7 +79,7 @@ def test_sums_are_in_order() -> None:
     ],
 )
 def test_units_read_as_words(units: Units, text: str) -> None:
-    """A person sees what was read and what was written."""
+    """The text names the units read and the units written."""
     assert str(units) == text
 
 

@@ -1,4 +1,4 @@
-"""The context: a secret that nobody can guess, whoever makes it."""
+"""The context: an unguessable secret, and table names."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 from tavola import Attr, Connection, Entity, ModelError, PrimaryKey, Table, connect
 from tavola.client.context import Context
-from tavola.client.cursors import seal, unseal
+from tavola.client.pages import decode_cursor, encode_cursor
 
 
 def test_a_context_has_a_secret() -> None:
-    """Without one given it has its own by chance, so that nobody signs cursors but itself."""
+    """Without a configured secret it draws a random one, so only it can sign its cursors."""
     assert len(Context().secret) == 32
     assert Context().secret != Context().secret
     assert Context(secret=b"shared").secret == b"shared"
@@ -20,7 +20,7 @@ def test_a_context_has_a_secret() -> None:
 
 
 def test_a_connection_over_a_backend_signs_with_its_own_secret() -> None:
-    """A handle that is made by hand takes no cursor that is signed with nothing."""
+    """A handle built by hand rejects cursors signed with an empty secret."""
     with connect("memory:") as db:
         assert Connection(db.backend).context.secret
 
@@ -28,17 +28,17 @@ def test_a_connection_over_a_backend_signs_with_its_own_secret() -> None:
 def test_nothing_is_signed_with_no_secret() -> None:
     """Sealing and unsealing with an empty secret is an error of the program."""
     with pytest.raises(AssertionError):
-        seal(b"", "question", [])
+        encode_cursor(b"", "question", [])
     with pytest.raises(AssertionError):
-        unseal(b"", "question", seal(b"secret", "question", []), 0)
+        decode_cursor(b"", "question", encode_cursor(b"secret", "question", []), 0)
 
 
 class TownStore(Table, name="town-store"):
-    """A table whose class is called otherwise than itself."""
+    """A table whose class and table names differ."""
 
 
 class TownCrate(Entity, table=TownStore):
-    """What is in it."""
+    """An entity of that table."""
 
     crate_id: Attr[str]
 
@@ -47,8 +47,8 @@ class TownCrate(Entity, table=TownStore):
 
 
 @pytest.mark.parametrize("key", [TownStore, "TownStore", "town-store"])
-def test_a_table_is_called_here_as_its_class_or_its_name_is_told(key: Any) -> None:
-    """`table_names` takes the class, the class's name or the name in the model, and goes before the prefix."""
+def test_table_names_accepts_the_class_or_a_name(key: Any) -> None:
+    """`table_names` takes the class, the class's name or the model's table name, and overrides the prefix."""
     with connect("memory:", table_names={key: "staging-store"}, table_prefix="other-") as db:
         db.create_tables(TownStore)
         db.put(TownCrate(crate_id="c1"))
@@ -61,14 +61,14 @@ def test_a_table_is_called_here_as_its_class_or_its_name_is_told(key: Any) -> No
     [
         (
             {"Ghosts": "staging-store"},
-            r"'Ghosts' is no table that is declared; there are .*TownStore \('town-store'\)",
+            r"'Ghosts' is not a declared table; declared are .*TownStore \('town-store'\)",
         ),
-        ({TownCrate: "staging-store"}, "TownCrate is no table that is declared"),
+        ({TownCrate: "staging-store"}, "TownCrate is not a declared table"),
         (
             {"TownStore": "one-store", "town-store": "two-store"},
-            "is called one-store and two-store; give one",
+            "is mapped to one-store and two-store",
         ),
-        ({"TownStore": ""}, "'TownStore' is called ''"),
+        ({"TownStore": ""}, "'TownStore' is mapped to ''"),
     ],
 )
 def test_a_name_for_no_table_is_refused(names: Any, problem: str) -> None:
@@ -77,8 +77,8 @@ def test_a_name_for_no_table_is_refused(names: Any, problem: str) -> None:
         connect("memory:", table_names=names).put(TownCrate(crate_id="c1"))
 
 
-def test_a_class_name_that_two_tables_have_is_refused() -> None:
-    """Of two classes of one name nobody can tell which is meant; the class itself says it."""
+def test_an_ambiguous_class_name_is_refused() -> None:
+    """If two classes share a name, `table_names` requires the class itself."""
 
     def made(name: str) -> Any:
         class Twin(Table, name=name):
@@ -89,13 +89,13 @@ def test_a_class_name_that_two_tables_have_is_refused() -> None:
 
     one, other = made("twin-a"), made("twin-b")
 
-    with pytest.raises(ModelError, match="'Twin' could be twin-a or twin-b; give the class itself"):
+    with pytest.raises(ModelError, match="'Twin' could be twin-a or twin-b; use the table class"):
         Context(names={"Twin": "here"}).name_of(one)
     assert Context(names={one: "here"}).name_of(one) == "here"
     assert Context(names={one: "here"}).name_of(other) == "twin-b"
 
 
 def test_a_secret_is_bytes() -> None:
-    """Text is refused where it is given, not where the first cursor is signed."""
-    with pytest.raises(ModelError, match="it signs cursors, and is bytes"):
+    """Text is refused when the context is made, not when the first cursor is signed."""
+    with pytest.raises(ModelError, match="it must be bytes"):
         connect("memory:", cursor_secret="text")  # type: ignore[arg-type]  # the mistake

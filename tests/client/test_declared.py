@@ -1,4 +1,4 @@
-"""What a declaration says is so in the table: who is in an index, when an item ends, what is refused before it is made."""
+"""Declarations take effect in the table: index membership, expiry, and designs refused before creation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Bench(Table, name="bench", ttl="ends"):
 
 
 class Work(Entity, table=Bench):
-    """Work in a queue, perhaps somebody's."""
+    """An item of work in a queue, possibly assigned."""
 
     work_id: Attr[str]
     kind: Attr[str] = attr(default="any")
@@ -83,12 +83,15 @@ def db(opened: Any) -> Any:
 
 
 def unowned(db: Any) -> list[str]:
-    """Return the work in the queue that nobody has."""
+    """Return the unassigned work in the queue."""
     return [work.work_id for work in db.query(Work.Unowned(queue="q"))]
 
 
-def test_a_sparse_index_may_want_a_field_to_be_absent(db: Any) -> None:
-    """Sparse looks at what the key is made of; a field that members= wants to be None does not keep an item out."""
+def test_a_sparse_index_may_require_a_field_to_be_absent(db: Any) -> None:
+    """Sparseness depends on the key's fields;
+
+    a field that members= requires to be None does not exclude an item.
+    """
     db.put(Work(work_id="w1", queue="q"))
     db.put(Work(work_id="w2", queue="q", owner="ann"))
     db.put(Work(work_id="w3"))
@@ -105,7 +108,7 @@ def test_a_sparse_index_may_want_a_field_to_be_absent(db: Any) -> None:
 
 
 def test_the_time_to_live_is_what_was_put(db: Any) -> None:
-    """A moment with a fraction is cut to the second where the entity is made, so it equals what is read."""
+    """A fractional time is truncated to the second when the entity is made, so it equals the value read."""
     work = Work(work_id="w1", ends=datetime.now(UTC) + timedelta(hours=1))
 
     assert work.ends is not None
@@ -125,8 +128,8 @@ def test_a_time_to_live_before_1970_is_cut_downwards_too() -> None:
     assert Work(work_id="w", ends=early).ends == early.replace(microsecond=0)
 
 
-def test_a_key_may_tell_a_part_of_a_field_besides_the_whole(db: Any) -> None:
-    """A day in the partition key and the moment in the sort key make one key for each moment."""
+def test_a_key_may_contain_a_part_of_a_field_and_the_whole(db: Any) -> None:
+    """A day in the partition key and the time in the sort key make one key for each time."""
     db.put(Entry(at=MOMENT, text="one"))
     db.put(Entry(at=MOMENT + timedelta(microseconds=1), text="two"))
 
@@ -135,7 +138,7 @@ def test_a_key_may_tell_a_part_of_a_field_besides_the_whole(db: Any) -> None:
 
 
 def test_whole_items_may_be_fetched_by_an_index_without_the_time_to_live() -> None:
-    """hydrate=True reads the items, so those that are over are not given."""
+    """hydrate=True reads the items, so expired ones are left out."""
     clock = ManualClock(1_790_000_000.0)
     with connect("memory:", clock=clock, ttl_interval_s=10**9) as db:
         db.create_tables(Bench)
@@ -172,14 +175,14 @@ def test_an_index_of_no_pattern_has_the_type_of_the_field(opened: Any) -> None:
     db.put(Bill(bill_id="b1", total=7, word=b"x"))
 
     name = next(name for name in db.call("ListTables")["TableNames"] if name.endswith("ahead"))
-    told = db.call("DescribeTable", {"TableName": name})["Table"]["AttributeDefinitions"]
-    assert {each["AttributeName"]: each["AttributeType"] for each in told} == {
+    definitions = db.call("DescribeTable", {"TableName": name})["Table"]["AttributeDefinitions"]
+    assert {each["AttributeName"]: each["AttributeType"] for each in definitions} == {
         "pk": "S", "sk": "S", "total": "N", "word": "B", "nobody": "S",
     }  # fmt: skip
 
 
-def test_a_table_is_not_made_for_a_view_that_is_nowhere() -> None:
-    """A query that gives what nobody declares is refused before there is a table."""
+def test_a_query_of_an_undeclared_view_is_refused() -> None:
+    """It is refused before the table is created."""
 
     class Lone(Table, name="lone"):
         by_size = Gsi(pk="g1pk", sk="g1sk", projection="KEYS_ONLY")
@@ -195,13 +198,15 @@ def test_a_table_is_not_made_for_a_view_that_is_nowhere() -> None:
             size: int
 
     with connect("memory:") as db:
-        with pytest.raises(ModelError, match=r"Box\.BySize: it gives 'BoxNowhere', and no entity"):
+        with pytest.raises(
+            ModelError, match="it returns 'BoxNowhere', but no entity with this name is in scope; declare or"
+        ):
             db.create_tables(Lone)
         assert db.call("ListTables")["TableNames"] == []
 
 
-def test_a_table_is_not_made_without_an_entity_that_waits_for_a_name() -> None:
-    """An entity with a type that is nowhere is told when its table is made, and not passed over."""
+def test_an_entity_with_an_unresolved_type_is_refused() -> None:
+    """The unresolved type is reported when the table is created, and the entity is not left out."""
 
     class Half(Table, name="half"):
         """Has an entity that is whole, and one that is not."""
@@ -219,14 +224,18 @@ def test_a_table_is_not_made_without_an_entity_that_waits_for_a_name() -> None:
             broken_id: str
 
     with connect("memory:") as db:
-        with pytest.raises(ModelError, match=r"Broken\.broken_id: its type names Missing"):
+        with pytest.raises(
+            ModelError, match="its type refers to Missing, which was not found; check the spelling, and that"
+        ):
             db.create_tables(Half)
-        with pytest.raises(ModelError, match=r"Broken\.broken_id: its type names Missing"):
+        with pytest.raises(
+            ModelError, match="its type refers to Missing, which was not found; check the spelling, and that"
+        ):
             db.get(Broken.Key(broken_id="1"))
 
 
-def test_an_empty_set_is_asked_for_as_absence() -> None:
-    """An empty set is stored as absence, so equality with one asks whether the field is there."""
+def test_a_comparison_with_an_empty_set_tests_absence() -> None:
+    """An empty set is stored as an absent attribute, so equality with one tests for absence."""
 
     class Tags(Table, name="tags"):
         """Has labelled things."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,21 +18,21 @@ from tavola.protocol.faults import ThrottlingFault
 PATIENCE = RetryPolicy(attempts_max=3, base_s=0.0)
 
 
-def asked(count: int) -> Program[list[Any]]:
-    """Ask so much at once."""
+def call_group(count: int) -> Program[list[Any]]:
+    """Yield a group of `count` calls."""
     return (yield CallGroup(tuple(Call("GetItem", {"number": n}) for n in range(count))))  # type: ignore[no-any-return]
 
 
 class Counting:
-    """A backend that answers with what it was asked, or always fails, and counts."""
+    """A backend that echoes requests, or always fails, and counts calls."""
 
     def __init__(self, *, fails: bool = False) -> None:
         self.fails = fails
         self.tries: dict[int, int] = {}
         self.now = self.most = 0
 
-    def told(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to a request."""
+    def respond(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the response to a request."""
         number = request["number"]
         self.tries[number] = self.tries.get(number, 0) + 1
         if self.fails and number:
@@ -47,7 +49,7 @@ class Waiting(Counting):
         self.most = max(self.most, self.now)
         await asyncio.sleep(0)
         self.now -= 1
-        return self.told(request)
+        return self.respond(request)
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -77,7 +79,7 @@ class Gathered(Counting):
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer."""
-        return self.told(request)
+        return self.respond(request)
 
     def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | TavolaError]:
         """Return what came of each."""
@@ -93,32 +95,52 @@ class Gathered(Counting):
         """Nothing is held."""
 
 
-def test_a_backend_that_can_have_several_under_way_is_asked_once() -> None:
-    """A loop's driver leaves it to the backend how many go out at once, as the other driver does."""
+def test_a_backend_with_a_group_method_is_called_once() -> None:
+    """Both drivers leave it to such a backend how many calls run at once."""
     backend = WaitingTogether()
 
-    found = asyncio.run(AsyncDriver(backend, PATIENCE).run(asked(50)))
+    found = asyncio.run(AsyncDriver(backend, PATIENCE).run(call_group(50)))
 
     assert [each["number"] for each in found] == list(range(50))
     assert (backend.groups, backend.most) == (1, 1)
 
 
-def test_no_more_than_so_many_are_under_way_at_once() -> None:
-    """A backend that has no say in it is not asked for hundreds at once."""
+def test_concurrent_calls_are_bounded() -> None:
+    """A backend without a group method does not receive hundreds of calls at once."""
     backend = Waiting()
 
-    found = asyncio.run(AsyncDriver(backend, PATIENCE).run(asked(200)))
+    found = asyncio.run(AsyncDriver(backend, PATIENCE).run(call_group(200)))
 
     assert [each["number"] for each in found] == list(range(200))
     assert backend.most == CONCURRENT_CALLS_MAX
 
 
+def test_a_group_that_is_cancelled_leaves_no_coroutine_behind() -> None:
+    """Calls that have not started when the caller is cancelled never start, and no warning is raised."""
+
+    async def story() -> None:
+        task = asyncio.create_task(AsyncDriver(backend, PATIENCE).run(call_group(200)))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    backend = Waiting()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        asyncio.run(story())
+        gc.collect()
+
+    assert [str(each.message) for each in said] == []
+    assert len(backend.tries) < 200
+
+
 @pytest.mark.parametrize("backend", [Waiting, WaitingTogether])
 def test_each_call_has_its_tries_on_a_loop(backend: type[Waiting]) -> None:
-    """Of calls that go out together each is tried as often as patience says, and what fails fails alone."""
+    """Each call of a group has the retry policy's number of attempts, and fails alone."""
     made = backend(fails=True)
 
-    found = asyncio.run(AsyncDriver(made, PATIENCE).run(asked(3)))
+    found = asyncio.run(AsyncDriver(made, PATIENCE).run(call_group(3)))
 
     assert [isinstance(each, ThrottlingFault) for each in found] == [False, True, True]
     assert made.tries == {0: 1, 1: 3, 2: 3}
@@ -128,7 +150,7 @@ def test_each_call_has_its_tries() -> None:
     """The same without a loop."""
     made = Gathered(fails=True)
 
-    found = Driver(made, PATIENCE, lambda seconds: None).run(asked(3))
+    found = Driver(made, PATIENCE, lambda seconds: None).run(call_group(3))
 
     assert [isinstance(each, ThrottlingFault) for each in found] == [False, True, True]
     assert made.tries == {0: 1, 1: 3, 2: 3}

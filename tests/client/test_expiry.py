@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tavola import Attr, Entity, ManualClock, PrimaryKey, Table, connect
-from tavola.client.expiry import absent, alive, as_seen, ended, expired, there
+from tavola.client.requests import (
+    absent_node,
+    exists_node,
+    expired_node,
+    ignoring_expired,
+    is_expired,
+    not_expired_node,
+)
 from tavola.expressions.conditions import compile_decider
 from tavola.expressions.nodes import ConditionNode
 from tavola.limits import TTL_PAST_S_MAX
@@ -28,11 +35,11 @@ STORED: list[tuple[str, bool]] = [
 ]
 
 
-class Rooms(Table, ttl="expires_at"):
+class Sessions(Table, ttl="expires_at"):
     """A table whose items expire."""
 
 
-class Session(Entity, table=Rooms):
+class Session(Entity, table=Sessions):
     """An item that does."""
 
     session_id: Attr[str]
@@ -52,35 +59,35 @@ def _holds(node: ConditionNode, item: Item) -> bool:
 
 @pytest.mark.parametrize(("stored", "over"), STORED)
 def test_readers_and_conditions_agree(stored: str, over: bool) -> None:
-    """What a reader takes for expired is what each condition takes for it."""
+    """An item is expired for a reader exactly if it is expired for each condition."""
     shape, item = shape_of(Session), _item("a", {"N": stored})
 
-    assert expired(Rooms, item, NOW_S) is over
-    assert _holds(ended("expires_at", NOW_S), item) is over
-    assert _holds(alive("expires_at", NOW_S), item) is not over
-    assert _holds(there(shape, NOW_S), item) is not over
-    assert _holds(absent(shape, NOW_S), item) is over
-    wanted = as_seen(shape, there(shape, NOW_S), NOW_S)
-    assert wanted is not None
-    assert _holds(wanted, item) is not over
+    assert is_expired(Sessions, item, NOW_S) is over
+    assert _holds(expired_node("expires_at", NOW_S), item) is over
+    assert _holds(not_expired_node("expires_at", NOW_S), item) is not over
+    assert _holds(exists_node(shape, NOW_S), item) is not over
+    assert _holds(absent_node(shape, NOW_S), item) is over
+    condition = ignoring_expired(shape, exists_node(shape, NOW_S), NOW_S)
+    assert condition is not None
+    assert _holds(condition, item) is not over
 
 
-def test_the_engine_deletes_what_readers_hide() -> None:
-    """Among all kinds of times, the sweep takes just those that a reader no longer sees."""
+def test_the_engine_deletes_the_items_that_readers_hide() -> None:
+    """Over all kinds of times, the sweep deletes exactly the items that readers hide."""
     clock = ManualClock(NOW_S)
     with connect("memory:", clock=clock, ttl_interval_s=1) as db:
-        db.create_tables(Rooms)
+        db.create_tables(Sessions)
         for number, (stored, _) in enumerate(STORED):
-            db.call("PutItem", {"TableName": "Rooms", "Item": _item(str(number), {"N": stored})})
+            db.call("PutItem", {"TableName": "Sessions", "Item": _item(str(number), {"N": stored})})
         clock.advance(1)
-        for _ in range(20):  # a sweep goes on from call to call
+        for _ in range(20):  # a sweep continues from call to call
             db.call("ListTables")
-        left = {item["pk"]["S"] for item in db.call("Scan", {"TableName": "Rooms"})["Items"]}
+        left = {item["pk"]["S"] for item in db.call("Scan", {"TableName": "Sessions"})["Items"]}
 
     seen = {
         str(number)
         for number, (stored, _) in enumerate(STORED)
-        if not expired(Rooms, _item(str(number), {"N": stored}), clock.now())
+        if not is_expired(Sessions, _item(str(number), {"N": stored}), clock.now())
     }
     assert left == seen
     assert 3 < len(seen) < len(STORED)
@@ -88,9 +95,9 @@ def test_the_engine_deletes_what_readers_hide() -> None:
 
 @pytest.mark.parametrize("stored", [{"S": str(NOW)}, {"NULL": True}, {"L": []}])
 def test_only_a_number_is_a_time(stored: object) -> None:
-    """An attribute of another type lets nothing expire, in whichever way it is asked."""
+    """An attribute of another type never expires an item, for any check."""
     item = _item("a", stored)
 
-    assert not expired(Rooms, item, NOW_S)
-    assert _holds(there(shape_of(Session), NOW_S), item)
-    assert not _holds(absent(shape_of(Session), NOW_S), item)
+    assert not is_expired(Sessions, item, NOW_S)
+    assert _holds(exists_node(shape_of(Session), NOW_S), item)
+    assert not _holds(absent_node(shape_of(Session), NOW_S), item)

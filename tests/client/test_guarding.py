@@ -12,10 +12,10 @@ from tavola import (
     Attr,
     Connection,
     Entity,
-    GuardFault,
+    GuardProblem,
     PrimaryKey,
     Table,
-    UniqueTaken,
+    UniqueViolation,
     attr,
     connect,
     upgrade,
@@ -32,7 +32,7 @@ def people(*, unique: bool) -> SimpleNamespace:
         """A table."""
 
     class Person(Entity, table=Town):
-        """Somebody with an address."""
+        """A person with an address."""
 
         person_id: Attr[str]
         email: Attr[str | None] = attr(default=None, unique=unique)
@@ -44,12 +44,12 @@ def people(*, unique: bool) -> SimpleNamespace:
     return SimpleNamespace(Town=Town, Person=Person)
 
 
-OPEN, KEPT = people(unique=False), people(unique=True)
+OPEN, UNIQUE = people(unique=False), people(unique=True)
 
 
 @pytest.fixture
 def memory() -> Iterator[Connection]:
-    """A connection to a table with three people, whose addresses nothing keeps unique."""
+    """A connection to a table with three people whose addresses are not unique."""
     with connect("memory:") as db:
         filled(db)
         yield db
@@ -63,13 +63,13 @@ def filled(db: Any) -> None:
 
 
 def guards(db: Any, name: str = "town") -> set[str]:
-    """Return the keys of the guards that stand."""
+    """Return the keys of the stored guards."""
     items = db.call("Scan", {"TableName": name})["Items"]
     return {item["pk"]["S"] for item in items if "_unique" in item}
 
 
 class Between:
-    """A backend that lets somebody come before or after each call, and does one call at a time."""
+    """A backend that runs a callback before or after each call, one call at a time."""
 
     def __init__(self, inner: Any, before: Any = None, after: Any = None) -> None:
         self._inner, self._before, self._after = inner, before, after
@@ -88,50 +88,53 @@ class Between:
 
 
 class TestMadeUniqueLater:
-    """A field that becomes unique when its items are there already."""
+    """A field that becomes unique when items already exist."""
 
     def test_plan_and_verification_say_so_and_a_backfill_guards_every_value(
         self, opened: Callable[..., Connection]
     ) -> None:
-        """No guard is there, which is told; after a backfill every value has its guard and is taken."""
+        """Missing guards are reported; after a backfill every value has its guard and is taken."""
         db: Any = opened()
         filled(db)
 
-        plan = db.plan_migration(KEPT.Town, was=OPEN.Town)
-        found = db.verify_keys(KEPT.Town)
-        report = db.backfill(KEPT.Town)
+        plan = db.plan_migration(UNIQUE.Town, was=OPEN.Town)
+        found = db.verify_keys(UNIQUE.Town)
+        report = db.backfill(UNIQUE.Town)
 
         assert "email is unique in the whole table, and was not" in str(plan)
         assert plan.rewritten == found.counts["unguarded"] == report.written == report.guards == 3
-        assert plan.entities[0].reasons == {"no guard that keeps email unique": 3}
+        assert plan.entities[0].reasons == {"no guard for the unique email": 3}
         assert plan.write_units == report.write_units == 12
         assert not found.sound
-        assert disagreements(db, KEPT.Person) == []
-        assert db.verify_keys(KEPT.Town).sound
-        assert db.plan_migration(KEPT.Town).rewritten == db.backfill(KEPT.Town).written == 0
-        with pytest.raises(UniqueTaken):
-            db.create(KEPT.Person(person_id="p7", email="1@x"))
+        assert disagreements(db, UNIQUE.Person) == []
+        assert db.verify_keys(UNIQUE.Town).sound
+        assert db.plan_migration(UNIQUE.Town).rewritten == db.backfill(UNIQUE.Town).written == 0
+        with pytest.raises(UniqueViolation):
+            db.create(UNIQUE.Person(person_id="p7", email="1@x"))
 
-    def test_a_value_that_is_taken_twice_is_told(self, memory: Any) -> None:
-        """Of two items with one value the first is guarded; the other is left, and named with whose the value is."""
+    def test_a_duplicate_value_is_reported(self, memory: Any) -> None:
+        """Of two items with one value the first is guarded;
+
+        the other is skipped and reported with the owner.
+        """
         memory.put(OPEN.Person(person_id="p5", email="1@x"))
 
-        plan = memory.plan_migration(KEPT.Town)
-        report = memory.backfill(KEPT.Town)
-        found = memory.verify_keys(KEPT.Town, repair=True)
+        plan = memory.plan_migration(UNIQUE.Town)
+        report = memory.backfill(UNIQUE.Town)
+        found = memory.verify_keys(UNIQUE.Town, repair=True)
 
         assert (plan.taken, plan.rewritten) == (1, 3)
         assert "1 items have a unique value that another item has too" in str(plan)
         assert (report.written, report.left_count) == (3, 1)
-        assert "its email must be unique, and is taken by pk=PERSON#p" in report.left[0].reason
+        assert "its email must be unique, but pk=PERSON#p" in report.left[0].reason
         (fault,) = found.guards
         assert (fault.kind, fault.field) == ("taken", "email")
         assert {fault.key["pk"]["S"], fault.owner["pk"]["S"]} == {"PERSON#p1", "PERSON#p5"}
-        assert "is taken by pk=PERSON#p" in str(fault)
+        assert "must be unique, but pk=PERSON#p" in str(fault)
         assert (found.sound, found.repaired) == (False, 0)
 
-    def test_an_item_that_changes_meanwhile_keeps_one_guard(self, memory: Any) -> None:
-        """Who changes the value between the scan and the guard's transaction loses nothing, and nothing is left over."""
+    def test_an_item_that_changes_meanwhile_has_one_guard(self, memory: Any) -> None:
+        """A change between the scan and the guard's transaction is not lost and leaves no extra guard."""
         seen: list[str] = []
 
         def interfere(operation: str, request: Any) -> None:
@@ -140,20 +143,20 @@ class TestMadeUniqueLater:
                 pk = request["TransactItems"][0]["ConditionCheck"]["Key"]["pk"]["S"]
                 memory.update(OPEN.Person.Key(person_id=pk[7:]), OPEN.Person.email.set("new@x"))
 
-        Connection(Between(memory.backend, interfere)).backfill(KEPT.Town)
+        Connection(Between(memory.backend, interfere)).backfill(UNIQUE.Town)
 
         assert "UNIQUE#Person#email#new@x" in guards(memory)
         assert len(guards(memory)) == 3
-        assert disagreements(memory, KEPT.Person) == []
+        assert disagreements(memory, UNIQUE.Person) == []
 
     def test_uniqueness_within_other_fields_is_a_difference_too(self, memory: Any) -> None:
-        """A field that is unique no more is told, and its guards are removed by a repair."""
-        memory.backfill(KEPT.Town)
+        """A field that is no longer unique is reported, and a repair removes its guards."""
+        memory.backfill(UNIQUE.Town)
 
-        plan = memory.plan_migration(OPEN.Town, was=KEPT.Town)
+        plan = memory.plan_migration(OPEN.Town, was=UNIQUE.Town)
         found = memory.verify_keys(OPEN.Town, repair=True)
 
-        assert "email is unique no more" in str(plan)
+        assert "email is no longer unique" in str(plan)
         assert (found.counts["orphaned"], found.repaired) == (3, 3)
         assert guards(memory) == set()
 
@@ -165,9 +168,9 @@ class TestVerified:
     def town(self, opened: Callable[..., Connection]) -> Any:
         """A connection to a table in which everything is right."""
         db: Any = opened()
-        db.create_tables(KEPT.Town)
+        db.create_tables(UNIQUE.Town)
         for n in range(4):
-            db.create(KEPT.Person(person_id=f"p{n}", email=f"{n}@x"))
+            db.create(UNIQUE.Person(person_id=f"p{n}", email=f"{n}@x"))
         return db
 
     def _name(self, db: Any) -> str:
@@ -177,8 +180,11 @@ class TestVerified:
     def _key(self, pk: str, sk: str | None = None) -> dict[str, Any]:
         return {"pk": {"S": pk}, "sk": {"S": sk or pk}}
 
-    def test_every_planted_fault_is_found_and_mended(self, town: Any) -> None:
-        """A guard that was deleted, an item that was deleted and one that was changed are told both ways; all are mended."""
+    def test_every_planted_fault_is_found_and_repaired(self, town: Any) -> None:
+        """A deleted guard, a deleted item and a changed item are reported from both sides;
+
+        all are repaired.
+        """
         name = self._name(town)
         guard = "UNIQUE#Person#email#{}@x"
         town.call("DeleteItem", {"TableName": name, "Key": self._key(guard.format(0))})
@@ -191,44 +197,44 @@ class TestVerified:
             },
         )  # fmt: skip
 
-        found = town.verify_keys(KEPT.Town)
+        found = town.verify_keys(UNIQUE.Town)
 
-        told = {(each.kind, each.guard) for each in found.guards}
-        assert told == {
+        faults = {(each.kind, each.guard) for each in found.guards}
+        assert faults == {
             ("unguarded", guard.format(0)), ("orphaned", guard.format(1)), ("orphaned", guard.format(2)),
             ("unguarded", guard.format("new")),
         }  # fmt: skip
-        assert found.faulty == 4
-        assert all(isinstance(each, GuardFault) for each in found.guards)
+        assert found.problem_count == 4
+        assert all(isinstance(each, GuardProblem) for each in found.guards)
         assert any("which does not have the value" in str(each) for each in found.guards)
-        assert town.verify_keys(KEPT.Town, repair=True).repaired == 4
-        assert town.verify_keys(KEPT.Town).sound
-        assert disagreements(town, KEPT.Person) == []
-        assert town.create(KEPT.Person(person_id="p8", email="1@x")).email == "1@x"
+        assert town.verify_keys(UNIQUE.Town, repair=True).repaired == 4
+        assert town.verify_keys(UNIQUE.Town).sound
+        assert disagreements(town, UNIQUE.Person) == []
+        assert town.create(UNIQUE.Person(person_id="p8", email="1@x")).email == "1@x"
 
     def test_a_writer_meanwhile_is_no_fault(self) -> None:
-        """Values that move between the reading of items and of guards are told as nothing, and kept as they are."""
+        """Values that move between the reads of items and of guards are not reported and not changed."""
         with connect("memory:") as db:
-            db.create_tables(KEPT.Town)
+            db.create_tables(UNIQUE.Town)
             for n in range(4):
-                db.create(KEPT.Person(person_id=f"p{n}", email=f"{n}@x"))
+                db.create(UNIQUE.Person(person_id=f"p{n}", email=f"{n}@x"))
             moved: list[int] = []
 
             def interfere(operation: str, request: Any) -> None:
                 if operation == "Scan" and not moved:
                     for n in range(4):
                         moved.append(n)
-                        db.update(KEPT.Person.Key(person_id=f"p{n}"), KEPT.Person.email.set(f"{n}@y"))
-                    db.delete(KEPT.Person.Key(person_id="p3"))
+                        db.update(UNIQUE.Person.Key(person_id=f"p{n}"), UNIQUE.Person.email.set(f"{n}@y"))
+                    db.delete(UNIQUE.Person.Key(person_id="p3"))
 
-            found = Connection(Between(db.backend, after=interfere)).verify_keys(KEPT.Town, repair=True)
+            found = Connection(Between(db.backend, after=interfere)).verify_keys(UNIQUE.Town, repair=True)
 
             assert moved
             assert (found.sound, found.repaired) == (True, 0)
-            assert disagreements(db, KEPT.Person) == []
+            assert disagreements(db, UNIQUE.Person) == []
 
     def test_guards_of_entities_that_this_program_does_not_know_are_left(self, memory: Any) -> None:
-        """A guard of no known entity is nobody's to judge."""
+        """A guard of an unknown entity is neither reported nor removed."""
         guard = {
             **self._key("UNIQUE#Car#plate#A1"), "_entity": {"S": "UNIQUE"}, "_unique": {"S": "Car.plate"},
             "_owner": {"M": self._key("CAR#1", "CAR")},
@@ -241,7 +247,10 @@ class TestVerified:
         assert "UNIQUE#Car#plate#A1" in guards(memory)
 
     def test_a_failure_of_the_service_does_not_end_a_repair(self, memory: Any) -> None:
-        """Where a write may have been done, its item is looked at again; nothing is done twice and nothing is left out."""
+        """After a write with an unknown outcome, the item is read again;
+
+        no repair is done twice or skipped.
+        """
         lost: list[str] = []
 
         def fail(operation: str, request: Any) -> None:
@@ -249,14 +258,14 @@ class TestVerified:
                 lost.append(operation)
                 raise InternalServerFault("it went wrong")
 
-        report = Connection(Between(memory.backend, after=fail)).backfill(KEPT.Town)
+        report = Connection(Between(memory.backend, after=fail)).backfill(UNIQUE.Town)
 
         assert report.left_count == 0
-        assert disagreements(memory, KEPT.Person) == []
+        assert disagreements(memory, UNIQUE.Person) == []
 
 
 def numbered(second: str | None) -> SimpleNamespace:
-    """Return a design with a unique number; the second schema makes it a text, or calls it otherwise."""
+    """Return a design with a unique number; the second schema makes it a string or renames it."""
 
     class Yard(Table, name="yard"):
         """A table."""
@@ -276,7 +285,7 @@ def numbered(second: str | None) -> SimpleNamespace:
     if second == "type":
 
         class Text(Entity, table=Yard, tag="Box", version=2):
-            """A box whose number is a text."""
+            """A box whose number is a string."""
 
             box_id: Attr[str]
             number: Attr[str] = attr(unique=True)
@@ -288,7 +297,7 @@ def numbered(second: str | None) -> SimpleNamespace:
             @staticmethod
             @upgrade(1)
             def to_text(item: dict[str, Any]) -> dict[str, Any]:
-                """Write the number as a text."""
+                """Convert the number to a string."""
                 return {**item, "number": f"n{item['number']}"}
 
         return SimpleNamespace(Yard=Yard, Box=Text)
@@ -327,7 +336,7 @@ class TestSchemasThatChangeWhatIsUnique:
         return db, was, now
 
     def test_they_are_updated_put_and_deleted_and_leave_no_guard_behind(self, yard: Any) -> None:
-        """Every write claims the new value and releases the old one, so that none stays taken for nobody."""
+        """Every write claims the new value and releases the old one, so no value stays taken without an owner."""
         db, was, now = yard
         keys = [now.Box.Key(box_id=f"b{n}") for n in range(3)]
 
@@ -352,20 +361,20 @@ class TestSchemasThatChangeWhatIsUnique:
         assert db.backfill(now.Yard).written == 0
 
 
-def test_an_upgrade_claims_what_the_older_schema_did_not() -> None:
-    """A field that a schema makes unique is guarded by the write that upgrades the item, whatever it changes."""
+def test_an_upgrade_claims_newly_unique_values() -> None:
+    """The write that upgrades an item guards fields that the new schema makes unique, whatever it changes."""
     was, now = people(unique=False), raised()
     with connect("memory:") as db:
         db.create_tables(was.Town)
         db.put_many(was.Person(person_id=f"p{n}", email=f"{n}@x") for n in range(2))
 
         db.update(now.Person.Key(person_id="p0"), now.Person.street.set("High Street"))
-        kept = db.get(now.Person.Key(person_id="p1"))
-        assert kept is not None
-        db.put(kept)
+        stored = db.get(now.Person.Key(person_id="p1"))
+        assert stored is not None
+        db.put(stored)
 
         assert disagreements(db, now.Person) == []
-        with pytest.raises(UniqueTaken):
+        with pytest.raises(UniqueViolation):
             db.create(now.Person(person_id="p7", email="0@x"))
 
 
@@ -376,7 +385,7 @@ def raised() -> SimpleNamespace:
         """A table."""
 
     class Person(Entity, table=Town, version=2):
-        """Somebody with an address."""
+        """A person with an address."""
 
         person_id: Attr[str]
         email: Attr[str | None] = attr(default=None, unique=True)
@@ -388,14 +397,14 @@ def raised() -> SimpleNamespace:
         @staticmethod
         @upgrade(1)
         def same(item: dict[str, Any]) -> dict[str, Any]:
-            """Change nothing."""
+            """Return the item unchanged."""
             return item
 
     return SimpleNamespace(Town=Town, Person=Person)
 
 
-def test_what_others_stored_in_a_unique_field_is_no_obstacle(memory: Any) -> None:
-    """An item whose unique field holds what it cannot be is told as unreadable, and can be put over and deleted."""
+def test_an_invalid_value_in_a_unique_field_does_not_block_writes(memory: Any) -> None:
+    """The item is reported as unreadable, and can be replaced and deleted."""
     for n in (0, 1):
         request = {
             "TableName": "town", "Key": {"pk": {"S": f"PERSON#p{n}"}, "sk": {"S": "PERSON"}},
@@ -404,25 +413,25 @@ def test_what_others_stored_in_a_unique_field_is_no_obstacle(memory: Any) -> Non
         memory.call("UpdateItem", request)
 
     with pytest.raises(ItemUnreadable):
-        memory.get(KEPT.Person.Key(person_id="p0"))
-    memory.put(KEPT.Person(person_id="p0", email="0@x"))
+        memory.get(UNIQUE.Person.Key(person_id="p0"))
+    memory.put(UNIQUE.Person(person_id="p0", email="0@x"))
     with pytest.raises(ItemUnreadable):
-        memory.delete(KEPT.Person.Key(person_id="p1"))
+        memory.delete(UNIQUE.Person.Key(person_id="p1"))
 
-    assert memory.get(KEPT.Person.Key(person_id="p0")) is not None
-    assert memory.get(KEPT.Person.Key(person_id="p1")) is None
+    assert memory.get(UNIQUE.Person.Key(person_id="p0")) is not None
+    assert memory.get(UNIQUE.Person.Key(person_id="p1")) is None
     assert guards(memory) == {"UNIQUE#Person#email#0@x"}
 
 
-def test_a_plan_that_cannot_know_how_many_items_there_are_says_so() -> None:
-    """DescribeTable counts some hours late; a sample is exact only if it was all there is."""
+def test_a_plan_reports_an_unknown_item_count() -> None:
+    """DescribeTable is updated every six hours; a sample is exact only if it covered the whole table."""
     with connect("memory:") as db:
         db.create_tables(OPEN.Town)
         db.put_many(OPEN.Person(person_id=f"p{n}") for n in range(2500))
         whole = db.plan_migration(OPEN.Town)
 
         class Late(Between):
-            """A backend whose DescribeTable has counted nothing yet."""
+            """A backend whose DescribeTable has counted no items yet."""
 
             def call(self, operation: str, request: Any) -> Any:
                 answer = super().call(operation, request)
@@ -433,7 +442,7 @@ def test_a_plan_that_cannot_know_how_many_items_there_are_says_so() -> None:
         plan = Connection(Late(db.backend)).plan_migration(OPEN.Town)
 
     assert (whole.exact, whole.items) == (False, 2500)
-    assert (plan.exact, plan.counted) == (False, False)
+    assert (plan.exact, plan.total_known) == (False, False)
     assert plan.items == plan.sampled < 2500
     assert "at least" in str(plan)
-    assert "counts some hours late" in str(plan)
+    assert "updated every few hours" in str(plan)

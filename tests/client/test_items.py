@@ -17,20 +17,20 @@ def ticket(**more: object) -> Ticket:
     return Ticket(**{"ticket_id": "t1", "customer_id": "c1", "subject": "VPN", "created_at": AT, **more})  # type: ignore[arg-type]
 
 
-def test_what_is_put_is_got(db: Connection) -> None:
-    """A get returns the entity that was put, equal in every field."""
+def test_get_returns_the_entity_that_was_put(db: Connection) -> None:
+    """The entities are equal in every field."""
     stored = db.put(ticket())
 
     assert db.get(Ticket.Key(ticket_id="t1")) == stored
 
 
-def test_nothing_is_none(db: Connection) -> None:
-    """A key that nothing is stored under gives None."""
+def test_a_missing_item_is_none(db: Connection) -> None:
+    """A get of a key without an item returns None."""
     assert db.get(Ticket.Key(ticket_id="t0")) is None
 
 
 def test_a_creation_never_overwrites(db: Connection) -> None:
-    """Creating what is there is refused, with what is there on the error."""
+    """Creating an existing item is refused; the error holds the stored entity."""
     db.create(ticket())
 
     with pytest.raises(ItemExists) as refused:
@@ -39,8 +39,8 @@ def test_a_creation_never_overwrites(db: Connection) -> None:
     assert refused.value.found == ticket()
 
 
-def test_an_update_makes_no_ghost(db: Connection) -> None:
-    """Changing an item that is not there is refused, and leaves nothing."""
+def test_an_update_of_a_missing_item_is_refused(db: Connection) -> None:
+    """The update does not create an item."""
     with pytest.raises(ItemMissing):
         db.update(Ticket.Key(ticket_id="t9"), Ticket.status.set("closed"))
 

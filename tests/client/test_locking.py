@@ -1,4 +1,4 @@
-"""Optimistic locking: what was written since it was read is never overwritten."""
+"""Optimistic locking: a write never overwrites a change made after the entity was read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tavola import (
     ConditionFailed,
     Connection,
     ItemExists,
-    LockLost,
+    LockConflict,
     ManualClock,
     ModelError,
     RetryPolicy,
@@ -31,14 +31,14 @@ def office(opened: Callable[..., Connection]) -> Connection:
 
 
 def read(db: Connection) -> Order:
-    """Return the order as it is."""
+    """Return the stored order."""
     found = db.get(Order.Key(order_id="o1"), consistent=True)
     assert found is not None
     return found
 
 
 def test_every_write_is_counted(office: Connection) -> None:
-    """Create, put and update raise the lock by one; the entity that was written knows."""
+    """Create, put and update increment the lock, in the table and in the written entity."""
     order = Order(order_id="o1", customer="c")
 
     office.create(order)
@@ -52,8 +52,11 @@ def test_every_write_is_counted(office: Connection) -> None:
 
 
 @pytest.mark.parametrize("verb", ["put", "update", "delete"])
-def test_what_was_overtaken_is_refused(office: Connection, verb: str) -> None:
-    """A write of an entity that somebody else wrote, or deleted, since it was read is refused, with what stands there."""
+def test_a_write_of_a_stale_entity_is_refused(office: Connection, verb: str) -> None:
+    """An entity that was changed or deleted after it was read cannot be written;
+
+    the error holds the stored entity.
+    """
     office.create(Order(order_id="o1", customer="c"))
     mine = read(office)
     office.update(Order.Key(order_id="o1"), Order.note.set("theirs"))
@@ -67,7 +70,7 @@ def test_what_was_overtaken_is_refused(office: Connection, verb: str) -> None:
             case _:
                 office.delete(mine)
 
-    with pytest.raises(LockLost) as overtaken:
+    with pytest.raises(LockConflict) as overtaken:
         write()
     now = read(office)
     office.delete(Order.Key(order_id="o1"))
@@ -75,17 +78,17 @@ def test_what_was_overtaken_is_refused(office: Connection, verb: str) -> None:
         write()
 
     assert overtaken.value.found == now == Order(order_id="o1", customer="c", note="theirs", revision=2)
-    assert "was written since it was read, by somebody else or by an update()" in str(overtaken.value)
+    assert "was changed after it was read, by another writer or by an update()" in str(overtaken.value)
     assert mine.revision == 1
     assert gone.value.found is None
     assert office.get(Order.Key(order_id="o1")) is None
 
 
 def test_a_new_entity_overwrites_nothing(office: Connection) -> None:
-    """An entity that was never read counts zero writes, so it is put only where there is none."""
+    """A new entity has lock 0, so it can be put only if no item exists."""
     office.put(Order(order_id="o1", customer="c"))
 
-    with pytest.raises(LockLost):
+    with pytest.raises(LockConflict):
         office.put(Order(order_id="o1", customer="d"))
     with pytest.raises(ItemExists):
         office.create(Order(order_id="o1", customer="d"))
@@ -93,13 +96,13 @@ def test_a_new_entity_overwrites_nothing(office: Connection) -> None:
     assert read(office).customer == "c"
 
 
-def test_a_lock_and_a_condition_are_told_apart(office: Connection) -> None:
-    """Where both fail the lock is told, where the lock holds the condition."""
+def test_a_lock_conflict_takes_precedence_over_a_condition(office: Connection) -> None:
+    """If both fail, the lock conflict is raised; if the lock holds, the failed condition."""
     office.create(Order(order_id="o1", customer="c"))
     mine, theirs = read(office), read(office)
     office.put(theirs)
 
-    with pytest.raises(LockLost):
+    with pytest.raises(LockConflict):
         office.put(mine, when=Order.total > 100)
     with pytest.raises(ConditionFailed) as failed:
         office.put(theirs, when=Order.total > 100)
@@ -108,7 +111,7 @@ def test_a_lock_and_a_condition_are_told_apart(office: Connection) -> None:
 
 
 def test_an_update_by_key_is_not_locked(office: Connection) -> None:
-    """Who changes an item by its key has read nothing, so nothing is lost; it is counted all the same."""
+    """An update by key did not read the item, so it cannot lose a change; it still increments the lock."""
     office.create(Order(order_id="o1", customer="c"))
     for _ in range(3):
         office.update(Order.Key(order_id="o1"), Order.total.add(1))
@@ -116,9 +119,9 @@ def test_an_update_by_key_is_not_locked(office: Connection) -> None:
     assert (read(office).total, read(office).revision) == (3, 4)
 
 
-def test_the_count_is_nobodys_to_change(office: Connection) -> None:
+def test_the_lock_cannot_be_changed(office: Connection) -> None:
     """A change of the lock itself is refused."""
-    with pytest.raises(ModelError, match="counts the item's writes"):
+    with pytest.raises(ModelError, match="it is the lock"):
         office.update(Order.Key(order_id="o1"), Order.revision.set(7))
 
 
@@ -130,20 +133,20 @@ def test_items_from_before_are_adopted(office: Connection) -> None:
     mine, theirs = read(office), read(office)
 
     office.put(mine)
-    with pytest.raises(LockLost):
+    with pytest.raises(LockConflict):
         office.put(theirs)
 
     assert read(office).revision == 1
 
 
-def test_what_has_expired_holds_no_lock(office: Connection, clock: ManualClock) -> None:
-    """A new entity takes the place of an expired one, and who read that one is too late."""
+def test_an_expired_item_holds_no_lock(office: Connection, clock: ManualClock) -> None:
+    """A new entity replaces an expired one, and a write of the expired one is refused."""
     ends = datetime.fromtimestamp(clock.now() + 100, UTC)
     office.create(Order(order_id="o1", customer="c", ends=ends))
     mine = read(office)
     clock.advance(100)
 
-    with pytest.raises(LockLost):
+    with pytest.raises(LockConflict):
         office.put(mine)
     office.put(Order(order_id="o1", customer="d"))
 
@@ -151,7 +154,7 @@ def test_what_has_expired_holds_no_lock(office: Connection, clock: ManualClock) 
 
 
 def test_locks_hold_in_transactions(office: Connection) -> None:
-    """In a transaction an overtaken entity cancels it with the reason lock; what was written knows."""
+    """A stale entity cancels the transaction with the reason lock; written entities have the new lock."""
     for number in range(4):
         office.create(Order(order_id=f"o{number}", customer="c"))
     stale = [office.get(Order.Key(order_id=f"o{number}")) for number in range(3)]
@@ -171,7 +174,7 @@ def test_locks_hold_in_transactions(office: Connection) -> None:
         tx.create(created)
 
     assert [caught.value.failed[intent].kind for intent in intents[:3]] == ["lock"] * 3
-    assert all(isinstance(caught.value.failed[intent].error, LockLost) for intent in intents[:3])
+    assert all(isinstance(caught.value.failed[intent].error, LockConflict) for intent in intents[:3])
     assert caught.value.failed[intents[0]].item == Order(
         order_id="o0", customer="c", note="theirs", revision=2
     )
@@ -186,7 +189,7 @@ def raised(db: Connection, times: int) -> None:
             order.total += 1
             try:
                 db.put(order)
-            except LockLost:
+            except LockConflict:
                 continue
             break
 

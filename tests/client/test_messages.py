@@ -1,4 +1,4 @@
-"""What errors say: the item by its key, and never what is in it, for sentences go into logs."""
+"""Error messages name the item by its key and never show its contents, because messages go into logs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tavola import (
     Sort,
     Table,
     TransactionCancelled,
-    UniqueTaken,
+    UniqueViolation,
     attr,
     connect,
     sort,
@@ -31,7 +31,7 @@ class Town(Table):
 
 
 class Person(Entity, table=Town):
-    """Somebody, with what is nobody's business."""
+    """A person with private data."""
 
     person_id: Attr[str]
     email: Attr[str | None] = attr(default=None, unique=True)
@@ -72,14 +72,14 @@ def test_a_failed_condition_names_the_key_and_holds_the_item(db: Connection) -> 
 
     assert (
         str(refused.value)
-        == "Person person_id='p1': the condition does not hold; what the item is, is in .found"
+        == "Person person_id='p1': the condition does not hold; the stored item is in .found"
     )
     assert refused.value.found.email == SECRET
 
 
 def test_a_taken_value_is_on_the_error_and_not_in_its_words(db: Connection) -> None:
-    """Who has the value, and the value, are data of the error."""
-    with pytest.raises(UniqueTaken) as refused:
+    """The value and its owner are attributes of the error, not part of its message."""
+    with pytest.raises(UniqueViolation) as refused:
         db.put(Person(person_id="p2", email=SECRET))
 
     assert SECRET not in str(refused.value)
@@ -87,14 +87,14 @@ def test_a_taken_value_is_on_the_error_and_not_in_its_words(db: Connection) -> N
     assert (refused.value.value, refused.value.owner["pk"]) == (SECRET, {"S": "PERSON#p1"})
 
 
-def test_a_cancelled_transaction_tells_no_content(db: Connection) -> None:
-    """Its reasons hold the items, and show none of them."""
+def test_a_cancelled_transaction_shows_no_content(db: Connection) -> None:
+    """Its reasons hold the items and show none of them."""
     with pytest.raises(TransactionCancelled) as refused, db.transaction() as tx:
         tx.update(Person.Key(person_id="p1"), Person.notes.set("y"), when=Person.notes == "z")
 
-    told = f"{refused.value} {refused.value!r} {refused.value.reasons!r} {refused.value.failed!r}"
-    assert SECRET not in told
-    assert len(told) < 2000
+    texts = f"{refused.value} {refused.value!r} {refused.value.reasons!r} {refused.value.failed!r}"
+    assert SECRET not in texts
+    assert len(texts) < 2000
     (reason,) = refused.value.reasons
     assert reason is not None
     assert reason.item is not None
@@ -102,7 +102,7 @@ def test_a_cancelled_transaction_tells_no_content(db: Connection) -> None:
 
 
 def test_a_field_that_is_not_shown_is_shown_nowhere(db: Connection) -> None:
-    """`attr(repr=False)` keeps a value out of reprs of entities, keys and questions, and out of every sentence."""
+    """`attr(repr=False)` hides a value in the reprs of entities, keys and selections, and in every message."""
     with pytest.raises(ConditionFailed) as missing:
         db.delete(Pass.Key(token=SECRET, uses=0), when=Pass.token.exists())
     item = {

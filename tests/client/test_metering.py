@@ -24,7 +24,7 @@ def ticket(**more: object) -> Ticket:
 
 def test_calls_are_summed_by_table_and_index(db: Connection) -> None:
     """Writes count on the table and on each index they change, reads where they read."""
-    with db.measured() as spent:
+    with db.measure() as spent:
         db.put(ticket(subject="x" * 1_500))
         db.get(Ticket.Key(ticket_id="t1"))
         list(db.query(Ticket.ByCustomer(customer_id="c1")))
@@ -38,11 +38,11 @@ def test_calls_are_summed_by_table_and_index(db: Connection) -> None:
     assert spent.usd(load_book("us-east-1")) == Decimal("0.00000325")
 
 
-def test_what_is_outside_is_not_counted(db: Connection) -> None:
-    """A sum ends with its block; an inner one counts for the outer one as well."""
-    with db.measured() as outer:
+def test_calls_outside_the_block_are_not_counted(db: Connection) -> None:
+    """A meter ends with its block; an inner meter also counts for the outer one."""
+    with db.measure() as outer:
         db.put(ticket())
-        with db.measured() as inner:
+        with db.measure() as inner:
             db.get(Ticket.Key(ticket_id="t1"))
     db.get(Ticket.Key(ticket_id="t1"))
 
@@ -50,21 +50,21 @@ def test_what_is_outside_is_not_counted(db: Connection) -> None:
     assert str(inner) == "0.5 read units by 1 GetItem"
 
 
-def test_a_refused_write_tells_no_units(db: Connection) -> None:
-    """DynamoDB's refusal says no units, so the sum has none for it."""
+def test_a_refused_write_has_no_units(db: Connection) -> None:
+    """DynamoDB reports no units for a refusal, so the meter counts none."""
     db.put(ticket())
 
-    with db.measured() as spent, pytest.raises(ItemExists):
+    with db.measure() as spent, pytest.raises(ItemExists):
         db.create(ticket())
 
     assert (spent.calls, spent.writes) == (0, 0.0)
 
 
 def test_threads_do_not_disturb_each_other() -> None:
-    """Another thread's calls are its own; one that is given this context counts here."""
+    """Another thread's calls are not counted, unless it runs in this thread's context."""
     with connect("memory:") as db, ThreadPoolExecutor(1) as pool:
         db.create_tables(Desk)
-        with db.measured() as spent:
+        with db.measure() as spent:
             pool.submit(db.put, ticket()).result()
             assert spent.calls == 0
             pool.submit(copy_context().run, db.put, ticket()).result()
@@ -85,11 +85,11 @@ def test_tasks_started_inside_count_and_others_do_not() -> None:
                 await db.put(ticket(ticket_id="t9"))
 
             outside = asyncio.create_task(outsider())
-            with db.measured() as spent:
+            with db.measure() as spent:
                 begin.set()
                 await asyncio.gather(*(db.put(ticket(ticket_id=f"t{number}")) for number in range(3)))
                 await outside
-            with db.measured() as later:
+            with db.measure() as later:
                 await db.get(Ticket.Key(ticket_id="t9"))
             return spent.calls, later.calls
 

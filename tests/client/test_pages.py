@@ -1,4 +1,4 @@
-"""What a page is: one stretch of an answer, which cannot know how long the answer is."""
+"""A page is one part of a result and does not know the length of the whole."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ VOLUMES = [Volume(shelf="s", number=number, text="x" * 300_000) for number in ra
 
 
 def test_a_page_has_no_length_and_no_truth() -> None:
-    """`items` are those of one request; who iterates gets everything; neither len() nor bool() tells one for the other."""
+    """`items` holds one request's items, iterating reads all;
+
+    len() and bool() are refused because they are ambiguous.
+    """
     with connect("memory:") as db:
         db.create_tables(Shelf)
         db.put_many(VOLUMES)
@@ -44,12 +47,12 @@ def test_a_page_has_no_length_and_no_truth() -> None:
         assert len(list(page)) == db.count(Volume.On(shelf="s")) == 12
         with pytest.raises(TypeError):
             len(page)
-        with pytest.raises(TypeError, match="a page is neither true nor false"):
+        with pytest.raises(TypeError, match="a page has no truth value"):
             bool(page)
 
 
 def test_an_asynchronous_page_is_waited_for() -> None:
-    """An ordinary `for` is told to be an `async for`."""
+    """An ordinary `for` raises an error that suggests `async for`."""
 
     async def main() -> None:
         async with connect_async("memory:") as db:
@@ -57,11 +60,11 @@ def test_an_asynchronous_page_is_waited_for() -> None:
             await db.put_many(VOLUMES)
             page: Any = await db.query(Volume.On(shelf="s"))
 
-            assert repr(page) == "<AsyncPage of 4, more to come>"
+            assert repr(page) == "<AsyncPage of 4, more pages follow>"
             assert len([each async for each in page]) == 12
-            with pytest.raises(TypeError, match=r"write `async for`, or take page\.items"):
+            with pytest.raises(TypeError, match=r"use `async for`, .* or use page\.items"):
                 list(page)
-            with pytest.raises(TypeError, match="neither true nor false"):
+            with pytest.raises(TypeError, match="no truth value"):
                 bool(page)
 
     asyncio.run(main())

@@ -1,4 +1,4 @@
-"""Mistakes that designs make, and what becomes of them here; docs/explanation/pitfalls.md tells each."""
+"""Common design mistakes and how Tavola handles them; docs/explanation/pitfalls.md describes each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
 
 
 class Watch(Table):
-    """A table whose indexes hold only what is escalated, or only a part of each item."""
+    """A table with a sparse index of escalations and an index that projects some attributes."""
 
     escalations = Gsi(pk="e_pk", sk="e_sk")
     engineers = Gsi(pk="n_pk", sk="n_sk")
@@ -80,8 +80,11 @@ def watch(opened: object) -> Connection:
     return db
 
 
-def test_escalations_are_asked_newest_first_and_by_engineer(watch: Connection) -> None:
-    """Pitfall 4: all escalations newest first, and one engineer's; nobody asks for a range of a partition key."""
+def test_escalations_are_queried_newest_first_and_by_engineer(watch: Connection) -> None:
+    """Pitfall 4:
+
+    all escalations newest first, and one engineer's; no query needs a range of partition keys.
+    """
     newest = watch.query(Case.Escalated(), newest_first=True)
     since = watch.query(Case.Escalated().escalated_at.gte(AT + timedelta(hours=3)))
 
@@ -93,20 +96,20 @@ def test_escalations_are_asked_newest_first_and_by_engineer(watch: Connection) -
     assert [case.case_id for case in watch.query(Case.OfEngineer(engineer="ada"))] == ["c1"]
 
 
-def test_what_is_not_projected_is_fetched(watch: Connection) -> None:
-    """Pitfall 5: an index without an attribute gives whole entities by fetching the rest, never a part of one."""
+def test_unprojected_attributes_are_fetched(watch: Connection) -> None:
+    """Pitfall 5: a query of such an index returns whole entities by fetching the rest, never partial ones."""
     found = list(watch.query(Case.InArea(area="net")))
 
     assert [case.body for case in found] == ["b" * n for n in range(6)]
 
 
-def test_what_is_not_projected_is_refused_where_it_is_declared() -> None:
-    """Pitfall 5: a pattern that would give entities with holes is refused at declaration, with the remedies."""
+def test_a_pattern_with_unprojected_fields_is_refused() -> None:
+    """Pitfall 5: a pattern that would return partial entities is refused at declaration, with remedies."""
 
     class Small(Table):
         slim = Gsi(pk="s_pk", sk="s_sk", projection="KEYS_ONLY")
 
-    with pytest.raises(ModelError, match=r"Note\.ByArea: slim does not hold text; .*hydrate=True"):
+    with pytest.raises(ModelError, match=r"Note\.ByArea: slim does not project text; .*hydrate=True"):
 
         class Note(Entity, table=Small):
             note_id: Attr[str]

@@ -1,4 +1,4 @@
-"""Tables made as their models say, and made so again when the models change."""
+"""Tables are created as their models declare, and updated when the models change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def design(*, indexes: dict[str, Any], key: str = "pk", **settings: Any) -> Simp
     depot: Any = type("Depot", (Table,), dict(indexes), name="depot", pk=key, **settings)
 
     class Crate(Entity, table=depot):
-        """What lies in the depot."""
+        """A crate in the depot."""
 
         crate_id: Attr[str]
         size: Attr[int]
@@ -82,12 +82,12 @@ def test_a_table_as_its_model_needs_nothing(db: Any) -> None:
     changes = db.table_changes(plain().Depot)
 
     assert not changes
-    assert "as its model says" in str(changes)
+    assert "matches its model" in str(changes)
     assert not db.apply_changes(plain().Depot)
 
 
-def test_a_table_with_every_setting_needs_nothing_either(opened: Any) -> None:
-    """What create_tables sets up is what table_changes finds."""
+def test_a_new_table_with_every_setting_needs_no_changes(opened: Any) -> None:
+    """table_changes finds every setting that create_tables made."""
     db = opened()
     whole = design(
         indexes={"by_place": Gsi(pk="g1pk", sk="g1sk", projection=("size",)), "by_age": Lsi(sk="l1sk")},
@@ -106,8 +106,8 @@ def plain_with_lsi() -> SimpleNamespace:
     return design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk"), "by_age": Lsi(sk="l1sk")})
 
 
-def test_a_table_that_is_not_there_is_made(opened: Any) -> None:
-    """Of a missing table the one change is to make it."""
+def test_a_missing_table_is_created(opened: Any) -> None:
+    """The only change of a missing table is its creation."""
     db = opened()
 
     assert kinds(db.table_changes(plain().Depot)) == ["create"]
@@ -116,7 +116,7 @@ def test_a_table_that_is_not_there_is_made(opened: Any) -> None:
 
 
 def test_indexes_come_one_at_a_time(db: Any) -> None:
-    """New indexes are added each by itself, waited for, and filled from what is there."""
+    """New indexes are added one by one, waited for, and filled from the stored items."""
     db.put(plain().Crate(crate_id="c1", size=3, place="x"))
     more = design(
         indexes={
@@ -131,12 +131,12 @@ def test_indexes_come_one_at_a_time(db: Any) -> None:
     assert [c.crate_id for c in db.query(more.Crate.BySize(size=3))] == ["c1"]
 
 
-def test_what_takes_away_is_done_only_when_wanted(db: Any) -> None:
-    """An index that the model does not have is told, and dropped with drop=True alone."""
+def test_removals_require_drop(db: Any) -> None:
+    """An index outside the model is reported, and dropped only with drop=True."""
     bare = design(indexes={})
 
     assert [str(change) for change in db.table_changes(bare.Depot).changes] == [
-        "the index by_place is not in the model, and is dropped"
+        "drop the index by_place, which is not in the model"
     ]
     assert not db.apply_changes(bare.Depot)
     db.create_tables(bare.Depot, change=True)
@@ -146,8 +146,8 @@ def test_what_takes_away_is_done_only_when_wanted(db: Any) -> None:
     assert "GlobalSecondaryIndexes" not in described(db)
 
 
-def test_an_index_with_another_key_is_made_anew(db: Any) -> None:
-    """A key or projection cannot change in place: the index is dropped and added, if dropping is wanted."""
+def test_an_index_with_another_key_is_recreated(db: Any) -> None:
+    """A key or projection cannot change in place: the index is dropped and added, if drop=True."""
     other = design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk", projection=("size", "place"))})
     db.put(plain().Crate(crate_id="c1", size=3, place="x"))
 
@@ -170,7 +170,10 @@ def test_an_index_with_another_key_is_made_anew(db: Any) -> None:
     ],
 )
 def test_each_setting_goes_on_and_off(db: Any, settings: dict[str, Any], kind: str) -> None:
-    """A setting that the model gains is made; one that it loses is taken back, where that takes nothing away at once."""
+    """A setting that the model gains is enabled;
+
+    one that it loses is disabled, if that destroys nothing at once.
+    """
     changed = design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk")}, **settings)
 
     assert kinds(db.apply_changes(changed.Depot, drop=kind == "billing")) == [kind]
@@ -181,19 +184,22 @@ def test_each_setting_goes_on_and_off(db: Any, settings: dict[str, Any], kind: s
 
 
 def provisioned(reads: int, writes: int) -> Any:
-    """Return the depot with so many units a second."""
+    """Return the depot with this provisioned throughput."""
     return design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk")}, read_units=reads, write_units=writes).Depot
 
 
 def units(db: Any) -> list[tuple[int, int]]:
-    """Return the units that the table and its index have."""
+    """Return the provisioned units of the table and its index."""
     table = described(db)
-    told = (table["ProvisionedThroughput"], table["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"])
-    return [(each["ReadCapacityUnits"], each["WriteCapacityUnits"]) for each in told]
+    throughputs = (
+        table["ProvisionedThroughput"],
+        table["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"],
+    )
+    return [(each["ReadCapacityUnits"], each["WriteCapacityUnits"]) for each in throughputs]
 
 
-def test_units_are_raised_at_once_and_lowered_only_when_that_is_wanted(db: Any) -> None:
-    """A table that somebody has given more units than its model keeps them at a deployment; what is too little is raised."""
+def test_units_are_raised_at_once_and_lowered_only_with_drop(db: Any) -> None:
+    """A deployment raises units that are too low; it does not lower units that were raised by hand."""
     assert not db.apply_changes(provisioned(20, 20)), "on demand is not taken away in passing"
     db.apply_changes(provisioned(20, 20), drop=True)
     assert units(db) == [(20, 20)] * 2
@@ -203,14 +209,17 @@ def test_units_are_raised_at_once_and_lowered_only_when_that_is_wanted(db: Any) 
     assert units(db) == [(20, 30)] * 2
     (left,) = db.table_changes(provisioned(5, 30)).changes
     assert left.removes
-    assert "no more than 5 read and 30 write units a second, and one of them has 20 and 30" in left.what
+    assert (
+        "lower the table and its indexes to 5 read and 30 write units per second; one of them has 20 and 30"
+        in left.what
+    )
     db.apply_changes(provisioned(5, 30), drop=True)
     assert units(db) == [(5, 30)] * 2
     assert not db.table_changes(provisioned(5, 30))
 
 
 def test_another_attribute_of_time_to_live_takes_two_changes() -> None:
-    """DynamoDB takes one change an hour: the second is told until it is taken, and no failure meanwhile."""
+    """DynamoDB accepts one change per hour: the second is reported until it is done, and is not an error."""
     one, other = (
         design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk")}, ttl=attribute).Depot
         for attribute in ("ends", "until")
@@ -239,14 +248,14 @@ def test_another_attribute_of_time_to_live_takes_two_changes() -> None:
     assert not memory.apply_changes(other)
     (made,) = Connection(Hourly()).apply_changes(other, drop=True).changes
 
-    assert "they end by until once DynamoDB takes a second change" in made.what
-    assert [str(each) for each in memory.table_changes(other).changes] == ["items end by until"]
+    assert "until can be enabled an hour later" in made.what
+    assert [str(each) for each in memory.table_changes(other).changes] == ["enable time to live on until"]
     assert kinds(memory.apply_changes(other)) == ["ttl"]
     memory.close()
 
 
 def test_the_view_of_a_stream_changes_by_a_new_stream(db: Any) -> None:
-    """A stream's view cannot change: the stream ends, which must be wanted, and another begins."""
+    """A stream's view cannot change: the stream is ended, which needs drop=True, and another is started."""
     for view in ("KEYS_ONLY", "NEW_AND_OLD_IMAGES"):
         changed = design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk")}, stream=view)
         db.apply_changes(changed.Depot, drop=True)
@@ -281,12 +290,15 @@ def test_a_table_with_another_key_is_refused(db: Any) -> None:
 
 
 def test_local_indexes_are_refused(db: Any) -> None:
-    """A local index comes and goes with its table alone; nothing is changed where one would have to."""
+    """A local index exists only with its table;
+
+    a change that needs another one is refused and changes nothing.
+    """
     more = design(
         indexes={"by_place": Gsi(pk="g1pk", sk="g1sk"), "by_age": Lsi(sk="l1sk")}, deletion_protection=True
     )
 
-    with pytest.raises(TableMismatch, match="local index by_age is not there"):
+    with pytest.raises(TableMismatch, match="local index by_age does not exist"):
         db.apply_changes(more.Depot)
     assert described(db)["DeletionProtectionEnabled"] is False
 
@@ -295,18 +307,18 @@ def test_a_table_without_entities_is_refused() -> None:
     """A model whose entities were not imported would make a table of the wrong types."""
 
     class Empty(Table):
-        """Nobody lives here."""
+        """A table without entities."""
 
-    with connect("memory:") as db, pytest.raises(ModelError, match="no entity lives in it"):
+    with connect("memory:") as db, pytest.raises(ModelError, match="it has no entities yet"):
         db.create_tables(Empty)
 
 
 def test_an_endpoint_without_an_operation_is_no_difference() -> None:
-    """What a local endpoint does not have (backups, tags) is not compared there."""
-    from tavola.client.provisioning import asked
+    """Features that a local endpoint lacks (backups, tags) are not compared there."""
+    from tavola.client.provisioning import call_if_supported
     from tavola.protocol.faults import UnknownOperationFault
 
-    steps = asked("ListTagsOfResource", {})
+    steps = call_if_supported("ListTagsOfResource", {})
     next(steps)
 
     with pytest.raises(StopIteration) as done:
@@ -315,8 +327,8 @@ def test_an_endpoint_without_an_operation_is_no_difference() -> None:
     assert done.value.value is None
 
 
-def test_a_table_is_made_where_no_past_is_kept(caplog: pytest.LogCaptureFixture) -> None:
-    """An endpoint without point-in-time recovery gets the table all the same, and the log says what it lacks."""
+def test_a_table_is_created_without_point_in_time_recovery(caplog: pytest.LogCaptureFixture) -> None:
+    """An endpoint without point-in-time recovery still gets the table, and the log says what is missing."""
     from tavola.protocol.faults import UnknownOperationFault
 
     whole = design(indexes={}, recovery=True)
@@ -333,7 +345,7 @@ def test_a_table_is_made_where_no_past_is_kept(caplog: pytest.LogCaptureFixture)
         db.create_tables(whole.Depot)
 
     assert [record.message for record in caplog.records] == [
-        "the endpoint has no point-in-time recovery: the past of depot is not kept there"
+        "The endpoint does not support point-in-time recovery; depot was created without it"
     ]
 
 
@@ -360,8 +372,8 @@ def test_a_table_that_was_left_half_made_is_made_whole(last: str) -> None:
         assert not db.table_changes(whole.Depot)
 
 
-def test_a_table_that_is_there_is_asked_for_what_its_model_wants_alone() -> None:
-    """A table without time to live and recovery in its model costs no question about them."""
+def test_only_settings_of_the_model_are_described() -> None:
+    """For a model without time to live and recovery, no request reads these settings."""
     with connect("memory:") as db:
         db.create_tables(plain().Depot)
         call, seen = db.backend.call, []
@@ -376,24 +388,24 @@ def test_a_table_that_is_there_is_asked_for_what_its_model_wants_alone() -> None
     assert seen == ["CreateTable", "DescribeTable"]
 
 
-def test_tables_that_are_not_there_are_deleted_without_an_error(db: Any) -> None:
-    """Deleting gives nothing back, for a table that was there and for one that was not."""
+def test_deleting_a_missing_table_is_not_an_error(db: Any) -> None:
+    """Deleting returns None, for an existing and for a missing table."""
     assert db.delete_tables(plain().Depot) is None
     assert db.delete_tables(plain().Depot) is None
     assert db.call("ListTables")["TableNames"] == []
 
 
-def test_a_table_that_lacks_an_index_of_its_model_is_told(db: Any) -> None:
-    """Whoever adds an index to the class and starts again hears of it at the start, and how to make it."""
+def test_a_missing_index_is_reported_at_start(db: Any) -> None:
+    """After an index is added to the class, the next start reports it and how to create it."""
     more = design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk"), "by_name": Gsi(pk="g2pk", sk="g2sk")}).Depot
 
     with pytest.raises(
-        TableMismatch, match=r"the index by_name is not there\. create_tables\(Depot, change=True\)"
+        TableMismatch, match=r"the index by_name does not exist\. create_tables\(Depot, change=True\)"
     ):
         db.create_tables(more)
     db.create_tables(more, change=True)
     db.create_tables(more)
-    db.create_tables(plain().Depot)  # one that the model does not ask is in nobody's way
+    db.create_tables(plain().Depot)  # an index outside the model does not matter
 
     other = design(indexes={"by_place": Gsi(pk="g9pk", sk="g9sk")}).Depot
     for change in (False, True):
@@ -403,18 +415,18 @@ def test_a_table_that_lacks_an_index_of_its_model_is_told(db: Any) -> None:
             db.create_tables(other, change=change)
 
 
-def test_a_table_that_is_not_there_is_named(db: Any) -> None:
-    """DynamoDB says that a resource was not found; the client says which, and what makes it."""
+def test_a_missing_table_is_named(db: Any) -> None:
+    """DynamoDB's message does not name the table; the client's does, with the call that creates it."""
     db.delete_tables(plain().Depot)
     crate = plain().Crate
 
-    for ask in (
+    for call in (
         lambda: db.put_many([crate(crate_id="c1", size=1, place="p")]),
         lambda: db.get_together([crate.Key(crate_id="c1")]),
         lambda: list(db.scan(crate)),
     ):
         with pytest.raises(
-            TableMissing, match=r"there is no table \S*depot here; create_tables\(\) makes it"
+            TableMissing, match=r"table \S*depot does not exist here; create it with create_tables\(\)"
         ) as refused:
-            ask()
+            call()
         assert refused.value.code == "ResourceNotFoundException"

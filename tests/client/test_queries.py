@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tavola import Collection, Connection, CursorRefused, ItemUnreadable, ModelError, QueryRefused, found
-from tavola.client.cursors import seal, unseal
+from tavola import Collection, Connection, CursorRefused, ItemUnreadable, ModelError, QueryRefused, member
+from tavola.client.pages import decode_cursor, encode_cursor
 from tests.client.desk import Desk, Event, Feedback, Session, Status, Ticket, TicketFile, TicketRef
 
 AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
@@ -16,16 +16,16 @@ STATES: tuple[Status, ...] = ("open", "pending", "closed")
 
 
 def hours(count: int) -> datetime:
-    """Return a moment so many hours after the first."""
+    """Return the time `count` hours after the first."""
     return AT + timedelta(hours=count)
 
 
 class Verdict(Collection, pk="TICKET#{ticket_id}"):
-    """A ticket and what was said of it, without its events."""
+    """A ticket and its feedback, without its events."""
 
     ticket_id: str
-    ticket: Ticket | None = found()
-    feedback: Feedback | None = found()
+    ticket: Ticket | None = member()
+    feedback: Feedback | None = member()
 
 
 @pytest.fixture
@@ -48,12 +48,12 @@ def desk(db: Connection) -> Connection:
 
 
 def ids(found: object) -> list[str]:
-    """Return the ids of what was found, in its order."""
+    """Return the ids of the results, in order."""
     return [each.ticket_id for each in found]  # type: ignore[attr-defined]
 
 
-def test_a_part_is_asked_from_the_left(desk: Connection) -> None:
-    """Each sort part narrows the question; the answer is in the order of the sort key."""
+def test_sort_parts_narrow_a_query_from_the_left(desk: Connection) -> None:
+    """Each sort part narrows the query; results are in sort-key order."""
     everything = Ticket.ByCustomer(customer_id="c2")
 
     assert len(list(desk.query(everything))) == 10
@@ -108,7 +108,7 @@ def test_pages_over_shards_cover_everything_once(desk: Connection, limit: int, n
 
 
 def test_a_full_last_page_has_no_cursor(desk: Connection) -> None:
-    """A page that ends with the last item says so, also where the limit was just met."""
+    """A page that ends with the last item has no cursor, also if it reached the limit exactly."""
     page = desk.query(Ticket.ByCustomer(customer_id="c2"), limit=10)
 
     assert (len(page.items), page.cursor) == (10, None)
@@ -128,23 +128,23 @@ def test_a_cursor_belongs_to_its_question(desk: Connection) -> None:
         lambda: desk.query(question, limit=2, cursor=cursor[:-2] + "AA"),
         lambda: desk.query(question, limit=2, cursor="not one"),
     ]
-    for ask in others:
+    for query in others:
         with pytest.raises(CursorRefused):
-            ask()
+            query()
     assert len(desk.query(question, limit=3, cursor=cursor).items) == 3
 
 
 def test_a_cursor_holds_where_the_secret_is_shared() -> None:
     """Two processes with one secret take each other's cursors; without it they refuse them."""
-    told = seal(b"one", "q", [1])
+    cursor = encode_cursor(b"one", "q", [1])
 
-    assert unseal(b"one", "q", told, 1) == [1]
+    assert decode_cursor(b"one", "q", cursor, 1) == [1]
     with pytest.raises(CursorRefused, match="secret"):
-        unseal(b"other", "q", told, 1)
+        decode_cursor(b"other", "q", cursor, 1)
 
 
 def test_a_filter_fills_the_page(desk: Connection) -> None:
-    """A limit counts what passes the filter, and what was read besides is told."""
+    """A limit counts items that pass the filter, and the page reports the items read."""
     page = desk.query(Ticket.ByCustomer(customer_id="c1").where(Ticket.priority.eq(4)), limit=3)
 
     assert [t.priority for t in page.items] == [4, 4, 4]
@@ -152,7 +152,10 @@ def test_a_filter_fills_the_page(desk: Connection) -> None:
 
 
 def test_a_sparse_index_has_its_members_alone(desk: Connection) -> None:
-    """Who has no assignee is not in the assignees' index; order is by priority, then newest first."""
+    """A ticket without an assignee is not in the assignees' index;
+
+    order is by priority, then newest first.
+    """
     found = list(desk.query(Ticket.ByAssignee(assignee="ann")))
 
     assert len(found) == 15
@@ -161,8 +164,8 @@ def test_a_sparse_index_has_its_members_alone(desk: Connection) -> None:
     )
 
 
-def test_a_native_index_is_asked_in_its_own_types(desk: Connection) -> None:
-    """An index of several attributes takes numbers as numbers and no template."""
+def test_a_multi_attribute_index_is_queried_in_native_types(desk: Connection) -> None:
+    """An index of several attributes takes numbers as numbers and needs no template."""
     found = desk.query(Ticket.InQueue(queue="vip", status="open").priority.gte(2))
 
     assert [t.priority for t in found] == sorted(t.priority for t in found)
@@ -171,17 +174,17 @@ def test_a_native_index_is_asked_in_its_own_types(desk: Connection) -> None:
 
 
 def test_a_part_cannot_be_skipped(desk: Connection) -> None:
-    """Asking a part before the one to its left is refused where the question is built."""
+    """A condition on a part before the part to its left is refused when the query is built."""
     with pytest.raises(QueryRefused, match="status"):
         Ticket.ByCustomer(customer_id="c1").created_at.gte(AT)
 
 
 def test_a_count_reads_and_returns_none(desk: Connection) -> None:
-    """A count is the number of items a query would give, over shards and with a filter."""
+    """A count equals the number of items a query returns, over shards and with a filter."""
     assert desk.count(Ticket.ByStatus(status="open")) == 10
     assert desk.count(Ticket.ByCustomer(customer_id="c1")) == 20
-    wanted = Ticket.ByCustomer(customer_id="c1").status.eq("closed").where(Ticket.priority < 2)
-    assert desk.count(wanted) == len(list(desk.query(wanted)))
+    selection = Ticket.ByCustomer(customer_id="c1").status.eq("closed").where(Ticket.priority < 2)
+    assert desk.count(selection) == len(list(desk.query(selection)))
 
 
 def test_a_collection_is_one_query(desk: Connection) -> None:
@@ -189,7 +192,7 @@ def test_a_collection_is_one_query(desk: Connection) -> None:
     for n in (2, 1, 3):
         desk.put(Event(ticket_id="t01", at=hours(n), event_id=f"e{n}", kind="note"))
     desk.put(Feedback(ticket_id="t01", customer_id="c1", score=5))
-    with desk.measured() as spent:
+    with desk.measure() as spent:
         file = desk.collect(TicketFile(ticket_id="t01"))
 
     assert spent.operations == {"Query": 1}
@@ -200,12 +203,15 @@ def test_a_collection_is_one_query(desk: Connection) -> None:
     assert desk.collect(TicketFile(ticket_id="none")).ticket is None
 
 
-def test_a_collection_reads_no_further_than_its_members_stand(desk: Connection) -> None:
-    """What lies before and after the members in their partition is not paid for; a limit takes the first items alone."""
+def test_a_collection_reads_only_the_range_of_its_members(desk: Connection) -> None:
+    """Items before and after the members in their partition are not read;
+
+    a limit applies to the first items.
+    """
     for n in range(40):
         desk.put(Event(ticket_id="t01", at=hours(n), event_id=f"e{n:02}", kind="note " + "x" * 4_000))
     desk.put(Feedback(ticket_id="t01", customer_id="c1", score=5))
-    with desk.measured() as spent:
+    with desk.measure() as spent:
         verdict = desk.collect(Verdict(ticket_id="t01"))
 
     assert verdict.ticket is not None
@@ -219,7 +225,7 @@ def test_a_collection_reads_no_further_than_its_members_stand(desk: Connection) 
 
 
 def test_one_timeline_has_one_order(desk: Connection) -> None:
-    """Pitfall 7: all events of a ticket have one key form: by date range, latest n, whatever their kind."""
+    """Pitfall 7: all events of a ticket share one key format: by date range, latest n, of any kind."""
     for n, kind in enumerate(("opened", "status_change", "note", "closed")):
         desk.put(Event(ticket_id="t05", at=hours(n), event_id=f"e{n}", kind=kind))
     timeline = Event.InTicket(ticket_id="t05")
@@ -228,8 +234,8 @@ def test_one_timeline_has_one_order(desk: Connection) -> None:
     assert [e.kind for e in desk.query(timeline.at.between(hours(1), hours(2)))] == ["status_change", "note"]
 
 
-def test_what_has_expired_is_not_there(desk: Connection, clock: object) -> None:
-    """An expired item is hidden from get, query, scan and count, deleted or not, and can be created anew."""
+def test_an_expired_item_is_hidden(desk: Connection, clock: object) -> None:
+    """An expired item is hidden from get, query, scan and count, deleted or not, and can be created again."""
     now = datetime.fromtimestamp(clock.now(), UTC)  # type: ignore[attr-defined]
     desk.put(Session(session_id="old", agent="ann", expires=now - timedelta(seconds=1)))
     desk.put(Session(session_id="new", agent="ann", expires=now + timedelta(hours=1)))
@@ -240,8 +246,8 @@ def test_what_has_expired_is_not_there(desk: Connection, clock: object) -> None:
     desk.create(Session(session_id="old", agent="bob", expires=now + timedelta(hours=1)))
 
 
-def test_a_scan_gives_one_kind(desk: Connection) -> None:
-    """A scan of an entity reads the whole table and gives that entity alone, in parallel segments too."""
+def test_a_scan_returns_one_entity(desk: Connection) -> None:
+    """A scan of an entity reads the whole table and returns that entity alone, also in parallel segments."""
     desk.put(Event(ticket_id="t01", at=AT, event_id="e1", kind="note"))
 
     assert len(list(desk.scan(Ticket))) == 30
@@ -262,21 +268,21 @@ def test_reserved_words_never_fail(desk: Connection) -> None:
     )
 
 
-def test_an_item_that_does_not_fit_is_passed_over_where_that_is_asked(desk: Connection) -> None:
-    """It is an error by default; told to a function, the page is full without it and its cursor leads on."""
+def test_an_unreadable_item_is_skipped_on_request(desk: Connection) -> None:
+    """It is an error by default; with a callback, the page is filled without it and its cursor continues."""
     name = desk.context.name_of(Desk)
     key = {"pk": {"S": "TICKET#t05"}, "sk": {"S": "METADATA"}}
     stored = desk.call("GetItem", {"TableName": name, "Key": key})["Item"]
     desk.call("PutItem", {"TableName": name, "Item": stored | {"subject": {"N": "7"}}})
     question = Ticket.ByCustomer(customer_id="c1")
-    told: list[ItemUnreadable] = []
+    reports: list[ItemUnreadable] = []
 
     with pytest.raises(ItemUnreadable):
         desk.query(question, limit=3)
-    first = desk.query(question, limit=3, unreadable=told.append)  # the second of them does not fit
-    rest = desk.query(question, limit=50, cursor=first.cursor, unreadable=told.append)
+    first = desk.query(question, limit=3, unreadable=reports.append)  # the second of them does not fit
+    rest = desk.query(question, limit=50, cursor=first.cursor, unreadable=reports.append)
 
     found = [ticket.ticket_id for ticket in (*first.items, *rest.items)]
     assert sorted(found) == [f"t{n:02}" for n in range(30) if n % 3 and n != 5]
     assert len(first.items) == 3
-    assert [error.key for error in told] == [key]
+    assert [error.key for error in reports] == [key]

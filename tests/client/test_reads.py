@@ -1,4 +1,4 @@
-"""Reads that must not mislead: what is expired, of another kind, moved, rough, older, or far behind others."""
+"""Reads with expired, mixed, moved, rounded, older or distant items."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ AT = datetime(2026, 9, 1, tzinfo=UTC)
 NOW = datetime.fromtimestamp(START_S, UTC)
 
 
-def driven(db: Connection, steps: Program[Any], before: Callable[[Call | CallGroup], object]) -> Any:
-    """Return what steps come to, with something done before each ask."""
+def drive(db: Connection, steps: Program[Any], before: Callable[[Call | CallGroup], object]) -> Any:
+    """Run a program, with a callback before each effect, and return its result."""
     try:
-        ask: Any = next(steps)
+        effect: Any = next(steps)
         while True:
-            before(ask)
-            if isinstance(ask, CallGroup):
-                ask = steps.send([db.call(call.operation, call.request) for call in ask.calls])
+            before(effect)
+            if isinstance(effect, CallGroup):
+                effect = steps.send([db.call(call.operation, call.request) for call in effect.calls])
             else:
-                ask = steps.send(db.call(ask.operation, ask.request))
+                effect = steps.send(db.call(effect.operation, effect.request))
     except StopIteration as done:
         return done.value
 
 
-class Rooms(Table, ttl="expires_at"):
-    """Sessions and tokens, in indexes that hold less than everything."""
+class Sessions(Table, ttl="expires_at"):
+    """Sessions and tokens, with indexes that project some attributes."""
 
     by_user = Gsi(pk="g1pk", sk="g1sk", projection="KEYS_ONLY")
     by_end = Gsi(pk="kind", sk="expires_at")
 
 
-class Session(Entity, table=Rooms):
+class Session(Entity, table=Sessions):
     """A login, which expires."""
 
     session_id: Attr[str]
@@ -67,16 +67,16 @@ class Session(Entity, table=Rooms):
     class Key(PrimaryKey["Session"], pk="SESSION#{session_id}", sk="SESSION"):
         session_id: str
 
-    class ByUser(Query["Session"], on=Rooms.by_user, pk="USER#{user}", sk="{session_id}", hydrate=True):
+    class ByUser(Query["Session"], on=Sessions.by_user, pk="USER#{user}", sk="{session_id}", hydrate=True):
         user: str
         session_id: Sort[str] = sort()
 
-    class ByEnd(Query["Session"], on=Rooms.by_end):
+    class ByEnd(Query["Session"], on=Sessions.by_end):
         kind: str
         expires_at: Sort[datetime] = sort()
 
 
-class Token(Entity, table=Rooms):
+class Token(Entity, table=Sessions):
     """A token, which lies beside the sessions of its user and never expires."""
 
     token_id: Attr[str]
@@ -85,50 +85,52 @@ class Token(Entity, table=Rooms):
     class Key(PrimaryKey["Token"], pk="TOKEN#{token_id}", sk="TOKEN"):
         token_id: str
 
-    class ByUser(Query["TokenRef"], on=Rooms.by_user, pk="USER#{user}", sk="{token_id}"):
+    class ByUser(Query["TokenRef"], on=Sessions.by_user, pk="USER#{user}", sk="{token_id}"):
         user: str
         token_id: Sort[str] = sort()
 
 
 class TokenRef(Entity):
-    """What the index tells of a token."""
+    """The fields of a token in the index."""
 
     token_id: Attr[str]
     user: Attr[str]
 
 
 @pytest.fixture
-def rooms(opened: Callable[..., Connection]) -> Connection:
-    """A user with a token and two sessions, of which one is over."""
+def sessions(opened: Callable[..., Connection]) -> Connection:
+    """A connection with a user who has a token and two sessions, one of them expired."""
     db = opened()
-    db.create_tables(Rooms)
+    db.create_tables(Sessions)
     db.put(Session(session_id="s1", user="ann", expires_at=NOW - timedelta(seconds=1)))
     db.put(Session(session_id="s2", user="ann", expires_at=NOW + timedelta(hours=1)))
     db.put(Token(token_id="t1", user="ann"))
     return db
 
 
-def test_a_count_is_what_a_query_finds(rooms: Connection) -> None:
-    """Where an index tells neither kinds nor ends, a count reads keys, or the items, and finds no more than a query."""
-    assert [s.session_id for s in rooms.query(Session.ByUser(user="ann"))] == ["s2"]
-    assert rooms.count(Session.ByUser(user="ann")) == 1
-    assert [t.token_id for t in rooms.query(Token.ByUser(user="ann"))] == ["t1"]
-    with rooms.measured() as spent:
-        assert rooms.count(Token.ByUser(user="ann")) == 1
+def test_a_count_equals_the_results_of_a_query(sessions: Connection) -> None:
+    """If an index projects neither kind nor expiry, a count reads keys or items and excludes what a query excludes."""
+    assert [s.session_id for s in sessions.query(Session.ByUser(user="ann"))] == ["s2"]
+    assert sessions.count(Session.ByUser(user="ann")) == 1
+    assert [t.token_id for t in sessions.query(Token.ByUser(user="ann"))] == ["t1"]
+    with sessions.measure() as spent:
+        assert sessions.count(Token.ByUser(user="ann")) == 1
     assert spent.operations == {"Query": 1}
 
 
-def test_a_time_to_live_that_is_a_key_is_counted_by(rooms: Connection) -> None:
-    """No filter can name a key, so what has expired is told by the entries themselves."""
-    assert [s.session_id for s in rooms.query(Session.ByEnd(kind="web"))] == ["s2"]
-    assert rooms.count(Session.ByEnd(kind="web")) == 1
-    assert rooms.count(Session.ByEnd(kind="web").expires_at.lt(NOW)) == 0
+def test_a_time_to_live_that_is_a_key_is_counted_by(sessions: Connection) -> None:
+    """A filter cannot name a key, so expiry is decided on the index entries themselves."""
+    assert [s.session_id for s in sessions.query(Session.ByEnd(kind="web"))] == ["s2"]
+    assert sessions.count(Session.ByEnd(kind="web")) == 1
+    assert sessions.count(Session.ByEnd(kind="web").expires_at.lt(NOW)) == 0
 
 
-def test_what_ended_long_ago_has_not_expired(opened: Callable[..., Connection], clock: ManualClock) -> None:
-    """A time to live of more than five years ago is no time, as DynamoDB has it: to get, query, count and every condition."""
+def test_a_time_to_live_of_over_five_years_ago_does_not_expire(
+    opened: Callable[..., Connection], clock: ManualClock
+) -> None:
+    """As in DynamoDB, such a time never expires an item: for get, query, count and every condition."""
     db = opened()
-    db.create_tables(Rooms)
+    db.create_tables(Sessions)
     five_years = timedelta(days=5 * 365)
     for number, age in enumerate((five_years, five_years - timedelta(seconds=1))):
         db.put(Session(session_id=f"s{number}", user="ann", expires_at=NOW - age))
@@ -145,13 +147,13 @@ def test_what_ended_long_ago_has_not_expired(opened: Callable[..., Connection], 
 
 
 class Adopted(Table, tag=None):
-    """A table whose items do not say what they are."""
+    """A table whose items have no type tag."""
 
     by_shelf = Gsi(pk="g1pk", sk="g1sk")
 
 
 class Book(Entity, table=Adopted):
-    """A book, told by its key alone."""
+    """A book, identified by its key alone."""
 
     number: Attr[str]
     shelf: Attr[str]
@@ -179,7 +181,7 @@ class Film(Entity, table=Adopted):
 
 
 def test_kinds_without_a_tag_are_counted_apart(opened: Callable[..., Connection]) -> None:
-    """In a table without a tag, a count tells the kinds of one partition by the table's key, as a query does."""
+    """In a table without a tag, a count distinguishes the kinds in a partition by key, as a query does."""
     db = opened()
     db.create_tables(Adopted)
     db.put_many([Book(number="1", shelf="a"), Film(number="2", shelf="a"), Book(number="3", shelf="a")])
@@ -189,7 +191,7 @@ def test_kinds_without_a_tag_are_counted_apart(opened: Callable[..., Connection]
 
 
 def test_a_page_behind_many_of_another_kind_is_soon_found(opened: Callable[..., Connection]) -> None:
-    """A small limit grows while nothing comes, and asks for no more than it needs where something does."""
+    """A small page size grows while no item matches, and requests no more than it needs once some do."""
     db = opened()
     db.create_tables(Adopted)
     db.put_many(Film(number=f"{n:04}", shelf="a") for n in range(600))
@@ -204,7 +206,7 @@ def test_a_page_behind_many_of_another_kind_is_soon_found(opened: Callable[..., 
 
 
 class Diary(Table):
-    """What happened, by time in several ways."""
+    """Events, indexed by time in several ways."""
 
     rising = Gsi(pk="g1pk", sk="g1sk")
     falling = Gsi(pk="g2pk", sk="g2sk")
@@ -251,7 +253,7 @@ class Event(Entity, table=Diary):
 
 
 class EventRef(Entity):
-    """What keys alone tell of an event: not its time."""
+    """The keys of an event, without its time."""
 
     event_id: Attr[str]
     kind: Attr[str]
@@ -274,7 +276,7 @@ def ids(found: Any) -> list[str]:
 
 
 def test_shards_of_time_follow_their_sort_key(diary: Connection) -> None:
-    """Shards of time come one after another as the sort key goes, also where that falls as time rises."""
+    """Time shards are read in sort-key order, also if that is descending in time."""
     days = AT, AT + timedelta(days=5)
     rising, falling = (q(kind="k").at.between(*days) for q in (Event.Rising, Event.Falling))
     order = [f"e{n}" for n in range(10)]
@@ -290,7 +292,7 @@ class Rota(Table):
 
 
 class Shift(Entity, table=Rota):
-    """A shift, of which the day is known and no hour."""
+    """A shift with a day and no time."""
 
     shift_id: Attr[str]
     day: Attr[date]
@@ -305,7 +307,7 @@ class Shift(Entity, table=Rota):
 
 
 def test_shards_of_time_may_be_of_days(opened: Callable[..., Connection]) -> None:
-    """A field that is a day, and no moment, shards by time as well, to the last day there is."""
+    """A date field can shard by time too, up to the last possible day."""
     db = opened()
     db.create_tables(Rota)
     days = [date(2026, month, 31) for month in (1, 3, 5, 7)] + [date.max]
@@ -319,16 +321,16 @@ def test_shards_of_time_may_be_of_days(opened: Callable[..., Connection]) -> Non
 
 def test_shards_of_time_need_both_ends(diary: Connection) -> None:
     """A range without an end would mean something else each day, so it is refused, and a cursor holds over midnight."""
-    asked: list[Callable[[Any], Any]] = [
+    conditions: list[Callable[[Any], Any]] = [
         lambda at: at.gte(AT), lambda at: at.gt(AT), lambda at: at.lt(AT), lambda at: at.lte(AT)
     ]  # fmt: skip
-    for ask in asked:
+    for condition in conditions:
         with pytest.raises(QueryRefused, match=r"at\.between\(start, end\)"):
-            diary.query(ask(Event.Rising(kind="k").at))
+            diary.query(condition(Event.Rising(kind="k").at))
 
 
-def test_a_cursor_holds_however_the_question_is_put(diary: Connection, clock: ManualClock) -> None:
-    """A cursor belongs to what is asked: not to the hour, to the zone of a moment, or to how firmly it is read."""
+def test_a_cursor_belongs_to_the_meaning_of_a_query(diary: Connection, clock: ManualClock) -> None:
+    """A cursor does not depend on the current time, on the time zone of a value, or on the consistency."""
     ends = AT, AT + timedelta(days=5)
     abroad = [end.astimezone(timezone(timedelta(hours=9))) for end in ends]
     page = diary.query(Event.Rising(kind="k").at.between(*ends), limit=3)
@@ -339,7 +341,7 @@ def test_a_cursor_holds_however_the_question_is_put(diary: Connection, clock: Ma
     scanned = diary.scan(Event, limit=3)
     rest = diary.scan(Event, limit=9, cursor=scanned.cursor, consistent=True)
     assert len({*ids(scanned), *ids(rest)}) == 10
-    with pytest.raises(CursorRefused, match="another question"):
+    with pytest.raises(CursorRefused, match="another query"):
         diary.query(Event.Rising(kind="k").at.between(AT, AT + timedelta(days=4)), cursor=page.cursor)
 
 
@@ -360,14 +362,14 @@ def _spread(shards: int) -> Any:
 
 
 def test_a_cursor_of_another_number_of_shards_is_refused(opened: Callable[..., Connection]) -> None:
-    """When the shards have become more or fewer, a cursor of before says so, and is not taken for a forged one."""
+    """After the shard count changes, an older cursor is reported as such, not as forged."""
     db = opened()
     old, new = _spread(4), _spread(8)
     db.create_tables(old.__options__["table"])
     db.put_many(old(job_id=str(n)) for n in range(9))
     cursor = db.query(old.All(), limit=2).cursor
 
-    with pytest.raises(CursorRefused, match="4 shards or segments, and it lies in 8 now"):
+    with pytest.raises(CursorRefused, match="4 shards or segments, and there are 8 now"):
         db.query(new.All(), limit=2, cursor=cursor)
     part = db.scan(old, limit=2, segments=3)
     with pytest.raises(CursorRefused, match="3 shards or segments"):
@@ -375,21 +377,22 @@ def test_a_cursor_of_another_number_of_shards_is_refused(opened: Callable[..., C
 
 
 def test_a_rough_key_and_a_view_without_the_field_cannot_be_compared(diary: Connection) -> None:
-    """What the key tells without its last digits, and the view not at all, is refused; what the key decides is not."""
+    """A comparison is refused if the key truncates the value and the view lacks it;
+
+    one that the key decides is allowed.
+    """
     daily = Event.Daily(kind="k")
 
     for question in (daily.at.gt(AT + timedelta(hours=6)), daily.at.eq(AT + timedelta(hours=6))):
-        for ask in (diary.query, diary.count):
-            with pytest.raises(
-                QueryRefused, match="at without its last digits, and EventRef does not have it"
-            ):
-                ask(question)
+        for call in (diary.query, diary.count):
+            with pytest.raises(QueryRefused, match="at rounded, and EventRef does not have the field"):
+                call(question)
     assert ids(diary.query(daily.at.gte(AT + timedelta(days=4)))) == ["e8", "e9"]
     assert diary.count(daily.at.lt(AT + timedelta(days=1))) == 2
 
 
 def test_a_page_without_a_limit_is_one_round(opened: Callable[..., Connection]) -> None:
-    """Over shards too, a page holds what one round of requests brings, and iterating gives everything in order."""
+    """Over shards too, a page holds one round of requests, and iterating returns every item in order."""
     db = opened()
     db.create_tables(Diary)
     db.put_many(Event(event_id=f"e{n:03}", kind="k", at=AT) for n in range(200))
@@ -401,7 +404,7 @@ def test_a_page_without_a_limit_is_one_round(opened: Callable[..., Connection]) 
 
 
 def test_a_range_on_a_field_itself_may_be_empty(diary: Connection) -> None:
-    """A range that is turned round, or under an empty text, finds nothing, whether the key is a template or a field."""
+    """A reversed range, or one under an empty string, matches nothing, for a template key and for a field."""
     assert list(diary.query(Event.Native(kind="k").score.between(5, 1))) == []
     assert diary.count(Event.Native(kind="k").score.between(5, 1)) == 0
     assert list(diary.query(Event.Native(kind=""))) == []
@@ -411,13 +414,16 @@ def test_a_range_on_a_field_itself_may_be_empty(diary: Connection) -> None:
 
 
 def test_segments_are_read_together(diary: Connection) -> None:
-    """The segments of a scan are asked for at once; a limit holds over them, and each item is found once."""
-    asks: list[Call | CallGroup] = []
-    steps = reading.scan(diary.context, Event, page_size=2, segments=4)
-    page = driven(diary, steps, asks.append)
+    """The segments of a scan are requested at once;
 
-    assert isinstance(asks[0], CallGroup)
-    assert len(asks[0].calls) == page.requests == 4
+    a limit applies across them, and each item is returned once.
+    """
+    effects: list[Call | CallGroup] = []
+    steps = reading.scan(diary.context, Event, page_size=2, segments=4)
+    page = drive(diary, steps, effects.append)
+
+    assert isinstance(effects[0], CallGroup)
+    assert len(effects[0].calls) == page.requests == 4
     assert len(list(diary.scan(Event, segments=4, page_size=2))) == 10
     seen: list[str] = []
     cursor = None
@@ -432,8 +438,8 @@ def test_segments_are_read_together(diary: Connection) -> None:
 
 
 @pytest.mark.parametrize("segments", [0, -1, 1_000_001])
-def test_segments_that_are_none_are_refused(diary: Connection, segments: int) -> None:
-    """A scan of no segments finds nothing, so it is refused and not answered."""
+def test_zero_segments_are_refused(diary: Connection, segments: int) -> None:
+    """A scan of zero segments is refused instead of returning no items."""
     with pytest.raises(ModelError, match="segments"):
         diary.scan(Event, segments=segments)
 
@@ -464,8 +470,8 @@ def _meanwhile(db: Connection, change: Callable[[], object]) -> Callable[[Call |
     """Return what changes something once, between an index's entries and their items."""
     left = [change]
 
-    def before(ask: Call | CallGroup) -> None:
-        if isinstance(ask, Call) and ask.operation == "BatchGetItem" and left:
+    def before(effect: Call | CallGroup) -> None:
+        if isinstance(effect, Call) and effect.operation == "BatchGetItem" and left:
             left.pop()()
 
     return before
@@ -474,29 +480,29 @@ def _meanwhile(db: Connection, change: Callable[[], object]) -> Callable[[Call |
 @pytest.mark.parametrize(
     "change", [Work.state.set("closed"), Work.owner.set("bob")], ids=["moved", "filtered"]
 )
-def test_what_is_fetched_answers_the_question_still(opened: Callable[..., Connection], change: Any) -> None:
-    """An item that has left the partition, or fails the filter, since its entry was read is left out."""
+def test_fetched_items_are_checked_against_the_query(opened: Callable[..., Connection], change: Any) -> None:
+    """An item that left the partition or fails the filter since its index entry was read is left out."""
     db = opened()
     db.create_tables(Office)
     db.put_many(Work(work_id=f"w{n}") for n in range(3))
     question = Work.ByState(state="open").where(Work.owner.eq("ann"))
     meanwhile = _meanwhile(db, lambda: db.update(Work.Key(work_id="w1"), change))
 
-    found = driven(db, reading.query(db.context, question), meanwhile)
+    found = drive(db, reading.query(db.context, question), meanwhile)
 
     assert [work.work_id for work in found.items] == ["w0", "w2"]
 
 
 @pytest.mark.parametrize("limit", [None, 1, 2, 3])
-def test_a_page_that_leads_on_holds_something(opened: Callable[..., Connection], limit: int | None) -> None:
-    """Where what an index told of is gone, the page is filled from what follows: as full as its limit, never empty."""
+def test_a_page_with_a_cursor_is_never_empty(opened: Callable[..., Connection], limit: int | None) -> None:
+    """If items of index entries are gone, the page is filled from later entries up to its limit."""
     db = opened()
     db.create_tables(Office)
     db.put_many(Work(work_id=f"w{n}") for n in range(8))
     gone = _meanwhile(db, lambda: db.delete_many([Work.Key(work_id=f"w{n}") for n in range(4)]))
     steps = reading.query(db.context, Work.ByState(state="open"), limit=limit, page_size=None if limit else 2)
 
-    page = driven(db, steps, gone)
+    page = drive(db, steps, gone)
 
     expected = ["w4", "w5", "w6", "w7"]
     assert [work.work_id for work in page.items] == expected[: limit or 2]
@@ -511,7 +517,7 @@ def test_a_page_that_leads_on_holds_something(opened: Callable[..., Connection],
 
 
 class UserRef(Entity):
-    """What an index tells of a user of the first schema."""
+    """The fields of a user of the first schema in the index."""
 
     user_id: Attr[str]
     mail: Attr[str]
@@ -525,7 +531,7 @@ class PersonRef(Entity):
 
 
 def _people(version: int, projection: Any) -> Any:
-    """Return a user as two programs know it: the second has the address under another name, and all in lower case."""
+    """Return a user in two schemas: the second renames the address and lowercases it."""
 
     class People(Table, name="People"):
         by_city = Gsi(pk="g1pk", sk="g1sk", projection=projection)
@@ -574,7 +580,10 @@ def _people(version: int, projection: Any) -> Any:
     "projection", [("mail", "email"), ("mail", "email", "_version"), "ALL"], ids=["untold", "told", "whole"]
 )
 def test_a_view_of_an_older_item_is_upgraded(opened: Callable[..., Connection], projection: Any) -> None:
-    """A view is of the newest schema, whatever its item was written as; items of that schema are not fetched if the index tells."""
+    """A view has the newest schema, whatever its item was written with;
+
+    items of that schema are not fetched if the index projects the view.
+    """
     db = opened()
     old, new = _people(1, projection), _people(2, projection)
     db.create_tables(old.__options__["table"])
@@ -584,13 +593,13 @@ def test_a_view_of_an_older_item_is_upgraded(opened: Callable[..., Connection], 
     found = list(db.query(new.ByCity(city="rome")))
     assert [(ref.user_id, ref.email) for ref in found] == [("u1", "ann@x"), ("u2", "bob@x")]
     assert [type(ref).__name__ for ref in found] == ["PersonRef", "PersonRef"]
-    with db.measured() as spent:
+    with db.measure() as spent:
         db.query(new.ByCity(city="rome").user_id.eq("u2"))
     assert ("BatchGetItem" in spent.operations) is (projection == ("mail", "email"))
 
 
-def test_an_upgraded_item_may_lack_what_absence_stands_for(opened: Callable[..., Connection]) -> None:
-    """An empty set and a None, which are stored as absence, are read back by the next schema too."""
+def test_an_upgraded_item_may_lack_attributes_with_defaults(opened: Callable[..., Connection]) -> None:
+    """An empty set and None, which are stored as absent attributes, are read by the next schema too."""
     db = opened()
     old, new = _people(1, ("mail", "email")), _people(2, ("mail", "email"))
     db.create_tables(old.__options__["table"])
@@ -601,12 +610,12 @@ def test_an_upgraded_item_may_lack_what_absence_stands_for(opened: Callable[...,
 
 
 def test_shards_differ_in_one_value_alone(diary: Connection) -> None:
-    """What is asked of the shards is put into words once: expressions and the values of range and filter are shared."""
-    asks: list[Any] = []
+    """Requests to the shards are compiled once: they share expressions and the values of range and filter."""
+    effects: list[Any] = []
     question = Event.Spread(kind="k").event_id.gte("e2").where(Event.score.gte(3))
-    found = driven(diary, reading.query(diary.context, question), asks.append)
+    found = drive(diary, reading.query(diary.context, question), effects.append)
 
-    requests = [call.request for call in asks[0].calls]
+    requests = [call.request for call in effects[0].calls]
     assert ids(found.items) == [f"e{n}" for n in range(3, 10)]
     assert len({request["KeyConditionExpression"] for request in requests}) == 1
     values = [tuple(request["ExpressionAttributeValues"][":p0"].values()) for request in requests]

@@ -1,4 +1,4 @@
-"""Two versions of a program at work on one table: what each may read and write of the other's items."""
+"""Two versions of a program on one table: what each may read and write of the other's items."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def test_a_put_never_overwrites_an_item_of_a_newer_schema(
     db.create_tables(new.Shop)
     stored = db.put(new.Order(order_id="o1", euros=3))
 
-    with pytest.raises(ItemUnreadable, match="is of schema version 3, and this program knows 2; update it"):
+    with pytest.raises(
+        ItemUnreadable, match="has schema version 3, and this program supports up to 2; update the program"
+    ):
         db.put(old.Order(order_id="o1"))
     with pytest.raises(ItemUnreadable), db.transaction() as tx:
         tx.put(old.Order(order_id="o1"))
@@ -69,7 +71,7 @@ def test_a_put_never_overwrites_an_item_of_a_newer_schema(
 
 
 def test_a_put_takes_the_place_of_an_older_or_an_expired_item(opened: Callable[..., Connection]) -> None:
-    """What is older is overwritten as ever, and what is over is not there, of whatever schema it was."""
+    """A put overwrites an older item, and an expired one of any schema."""
     db: Any = opened()
     first, second, third = program(1), program(2), program(3)
     db.create_tables(first.Shop)
@@ -80,8 +82,8 @@ def test_a_put_takes_the_place_of_an_older_or_an_expired_item(opened: Callable[.
     assert db.put(second.Order(order_id="o1", cents=6)) == db.get(second.key)
 
 
-def test_a_program_of_the_first_schema_knows_of_no_other(opened: Callable[..., Connection]) -> None:
-    """It reads none of a newer schema, and its put, which asks for nothing, overwrites one: deploy readers first."""
+def test_a_program_of_the_first_schema_cannot_detect_newer_items(opened: Callable[..., Connection]) -> None:
+    """It cannot read newer items, and its unconditional put overwrites them: deploy readers first."""
     db: Any = opened()
     first, second = program(1), program(2)
     db.create_tables(first.Shop)

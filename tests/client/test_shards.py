@@ -97,13 +97,13 @@ def metrics(opened: Callable[..., Connection]) -> Connection:
 
 
 def partitions(db: Connection, attribute: str) -> set[str]:
-    """Return the partition keys that the items have in an index."""
+    """Return the partition keys of the items in an index."""
     name = next(n for n in db.call("ListTables")["TableNames"] if n.endswith("Metrics"))
     return {item[attribute]["S"] for item in db.call("Scan", {"TableName": name})["Items"]}
 
 
 def test_a_sharded_table_is_read_by_key_and_whole(metrics: Connection) -> None:
-    """A key finds its shard by itself, in whatever zone a moment is told; a query merges all of them in order."""
+    """A key determines its shard, in any time zone; a query merges all shards in order."""
     abroad = (AT + timedelta(hours=6)).astimezone(timezone(timedelta(hours=9)))
 
     assert metrics.get(Reading.Key(sensor="s0", at=abroad)) is not None
@@ -112,8 +112,8 @@ def test_a_sharded_table_is_read_by_key_and_whole(metrics: Connection) -> None:
     assert len(partitions(metrics, "pk")) > 2
 
 
-def test_shards_of_a_field_keep_its_items_together(metrics: Connection) -> None:
-    """Shards of a field put the items of one value in one shard; the level's partitions sort by rank."""
+def test_sharding_by_a_field_groups_its_items(metrics: Connection) -> None:
+    """Sharding by a field puts the items of one value in one shard; partitions sort by rank."""
     found = list(metrics.query(Reading.ByLevel(level=Level.HIGH), newest_first=True))
 
     assert [r.level for r in found] == [Level.HIGH] * 13
@@ -121,13 +121,16 @@ def test_shards_of_a_field_keep_its_items_together(metrics: Connection) -> None:
     assert partitions(metrics, "g1pk") <= {f"LEVEL#{r}#{s:04}" for r in range(3) for s in range(3)}
 
 
-def test_shards_of_time_ask_for_the_days_of_the_range(metrics: Connection) -> None:
-    """Shards of days are read one after another, only those that the range touches; without a range it is refused."""
-    wanted = Reading.ByDay().at.between(AT + timedelta(hours=20), AT + timedelta(hours=50))
+def test_shards_of_time_read_only_the_days_of_the_range(metrics: Connection) -> None:
+    """Day shards are read one after another, only those in the range;
 
-    page = metrics.query(wanted, newest_first=True)
+    without a range the query is refused.
+    """
+    selection = Reading.ByDay().at.between(AT + timedelta(hours=20), AT + timedelta(hours=50))
+
+    page = metrics.query(selection, newest_first=True)
     assert [r.at for r in page] == [AT + timedelta(hours=3 * n) for n in range(16, 6, -1)]
-    assert metrics.count(wanted) == 10
+    assert metrics.count(selection) == 10
     with pytest.raises(QueryRefused, match="between"):
         metrics.query(Reading.ByDay())
 
@@ -141,7 +144,7 @@ def test_random_shards_stay_right_through_updates(metrics: Connection) -> None:
 
 
 def gauges(shards: Shards) -> Any:
-    """Return a design whose index is sharded by a field that questions may tell."""
+    """Return a design whose index is sharded by a field that queries may include."""
 
     class Plant(Table, name="plant"):
         """A table with two indexes."""
@@ -150,10 +153,10 @@ def gauges(shards: Shards) -> Any:
         by_day = Gsi(pk="g2pk", sk="g2sk")
 
     class Gauge(Entity, table=Plant):
-        """A gauge of a room."""
+        """A gauge at a site."""
 
         gauge_id: Attr[int]
-        room: Attr[int]
+        site: Attr[int]
         state: Attr[str] = attr(default="on")
         at: Attr[datetime] = attr(default=AT)
 
@@ -164,12 +167,12 @@ def gauges(shards: Shards) -> Any:
             Query["Gauge"],
             on=Plant.by_state,
             pk="STATE#{state}",
-            sk="{room}#{gauge_id}",
+            sk="{site}#{gauge_id}",
             shards=shards,
             access=AccessPattern("gauges", items=60, item_bytes=4096),
         ):
             state: str
-            room: Sort[int] = sort()
+            site: Sort[int] = sort()
             gauge_id: Sort[int] = sort()
 
         class ByDay(
@@ -186,47 +189,55 @@ def gauges(shards: Shards) -> Any:
     return SimpleNamespace(Plant=Plant, Gauge=Gauge)
 
 
-def asked(db: Connection, selection: Any) -> tuple[int, int]:
-    """Return how many a question finds, and in how many requests."""
-    with db.measured() as spent:
+def count_requests(db: Connection, selection: Any) -> tuple[int, int]:
+    """Return the number of items of a query, and its number of requests."""
+    with db.measure() as spent:
         found = len(list(db.query(selection)))
     return found, spent.calls
 
 
-def test_a_question_that_tells_the_shard_asks_one() -> None:
-    """Where the fields that shards are made of are all told, items are in one shard, and only that is read."""
-    plant = gauges(Shards(6, of=("room",)))
+def test_a_query_that_determines_the_shard_reads_one() -> None:
+    """If a query has all fields that determine the shard, only that shard is read."""
+    plant = gauges(Shards(6, of=("site",)))
     with connect("memory:") as db:
         db.create_tables(plant.Plant)
-        db.put_many(plant.Gauge(gauge_id=n, room=n % 5, at=AT + timedelta(hours=n % 24)) for n in range(60))
+        db.put_many(plant.Gauge(gauge_id=n, site=n % 5, at=AT + timedelta(hours=n % 24)) for n in range(60))
 
-        assert [asked(db, plant.Gauge.ByState(state="on").room.eq(n)) for n in range(5)] == [(12, 1)] * 5
-        assert asked(db, plant.Gauge.ByState(state="on")) == (60, 6)
-        assert asked(db, plant.Gauge.ByState(state="on").room.gte(0)) == (60, 6)
-        assert db.count(plant.Gauge.ByState(state="on").room.eq(3)) == 12
-        assert asked(db, plant.Gauge.ByDay(state="on").at.eq(AT)) == (3, 4), "the key holds the day alone"
-        one = db.explain.query(plant.Gauge.ByState(state="on").room.eq(3)).estimated
+        assert [count_requests(db, plant.Gauge.ByState(state="on").site.eq(n)) for n in range(5)] == [
+            (12, 1)
+        ] * 5
+        assert count_requests(db, plant.Gauge.ByState(state="on")) == (60, 6)
+        assert count_requests(db, plant.Gauge.ByState(state="on").site.gte(0)) == (60, 6)
+        assert db.count(plant.Gauge.ByState(state="on").site.eq(3)) == 12
+        assert count_requests(db, plant.Gauge.ByDay(state="on").at.eq(AT)) == (3, 4), (
+            "the key holds the day alone"
+        )
+        one = db.explain.query(plant.Gauge.ByState(state="on").site.eq(3)).estimated
         every = db.explain.query(plant.Gauge.ByState(state="on")).estimated
         assert one == every, "what the pattern says of its items holds of all that are found"
 
 
-def test_all_shards_are_asked_while_their_number_changes() -> None:
-    """Items may stand where the older number put them, until they are rewritten."""
+def test_all_shards_are_read_while_their_number_changes() -> None:
+    """Items may be in the shards of the older number until they are rewritten."""
     was, during, final = (
-        gauges(Shards(count, of=("room",), reading=reading))
+        gauges(Shards(count, of=("site",), reading=reading))
         for count, reading in ((3, None), (6, 6), (6, None))
     )
     with connect("memory:") as db:
         db.create_tables(was.Plant)
-        db.put_many(was.Gauge(gauge_id=n, room=n % 5) for n in range(60))
+        db.put_many(was.Gauge(gauge_id=n, site=n % 5) for n in range(60))
 
-        assert [asked(db, during.Gauge.ByState(state="on").room.eq(n)) for n in range(5)] == [(12, 6)] * 5
+        assert [count_requests(db, during.Gauge.ByState(state="on").site.eq(n)) for n in range(5)] == [
+            (12, 6)
+        ] * 5
         db.backfill(during.Plant)
-        assert [asked(db, final.Gauge.ByState(state="on").room.eq(n)) for n in range(5)] == [(12, 1)] * 5
+        assert [count_requests(db, final.Gauge.ByState(state="on").site.eq(n)) for n in range(5)] == [
+            (12, 1)
+        ] * 5
 
 
 def test_shards_of_time_are_explained() -> None:
-    """What a pattern says of its items is spread over the days that are asked, of which the first is seen."""
+    """A pattern's declared items are spread over the days of the query; the estimate covers the first."""
 
     class Diary(Table):
         """A table by days."""
@@ -254,7 +265,7 @@ def test_shards_of_time_are_explained() -> None:
 
     with connect("memory:") as db:
         db.create_tables(Diary)
-        told = db.explain.query(Entry.ByDay().at.between(AT, AT + timedelta(days=1)))
+        explanation = db.explain.query(Entry.ByDay().at.between(AT, AT + timedelta(days=1)))
 
-    assert told.estimated is not None
-    assert told.estimated.reads == 2.5
+    assert explanation.estimated is not None
+    assert explanation.estimated.reads == 2.5

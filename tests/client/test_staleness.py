@@ -123,13 +123,13 @@ def raw(db: Any, number: int, expression: str, **values: Any) -> None:
     db.call("UpdateItem", request)
 
 
-def told(report: KeyReport) -> set[tuple[str, str | None, str]]:
-    """Return the faults of a report, in short."""
-    return {(fault.key["pk"]["S"], fault.index, fault.kind) for fault in report.faults}
+def summarize(report: KeyReport) -> set[tuple[str, str | None, str]]:
+    """Return the faults of a report as short tuples."""
+    return {(fault.key["pk"]["S"], fault.index, fault.kind) for fault in report.problems}
 
 
-def test_what_the_client_writes_is_right(yard: Any) -> None:
-    """A table that only the client wrote has no fault, whatever its updates were."""
+def test_the_client_writes_correct_keys(yard: Any) -> None:
+    """A table written only by the client has no fault, after any updates."""
     yard.update(Job.Key(job_id="j1"), Job.state.set("done"))
     yard.update(Job.Key(job_id="j2"), Job.load.add(7), Job.owner.set("bob"))
     yard.update(Job.Key(job_id="j3"), Job.owner.remove())
@@ -137,12 +137,12 @@ def test_what_the_client_writes_is_right(yard: Any) -> None:
 
     report = yard.verify_keys(Yard)
 
-    assert report.sound, report.faults
+    assert report.sound, report.problems
     assert (report.items, dict(report.by_entity)) == (8, {"Job": 7, "Note": 1})
 
 
 def test_every_planted_fault_is_found_and_no_other(yard: Any) -> None:
-    """Stale, missing and superfluous keys are told with the item, the index, what stands and what is right."""
+    """Stale, missing and superfluous keys are reported with the item, the index, the stored and the correct key."""
     raw(yard, 0, "SET g1sk = :v", v={"S": "0009"})
     raw(yard, 1, "REMOVE g2pk, g2sk")
     raw(yard, 2, "SET g2pk = :v, g2sk = :w", v={"S": "OWNER#eve"}, w={"S": "new"})
@@ -151,7 +151,7 @@ def test_every_planted_fault_is_found_and_no_other(yard: Any) -> None:
 
     report = yard.verify_keys(Yard)
 
-    assert told(report) == {
+    assert summarize(report) == {
         ("JOB#j0", "by_state", "stale"),
         ("JOB#j1", "by_owner", "missing"),
         ("JOB#j2", "by_owner", "superfluous"),
@@ -162,7 +162,7 @@ def test_every_planted_fault_is_found_and_no_other(yard: Any) -> None:
         ("JOB#j4", "by_kind", "stale"),
     }
     assert report.counts["stale"] == 5
-    fault = next(each for each in report.faults if each.key["pk"]["S"] == "JOB#j0")
+    fault = next(each for each in report.problems if each.key["pk"]["S"] == "JOB#j0")
     assert fault.stored["g1sk"] == {"S": "0009"}
     assert fault.right["g1sk"] == {"S": "0000"}
     assert "JOB#j0" in str(fault)
@@ -170,7 +170,7 @@ def test_every_planted_fault_is_found_and_no_other(yard: Any) -> None:
 
 
 def test_a_repair_leaves_no_fault(yard: Any) -> None:
-    """After a repair the same check finds nothing, and the queries find what they should."""
+    """After a repair the check finds no fault, and queries find every item."""
     for number in range(6):
         raw(yard, number, "SET #state = :v REMOVE g2sk, g4pk", v={"S": "open"})
 
@@ -184,18 +184,18 @@ def test_a_repair_leaves_no_fault(yard: Any) -> None:
 
 
 def test_any_shard_that_is_read_is_right(yard: Any) -> None:
-    """A random shard counts as right wherever readers ask: here in five, though three are written."""
+    """A random shard is correct in any shard that readers use: here five, though three are written."""
     for shard in range(5):
         raw(yard, shard, "SET g4pk = :v", v={"S": f"KIND#new#{shard:04}"})
     assert yard.verify_keys(Yard).sound
 
     raw(yard, 5, "SET g4pk = :v", v={"S": "KIND#new#0005"})
 
-    assert told(yard.verify_keys(Yard)) == {("JOB#j5", "by_kind", "stale")}
+    assert summarize(yard.verify_keys(Yard)) == {("JOB#j5", "by_kind", "stale")}
 
 
 def test_attributes_of_an_index_that_an_entity_is_not_in_are_superfluous(yard: Any) -> None:
-    """A note that some script put into an index is found there, and taken out."""
+    """A note that a script added to an index is found and removed from it."""
     key = {"pk": {"S": "NOTE#n1"}, "sk": {"S": "NOTE"}}
     yard.call(
         "UpdateItem",
@@ -205,13 +205,13 @@ def test_attributes_of_an_index_that_an_entity_is_not_in_are_superfluous(yard: A
         },
     )  # fmt: skip
 
-    assert told(yard.verify_keys(Yard, repair=True)) == {("NOTE#n1", "by_owner", "superfluous")}
+    assert summarize(yard.verify_keys(Yard, repair=True)) == {("NOTE#n1", "by_owner", "superfluous")}
     assert yard.verify_keys(Yard).sound
     assert yard.get(Note.Key(note_id="n1")) == Note(note_id="n1", text="hello")
 
 
-def test_what_is_of_no_entity_or_cannot_be_read_is_told(yard: Any) -> None:
-    """Items that the design does not know, and such as it cannot read, are named and left alone."""
+def test_unknown_and_unreadable_items_are_reported(yard: Any) -> None:
+    """Items outside the design and unreadable items are reported and not changed."""
     table = name_of(yard)
     yard.call("PutItem", {"TableName": table, "Item": {"pk": {"S": "X"}, "sk": {"S": "Y"}}})
     raw(yard, 1, "SET #state = :v", v={"S": "lost"})
@@ -225,17 +225,17 @@ def test_what_is_of_no_entity_or_cannot_be_read_is_told(yard: Any) -> None:
     assert report.repaired == 0
 
 
-def test_a_key_of_the_table_that_fits_no_more_is_told(yard: Any) -> None:
-    """An item whose own key says otherwise than its fields is misplaced, which no write in place can mend."""
+def test_a_table_key_that_contradicts_its_fields_is_reported(yard: Any) -> None:
+    """An item whose key contradicts its fields is misplaced, which a write in place cannot repair."""
     raw(yard, 2, "SET job_id = :v", v={"S": "j77"})
 
     report = yard.verify_keys(Yard, repair=True)
 
-    assert ("JOB#j2", None, "misplaced") in told(report)
+    assert ("JOB#j2", None, "misplaced") in summarize(report)
 
 
-def test_expired_items_are_passed_over(yard: Any, clock: Any) -> None:
-    """What DynamoDB will delete anyway is neither judged nor written."""
+def test_expired_items_are_skipped(yard: Any, clock: Any) -> None:
+    """Expired items are neither checked nor written."""
     yard.put(job(8, ends=int(clock.now()) + 10))
     raw(yard, 8, "REMOVE g1pk")
     clock.advance(60)
@@ -247,7 +247,7 @@ def test_expired_items_are_passed_over(yard: Any, clock: Any) -> None:
 
 
 def test_progress_and_segments(yard: Any) -> None:
-    """A check in segments goes through every item once, and tells how far it is."""
+    """A check in segments reads every item once and reports its progress."""
     heard: list[Progress] = []
 
     report = yard.verify_keys(Yard, segments=4, progress=heard.append)
@@ -264,7 +264,7 @@ def test_a_pace_that_is_none_is_refused(setting: dict[str, Any]) -> None:
 
 
 def test_a_repair_never_undoes_a_change_made_meanwhile() -> None:
-    """An item that changes between the scan and its repair is judged again on what stands: the newer write wins."""
+    """An item that changes between the scan and its repair is checked again: the newer write wins."""
     with connect("memory:") as db:
         db.create_tables(Yard)
         db.put(job(1, owner="ann"))
@@ -322,7 +322,7 @@ def test_raw_writes_and_a_repair_come_to_a_rebuild(writes: list[tuple[int, tuple
         for number, (expression, value) in writes:
             raw(db, number, expression, **({} if value is None else {"v": {"S": value}}))
 
-        faulty = {fault.key["pk"]["S"] for fault in db.verify_keys(Yard).faults}
+        faulty = {fault.key["pk"]["S"] for fault in db.verify_keys(Yard).problems}
         report = db.verify_keys(Yard, repair=True)
 
         assert report.repaired == len(faulty)
@@ -337,20 +337,20 @@ def keys_of(db: Connection) -> dict[str, dict[str, Any]]:
     """Return the index keys of every item, without the shards that are drawn."""
     found = {}
     for item in db.call("Scan", {"TableName": "Yard"})["Items"]:
-        kept = {name: item[name]["S"] for name in KEYS if name in item}
-        found[item["pk"]["S"]] = kept | {"g4pk": kept["g4pk"].rpartition("#")[0]}
+        keys = {name: item[name]["S"] for name in KEYS if name in item}
+        found[item["pk"]["S"]] = keys | {"g4pk": keys["g4pk"].rpartition("#")[0]}
     return found
 
 
-class Kept:
-    """A checkpoint in memory, which stops the work after some rounds."""
+class StoppingCheckpoint:
+    """A checkpoint in memory that interrupts the work after `stop_after` saves."""
 
     def __init__(self, stop_after: int | None = None) -> None:
         self.held: Any = None
         self.stop_after = stop_after
 
     def load(self) -> Any:
-        """Return what was saved."""
+        """Return the saved checkpoint."""
         return self.held
 
     def save(self, checkpoint: Any) -> None:
@@ -379,25 +379,25 @@ def many() -> Iterator[Connection]:
 
 def test_a_stopped_repair_goes_on_where_it_was(many: Connection) -> None:
     """With a checkpoint, work that was killed is taken up, counts and all, and ends as if it had not been."""
-    kept = Kept(stop_after=2)
+    checkpoint = StoppingCheckpoint(stop_after=2)
     with pytest.raises(KeyboardInterrupt):
-        many.verify_keys(Yard, repair=True, checkpoint=kept)
-    kept.stop_after = None
+        many.verify_keys(Yard, repair=True, checkpoint=checkpoint)
+    checkpoint.stop_after = None
 
-    report = many.verify_keys(Yard, repair=True, checkpoint=kept)
+    report = many.verify_keys(Yard, repair=True, checkpoint=checkpoint)
 
     assert report.resumed
     assert (report.items, report.repaired, report.counts["stale"]) == (900, 90, 90)
-    assert kept.held is None, "done work leaves no checkpoint"
+    assert checkpoint.held is None, "done work leaves no checkpoint"
     assert many.verify_keys(Yard).sound
 
 
 def test_a_checkpoint_of_other_work_is_refused(many: Connection) -> None:
     """A checkpoint of a verification does not serve a repair."""
-    kept = Kept(stop_after=1)
+    checkpoint = StoppingCheckpoint(stop_after=1)
     with pytest.raises(KeyboardInterrupt):
-        many.verify_keys(Yard, checkpoint=kept)
-    kept.stop_after = None
+        many.verify_keys(Yard, checkpoint=checkpoint)
+    checkpoint.stop_after = None
 
     with pytest.raises(CheckpointRefused, match="verification of Yard"):
-        many.verify_keys(Yard, repair=True, checkpoint=kept)
+        many.verify_keys(Yard, repair=True, checkpoint=checkpoint)

@@ -1,4 +1,4 @@
-"""Stored items: what is built on the client is given attributes as they stand in a table."""
+"""Stored items: reads and conditions on raw attributes."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def db(opened: Callable[..., Connection]) -> Connection:
     for number in range(3):
         found.put(Box(number=number))
     found.put(Trunk(number=7))
-    told = {"TableName": found.context.name_of(Shelf), "Key": {"pk": {"S": "BOX"}, "sk": {"S": "0000"}}}
-    found.call("UpdateItem", {**told, "UpdateExpression": "REMOVE colour"})
+    target = {"TableName": found.context.name_of(Shelf), "Key": {"pk": {"S": "BOX"}, "sk": {"S": "0000"}}}
+    found.call("UpdateItem", {**target, "UpdateExpression": "REMOVE colour"})
     return found
 
 
-def test_items_are_got_as_they_stand(db: Connection) -> None:
-    """Items of several tables come in the order of their keys, with what they lack lacking."""
+def test_items_are_read_raw(db: Connection) -> None:
+    """Items of several tables come in the order of their keys, without defaults for missing attributes."""
     keys: list[Any] = [Trunk.Key(number=7), Box.Key(number=0), Box.Key(number=9), Box.Key(number=1)]
     trunk, first, none, second = db.run(get_stored(db.context, keys))
 
@@ -66,8 +66,8 @@ def test_items_are_got_as_they_stand(db: Connection) -> None:
     assert read_stored(Box, first) == Box(number=0)
 
 
-def test_a_condition_on_what_is_stored(db: Connection) -> None:
-    """It holds of an item whose absent field reads as its default, and no longer once anything of the item has changed."""
+def test_a_condition_on_the_stored_item(db: Connection) -> None:
+    """It holds for an item whose absent field reads as its default, and fails once any attribute has changed."""
     for number in (0, 1):
         key = Box.Key(number=number)
         (item,) = db.run(get_stored(db.context, [key]))
@@ -78,8 +78,8 @@ def test_a_condition_on_what_is_stored(db: Connection) -> None:
             writes.delete(key, when=unchanged)
 
 
-def test_everything_in_a_table_is_scanned(db: Connection) -> None:
-    """Items that nobody knows are in it, and a page tells from where to go on."""
+def test_every_item_of_a_table_is_scanned(db: Connection) -> None:
+    """Items of unknown entities are included, and a page has a cursor."""
     db.call("PutItem", {"TableName": db.context.name_of(Shelf), "Item": {"pk": {"S": "?"}, "sk": {"S": "?"}}})
     page = db.run(scan_stored(db.context, Shelf, None))
 
@@ -90,8 +90,8 @@ def test_everything_in_a_table_is_scanned(db: Connection) -> None:
     assert rest.items == page.items[1:]
 
 
-def test_what_a_query_finds_is_counted(db: Connection) -> None:
-    """The count goes through all pages of the request."""
+def test_the_results_of_a_query_are_counted(db: Connection) -> None:
+    """The count covers all pages of the request."""
     request = {
         "TableName": db.context.name_of(Shelf), "KeyConditionExpression": "pk = :b",
         "ExpressionAttributeValues": {":b": {"S": "BOX"}}, "Limit": 1,

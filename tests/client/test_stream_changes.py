@@ -1,4 +1,4 @@
-"""A table's stream as changes of entities: what they tell, and who gets them."""
+"""A table's stream as changes of entities: their contents and their routing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tavola.client.stream_changes import (
 )
 from tests.client.conftest import START_S
 from tests.client.desk import Desk, Feedback, Session, Ticket
-from tests.client.streams import AT, ticket, told
+from tests.client.streams import AT, read_changes, ticket
 
 IMAGE: dict[str, Any] = {
     "pk": {"S": "SESSION#s"},
@@ -46,12 +46,12 @@ KEYS = {name: IMAGE[name] for name in ("pk", "sk")}
 
 
 def only(changes: list[AnyChange]) -> Any:
-    """Return the one change that there is."""
+    """Return the single change of a list."""
     (found,) = changes
     return found
 
 
-# What a change tells
+# Contents of a change
 
 
 def test_a_change_has_both_entities_and_the_fields_that_differ(db: Connection) -> None:
@@ -60,7 +60,7 @@ def test_a_change_has_both_entities_and_the_fields_that_differ(db: Connection) -
     db.update(Ticket.Key(ticket_id="t1"), Ticket.status.set("closed"), Ticket.replies.add(1))
     db.delete(Ticket.Key(ticket_id="t1"))
 
-    inserted, modified, removed = told(db)
+    inserted, modified, removed = read_changes(db)
 
     assert isinstance(inserted, EntityChange)
     assert (inserted.kind, inserted.old, inserted.new) == ("inserted", None, ticket())
@@ -79,13 +79,13 @@ def test_a_change_has_both_entities_and_the_fields_that_differ(db: Connection) -
     assert inserted.origin.shard is not None
 
 
-def test_an_item_of_no_entity_comes_as_it_is(db: Connection) -> None:
-    """What the design does not know is handed over as DynamoDB has it, and never left out."""
+def test_an_item_of_no_entity_is_delivered_raw(db: Connection) -> None:
+    """An item outside the design is delivered as DynamoDB stores it, never dropped."""
     item = {"pk": {"S": "ALIEN"}, "sk": {"S": "X"}, "n": {"N": "1"}}
     name = db.context.name_of(Desk)
     db.call("PutItem", {"TableName": name, "Item": item})
 
-    change = only(told(db))
+    change = only(read_changes(db))
 
     assert isinstance(change, RawChange)
     assert (change.kind, change.old, change.new) == ("inserted", None, item)
@@ -110,7 +110,7 @@ def test_an_item_that_its_entity_cannot_read_comes_with_the_reason(db: Connectio
             },
         )
 
-    _, broken, mended = told(db)
+    _, broken, repaired = read_changes(db)
 
     assert isinstance(broken, RawChange)
     assert broken.entity is Ticket
@@ -118,8 +118,8 @@ def test_an_item_that_its_entity_cannot_read_comes_with_the_reason(db: Connectio
     assert broken.new["status"] == bad
     assert "status" in str(broken.problem)
     assert broken.found is None
-    assert isinstance(mended, RawChange)
-    assert mended.found == ticket()
+    assert isinstance(repaired, RawChange)
+    assert repaired.found == ticket()
 
 
 def test_an_item_overwritten_by_another_entity_went_and_came(db: Connection) -> None:
@@ -128,7 +128,7 @@ def test_an_item_overwritten_by_another_entity_went_and_came(db: Connection) -> 
     item = {**IMAGE, "pk": {"S": "TICKET#t1"}, "sk": {"S": "METADATA"}}  # as no program of this design would
     db.call("PutItem", {"TableName": db.context.name_of(Desk), "Item": item})
 
-    _, gone, come = told(db)
+    _, gone, come = read_changes(db)
 
     assert (gone.kind, gone.old, gone.new) == ("removed", ticket(), None)
     assert (come.kind, come.old) == ("inserted", None)
@@ -137,7 +137,7 @@ def test_an_item_overwritten_by_another_entity_went_and_came(db: Connection) -> 
 
 
 def test_the_guards_of_unique_values_are_no_changes(opened: Callable[..., Connection]) -> None:
-    """What Tavola keeps to make values unique is not told."""
+    """Changes of the guards of unique values are not delivered."""
 
     class Club(Table, stream="NEW_AND_OLD_IMAGES"):
         pass
@@ -153,7 +153,7 @@ def test_the_guards_of_unique_values_are_no_changes(opened: Callable[..., Connec
     db.create_tables(Club)
     db.put(Member(member_id="1", mail="a@b"))
 
-    assert only(told(db, Club)).new == Member(member_id="1", mail="a@b")
+    assert only(read_changes(db, Club)).new == Member(member_id="1", mail="a@b")
 
 
 def test_old_schemas_are_upgraded(opened: Callable[..., Connection]) -> None:
@@ -185,7 +185,7 @@ def test_old_schemas_are_upgraded(opened: Callable[..., Connection]) -> None:
     db.call("PutItem", {"TableName": db.context.name_of(Cellar), "Item": {**old, "litres": {"N": "0.75"}}})
     db.put(Bottle(bottle_id="b", millilitres=700))
 
-    inserted, modified = told(db, Cellar)
+    inserted, modified = read_changes(db, Cellar)
 
     assert inserted.new == Bottle(bottle_id="b", millilitres=750)
     assert isinstance(modified, EntityChange)
@@ -193,8 +193,8 @@ def test_old_schemas_are_upgraded(opened: Callable[..., Connection]) -> None:
     assert modified.changed == {"millilitres"}
 
 
-def test_a_deletion_by_time_to_live_is_told_apart() -> None:
-    """Expired is what the service deleted because its time was over, and no delete of a caller's."""
+def test_a_deletion_by_time_to_live_is_marked_expired() -> None:
+    """A deletion by the service is expired; a caller's delete is not."""
     clock = ManualClock(START_S)
     with connect("memory:", clock=clock, ttl_interval_s=60) as db:
         db.create_tables(Desk)
@@ -205,7 +205,7 @@ def test_a_deletion_by_time_to_live_is_told_apart() -> None:
         clock.advance(3_600)
         db.call("ListTables")
 
-        removed = [change for change in told(db) if change.kind == "removed"]
+        removed = [change for change in read_changes(db) if change.kind == "removed"]
 
     assert {repr(c.key): c.expired for c in removed if isinstance(c, EntityChange)} == {
         "Session.Key(session_id='s2')": False,
@@ -214,7 +214,7 @@ def test_a_deletion_by_time_to_live_is_told_apart() -> None:
 
 
 def record(name: str = "MODIFY", **more: Any) -> dict[str, Any]:
-    """Return a record as Lambda gives it."""
+    """Return a record as Lambda delivers it."""
     change = {
         "Keys": KEYS,
         "SequenceNumber": "100000000000000000001",
@@ -232,15 +232,18 @@ def record(name: str = "MODIFY", **more: Any) -> dict[str, Any]:
         (None, False),
     ],
 )
-def test_expiry_is_told_by_the_deleter(identity: Any, expired: bool) -> None:
-    """Lambda and GetRecords write the identity in different cases; both are understood, and others are no expiry."""
-    given = record("REMOVE", userIdentity=identity, dynamodb={"OldImage": IMAGE})
+def test_expiry_is_recognized_by_the_user_identity(identity: Any, expired: bool) -> None:
+    """Lambda and GetRecords spell the identity in different cases;
 
-    assert only(list(changes_of(Desk, given))).expired is expired
+    both are recognized, others are not an expiry.
+    """
+    event = record("REMOVE", userIdentity=identity, dynamodb={"OldImage": IMAGE})
+
+    assert only(list(changes_of(Desk, event))).expired is expired
 
 
-def test_events_of_every_shape_are_taken() -> None:
-    """An event of Lambda, an answer of GetRecords, a list of records and one record give the same changes."""
+def test_events_of_every_shape_are_accepted() -> None:
+    """A Lambda event, a GetRecords response, a list of records and one record yield the same changes."""
     one = record(dynamodb={"NewImage": IMAGE, "OldImage": IMAGE}, eventSourceARN="arn:x")
     shapes: list[Any] = [{"Records": [one]}, {"Records": (one,), "NextShardIterator": "x"}, [one], one]
 
@@ -251,8 +254,8 @@ def test_events_of_every_shape_are_taken() -> None:
     assert found[0].at == datetime.fromtimestamp(1_790_000_000.5, UTC)
 
 
-def test_what_botocore_parsed_is_taken_too() -> None:
-    """A client of AWS gives datetimes and bytes where the wire has numbers and base64."""
+def test_records_parsed_by_botocore_are_accepted() -> None:
+    """A boto3 client returns datetimes and bytes where the wire has numbers and base64."""
 
     class Safe(Table, tag=None):
         pass
@@ -288,8 +291,11 @@ def test_what_botocore_parsed_is_taken_too() -> None:
     assert b64encode(b"\x00\xff").decode() == "AP8="
 
 
-def test_keys_alone_tell_the_entity_and_its_key() -> None:
-    """Of a stream of keys alone the entity is told by its templates; what changed is not known and not guessed."""
+def test_a_keys_only_record_identifies_the_entity_and_its_key() -> None:
+    """In a KEYS_ONLY stream the entity is found by its key templates;
+
+    the changed fields are unknown and not guessed.
+    """
     change = only(list(changes_of(Desk, record(dynamodb={"StreamViewType": "KEYS_ONLY"}))))
 
     assert isinstance(change, EntityChange)
@@ -301,14 +307,14 @@ def test_keys_alone_tell_the_entity_and_its_key() -> None:
 
 
 @pytest.mark.parametrize("event", [{}, {"records": []}, [{"eventName": "INSERT"}], [{"dynamodb": {}}]])
-def test_what_is_no_record_is_refused(event: Any) -> None:
-    """An event of another source is an error that says so."""
-    with pytest.raises(RecordMalformed, match="no event of a DynamoDB stream"):
+def test_an_event_of_another_source_is_refused(event: Any) -> None:
+    """The error names the source."""
+    with pytest.raises(RecordMalformed, match="not an event of a DynamoDB stream"):
         list(changes_of(Desk, event))
 
 
 def test_changes_are_matched() -> None:
-    """`match` tells changes apart by entity, kind and cause."""
+    """`match` distinguishes changes by entity, kind and cause."""
 
     def said(change: AnyChange) -> str:
         match change:
@@ -357,14 +363,14 @@ def routed(changes: list[str]) -> Router:
 
 
 def test_a_router_calls_by_entity_and_kind(db: Connection) -> None:
-    """A change goes to the functions of its entity, its bases and its kind, in the order of declaration."""
+    """A change is passed to the functions for its entity, its bases and its kind, in declaration order."""
     seen: list[str] = []
     db.put(ticket())
     db.put(Session(session_id="s", agent="a", expires=AT + timedelta(days=500)))
     db.delete(Session.Key(session_id="s"))
     router = routed(seen)
 
-    for change in told(db):
+    for change in read_changes(db):
         router.dispatch(change)
 
     assert seen == ["ticket inserted", "Ticket came", "Session came", "session removed"]
@@ -395,7 +401,7 @@ def test_a_router_is_a_lambda_function(db: Connection) -> None:
 
 
 def test_a_router_loses_nothing_silently(db: Connection) -> None:
-    """An item of no entity is an error until somebody says what becomes of such."""
+    """An item of no entity is an error unless a handler for such items is registered."""
     alien = record("INSERT", dynamodb={"Keys": {"pk": {"S": "x"}}, "NewImage": {"pk": {"S": "x"}}})
     change = only(list(changes_of(Desk, alien)))
     router = Router(Desk)
@@ -409,17 +415,17 @@ def test_a_router_loses_nothing_silently(db: Connection) -> None:
     assert seen == [change]
 
 
-def test_a_router_refuses_what_it_could_never_get() -> None:
-    """An entity of another table has no changes in this one's stream."""
+def test_a_router_refuses_entities_of_other_tables() -> None:
+    """An entity of another table has no changes in this table's stream."""
 
     class Elsewhere(Table):
         pass
 
-    class Stranger(Entity, table=Elsewhere):
+    class Foreign(Entity, table=Elsewhere):
         name: Attr[str]
 
-        class Key(PrimaryKey["Stranger"], pk="S#{name}", sk="S"):
+        class Key(PrimaryKey["Foreign"], pk="S#{name}", sk="S"):
             name: str
 
-    with pytest.raises(ModelError, match="Stranger: it lives in another table than Desk"):
-        Router(Desk).on(Stranger)
+    with pytest.raises(ModelError, match="Foreign: it is stored in another table than Desk"):
+        Router(Desk).on(Foreign)

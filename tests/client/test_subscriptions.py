@@ -1,4 +1,4 @@
-"""A table's stream as changes of entities: what they tell, who gets them, and where reading goes on."""
+"""Subscriptions: checkpoints, lost records, waiting and closing."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from tavola.client.subscriptions import ChangeFeed, RecordsLost, Subscription, S
 from tavola.protocol.faults import ThrottlingFault
 from tests.client.conftest import START_S
 from tests.client.desk import Desk
-from tests.client.streams import listed, ticket, told
+from tests.client.streams import listed, read_changes, ticket
 from tests.triggers.fake import FakeStream, sequence
 
-# Where reading goes on
+# Checkpoints
 
 
 def ids(changes: list[AnyChange]) -> list[str]:
@@ -43,7 +43,7 @@ def ids(changes: list[AnyChange]) -> list[str]:
 
 
 def replies(changes: list[AnyChange]) -> list[int]:
-    """Return how many replies the tickets have after changes."""
+    """Return the number of replies that the tickets have after the changes."""
     return [change.new.replies for change in changes if isinstance(change, EntityChange) and change.new]
 
 
@@ -56,19 +56,22 @@ def test_now_is_the_moment_of_subscribing(db: Connection) -> None:
     assert ids(listed(db, subscription)) == ["after"]
 
 
-def test_a_checkpoint_goes_on_after_what_was_dealt_with(db: Connection, tmp_path: Path) -> None:
-    """A second reading with the same checkpoint gives what came since, and nothing twice."""
+def test_a_checkpoint_continues_after_the_last_processed_change(db: Connection, tmp_path: Path) -> None:
+    """A second reading with the same checkpoint returns only later changes."""
     place = tmp_path / "place"
     db.put(ticket("a"))
-    assert ids(told(db, checkpoint=place)) == ["a"]
+    assert ids(read_changes(db, checkpoint=place)) == ["a"]
     db.put(ticket("b"))
 
-    assert ids(told(db, checkpoint=place)) == ["b"]
-    assert ids(told(db, checkpoint=place)) == []
+    assert ids(read_changes(db, checkpoint=place)) == ["b"]
+    assert ids(read_changes(db, checkpoint=place)) == []
 
 
-def test_what_was_not_dealt_with_comes_again(tmp_path: Path) -> None:
-    """A change is done when the next is asked for: one whose handling failed comes again, those before do not."""
+def test_an_unprocessed_change_is_delivered_again(tmp_path: Path) -> None:
+    """A change is done when the next is requested:
+
+    one whose handler failed is delivered again, earlier ones are not.
+    """
     with connect("memory:") as db:
         db.create_tables(Desk)
         for number in range(3):
@@ -104,17 +107,17 @@ def test_a_checkpoint_of_something_else_is_refused(db: Connection, tmp_path: Pat
             name: str
 
     db.create_tables(Other)
-    told(db, checkpoint=tmp_path / "place")
+    read_changes(db, checkpoint=tmp_path / "place")
     (tmp_path / "other").write_text('{"schema": "tavola.checkpoint/1"}')
 
-    with pytest.raises(CheckpointRefused, match=r"it is of the table .*Desk, and this is .*Other"):
-        told(db, Other, checkpoint=tmp_path / "place")
+    with pytest.raises(CheckpointRefused, match=r"it belongs to the table .*Desk, and this is .*Other"):
+        read_changes(db, Other, checkpoint=tmp_path / "place")
     with pytest.raises(CheckpointRefused, match="another kind"):
-        told(db, checkpoint=tmp_path / "other")
+        read_changes(db, checkpoint=tmp_path / "other")
 
 
 def test_a_table_without_a_stream_is_refused(opened: Callable[..., Connection]) -> None:
-    """The sentence says how to enable one."""
+    """The message says how to enable a stream."""
 
     class Silent(Table):
         pass
@@ -129,7 +132,7 @@ def test_a_table_without_a_stream_is_refused(opened: Callable[..., Connection]) 
     db.create_tables(Silent)
 
     with pytest.raises(StreamMissing, match="StreamSpecification"):
-        told(db, Silent)
+        read_changes(db, Silent)
 
 
 def test_changes_come_in_order_over_shards_that_roll(tmp_path: Path) -> None:
@@ -158,13 +161,13 @@ def test_changes_come_in_order_over_shards_that_roll(tmp_path: Path) -> None:
     assert orders == {f"t{number}": list(range(5)) for number in range(5)}
 
 
-def test_a_stream_that_was_enabled_anew_is_gone_over_to(tmp_path: Path) -> None:
-    """The old stream is read to its end, then the present one from its start, so nothing is between them."""
+def test_a_reenabled_stream_is_followed(tmp_path: Path) -> None:
+    """The old stream is read to its end, then the new one from its start, so no change is skipped."""
     clock = ManualClock(START_S)
     with connect("memory:", clock=clock) as db:
         db.create_tables(Desk)
         db.put(ticket("a"))
-        assert ids(told(db, checkpoint=tmp_path / "place")) == ["a"]
+        assert ids(read_changes(db, checkpoint=tmp_path / "place")) == ["a"]
         db.put(ticket("b"))
         db.call("UpdateTable", {"TableName": "Desk", "StreamSpecification": {"StreamEnabled": False}})
         clock.advance(1)
@@ -172,12 +175,12 @@ def test_a_stream_that_was_enabled_anew_is_gone_over_to(tmp_path: Path) -> None:
         db.call("UpdateTable", {"TableName": "Desk", "StreamSpecification": view})
         db.put(ticket("c"))
 
-        assert ids(told(db, checkpoint=tmp_path / "place")) == ["b", "c"]
-        assert ids(told(db, checkpoint=tmp_path / "place")) == []
+        assert ids(read_changes(db, checkpoint=tmp_path / "place")) == ["b", "c"]
+        assert ids(read_changes(db, checkpoint=tmp_path / "place")) == []
 
 
 def test_a_stream_that_ended_ends_the_subscription() -> None:
-    """Who follows a stream that was disabled gets its rest, and then no more."""
+    """A follower of a disabled stream receives the remaining changes, then stops."""
     with connect("memory:") as db:
         db.create_tables(Desk)
         changes = db.subscribe(Desk, from_="start")
@@ -190,25 +193,25 @@ def test_a_stream_that_ended_ends_the_subscription() -> None:
 
 
 def test_a_checkpoint_ahead_of_its_stream_is_an_error(tmp_path: Path) -> None:
-    """The table was put back from a copy: what was read since is not what it went through."""
+    """The table was restored from a copy, so its history differs from the changes already read."""
     file, copy, place = tmp_path / "desk.db", tmp_path / "copy.db", tmp_path / "place"
     with connect(f"file:{file}") as db:
         db.create_tables(Desk)
         db.put(ticket("a"))
-        told(db, checkpoint=place)
+        read_changes(db, checkpoint=place)
     shutil.copy(file, copy)
     with connect(f"file:{file}") as db:
         for name in "bcdef":
             db.put(ticket(name))
-        told(db, checkpoint=place)
+        read_changes(db, checkpoint=place)
     shutil.copy(copy, file)
 
     with connect(f"file:{file}") as db:
         db.put(ticket("z"))
-        with pytest.raises(RecordsLost, match="it was put back") as lost:
-            told(db, checkpoint=place)
+        with pytest.raises(RecordsLost, match="the table was restored") as lost:
+            read_changes(db, checkpoint=place)
         assert lost.value.loss == "ahead"
-        assert "z" in ids(told(db, checkpoint=place, on_loss="go on"))
+        assert "z" in ids(read_changes(db, checkpoint=place, on_loss="continue"))
 
 
 # A stream that can be made to do anything
@@ -228,14 +231,14 @@ class Order(Entity, table=Orders):
         id: str
 
 
-class Kept:
+class SavedCheckpoint:
     """A checkpoint in memory."""
 
     def __init__(self) -> None:
         self.document: Mapping[str, Any] | None = None
 
     def load(self) -> Mapping[str, Any] | None:
-        """Return what was saved."""
+        """Return the saved checkpoint."""
         return self.document
 
     def save(self, checkpoint: Mapping[str, Any]) -> None:
@@ -247,11 +250,13 @@ class Kept:
         self.document = None
 
 
-def reading(stream: FakeStream, clock: ManualClock, kept: Kept | None = None, **options: Any) -> Any:
+def reading(
+    stream: FakeStream, clock: ManualClock, checkpoint: SavedCheckpoint | None = None, **options: Any
+) -> Any:
     """Return a subscription to the stream that is made of lists."""
     context = Context(clock=clock, retry_policy=NO_RETRIES)
     db = Connection(stream, "lists", context)
-    return db.subscribe(Orders, **{"from_": "start", "follow": False, "checkpoint": kept, **options})
+    return db.subscribe(Orders, **{"from_": "start", "follow": False, "checkpoint": checkpoint, **options})
 
 
 def numbers(changes: Iterator[AnyChange] | list[AnyChange]) -> list[int]:
@@ -260,55 +265,55 @@ def numbers(changes: Iterator[AnyChange] | list[AnyChange]) -> list[int]:
 
 
 def test_records_that_are_gone_are_an_error_until_that_is_accepted() -> None:
-    """Whoever was away for a day is told, each time, and may then go on with what is there."""
-    stream, kept, clock = FakeStream(page=2), Kept(), ManualClock(START_S)
+    """After a day without reading, each attempt fails until the caller accepts the loss and continues."""
+    stream, checkpoint, clock = FakeStream(page=2), SavedCheckpoint(), ManualClock(START_S)
     stream.add("a")
     for _ in range(5):
         stream.put("a")
-    assert reading(stream, clock, kept).take() is not None  # two, in hand
-    changes = reading(stream, clock, kept)
+    assert reading(stream, clock, checkpoint).take() is not None  # two, in hand
+    changes = reading(stream, clock, checkpoint)
     changes.take()
     changes.acknowledge()
     stream.trim("a", 4)
 
     for _ in range(2):
-        with pytest.raises(RecordsLost, match=f'number {sequence(2)} in .*-a .*on_loss="go on"') as lost:
-            list(reading(stream, clock, kept))
+        with pytest.raises(RecordsLost, match=f'number {sequence(2)} in .*-a .*on_loss="continue"') as lost:
+            list(reading(stream, clock, checkpoint))
         assert lost.value.loss == "trimmed"
-    assert numbers(reading(stream, clock, kept, on_loss="go on")) == [5]
+    assert numbers(reading(stream, clock, checkpoint, on_loss="continue")) == [5]
 
 
 def test_a_shard_that_disappeared_unfinished_is_an_error() -> None:
-    """A shard of the checkpoint that the stream has no more may have had what nobody read."""
-    stream, kept, clock = FakeStream(), Kept(), ManualClock(START_S)
+    """A shard of the checkpoint that no longer exists may have held unread records."""
+    stream, checkpoint, clock = FakeStream(), SavedCheckpoint(), ManualClock(START_S)
     stream.add("a")
     stream.put("a")
-    assert numbers(reading(stream, clock, kept)) == [1]
+    assert numbers(reading(stream, clock, checkpoint)) == [1]
     del stream.shards[next(iter(stream.shards))]
     stream.add("b")
     stream.put("b")
 
     with pytest.raises(RecordsLost) as lost:
-        reading(stream, clock, kept)
+        reading(stream, clock, checkpoint)
     assert lost.value.loss == "gone"
-    assert numbers(reading(stream, clock, kept, on_loss="go on")) == [2]
+    assert numbers(reading(stream, clock, checkpoint, on_loss="continue")) == [2]
 
 
 def test_a_place_without_a_number_holds_where_no_time_is_known() -> None:
-    """Who began at now, and was away before the first change, gets it from an endpoint without AT_TIMESTAMP too."""
-    stream, kept, clock = FakeStream(page=2), Kept(), ManualClock(START_S + 100)
+    """A reader that started at LATEST before the first change receives it later, also without AT_TIMESTAMP."""
+    stream, checkpoint, clock = FakeStream(page=2), SavedCheckpoint(), ManualClock(START_S + 100)
     stream.knows_times = False
     stream.add("a")
     for _ in range(20):
         stream.put("a")
-    reading(stream, clock, kept, from_="now")
+    reading(stream, clock, checkpoint, from_="now")
     stream.put("a", at_s=START_S + 101)
 
-    assert numbers(reading(stream, clock, kept)) == [21]
+    assert numbers(reading(stream, clock, checkpoint)) == [21]
 
 
 def test_an_error_of_one_shard_loses_nothing_of_another() -> None:
-    """What other shards brought at the same time is given when the reading goes on."""
+    """Records that other shards returned at the same time are delivered when reading continues."""
     stream, clock = FakeStream(), ManualClock(START_S)
     for name in "ab":
         stream.add(name)
@@ -322,7 +327,7 @@ def test_an_error_of_one_shard_loses_nothing_of_another() -> None:
 
 
 def test_between_empty_readings_it_waits() -> None:
-    """Who follows waits between looks, by the driver's way of waiting, and reads what came meanwhile."""
+    """A follower waits between polls through its driver, and then reads the new changes."""
     stream, clock = FakeStream(), ManualClock(START_S)
     stream.add("a")
     waits: list[float] = []
@@ -342,7 +347,7 @@ def test_between_empty_readings_it_waits() -> None:
 
 
 def test_closing_ends_the_waiting() -> None:
-    """Whoever waits for a change that does not come can be told to stop."""
+    """A follower that waits for a change can be stopped."""
     stream, clock = FakeStream(), ManualClock(START_S)
     stream.add("a")
     feed = ChangeFeed(Context(clock=clock), Orders, SubscriptionOptions(from_="start"))
@@ -360,7 +365,11 @@ class Broken(Exception):
 def campaign(seed: int) -> None:
     """Write, split, merge and read with kills; hold that each item's changes come whole and in order."""
     chance = random.Random(seed)
-    stream, kept, clock = FakeStream(page=chance.choice([1, 2, 5])), Kept(), ManualClock(START_S)
+    stream, checkpoint, clock = (
+        FakeStream(page=chance.choice([1, 2, 5])),
+        SavedCheckpoint(),
+        ManualClock(START_S),
+    )
     keys = [f"k{number}" for number in range(6)]
     homes = dict(zip(keys, "aabbcc", strict=True))
     for name in "abc":
@@ -386,13 +395,13 @@ def campaign(seed: int) -> None:
                 stream.expire_iterators()
         deadline = chance.choice([1, 3, 8, 10_000])
         try:
-            for number, change in enumerate(reading(stream, clock, kept)):
+            for number, change in enumerate(reading(stream, clock, checkpoint)):
                 seen[change.keys["id"]["S"]].append(int(change.sequence))
                 if number == deadline:
                     raise Broken
         except Broken:
             pass
-    for change in reading(stream, clock, kept):
+    for change in reading(stream, clock, checkpoint):
         seen[change.keys["id"]["S"]].append(int(change.sequence))
     for key in keys:
         firsts = list(dict.fromkeys(seen[key]))
@@ -400,7 +409,7 @@ def campaign(seed: int) -> None:
 
 
 def campaigns(count: int) -> None:
-    """Go through so many, each from its own seed."""
+    """Run `count` campaigns, each with its own seed."""
     for seed in range(count):
         campaign(seed)
 
@@ -423,7 +432,7 @@ def test_the_campaign_finds_a_child_before_its_parent(monkeypatch: pytest.Monkey
 
 
 def test_the_campaign_finds_a_place_that_runs_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that keeps what it has read, and not what was dealt with, is caught."""
+    """A reader that saves its read position instead of its processed position is caught."""
     deliver = ChangeFeed.deliver
 
     def eager(self: ChangeFeed, batch: Any, number: int) -> None:
@@ -439,7 +448,7 @@ def test_the_campaign_finds_a_place_that_runs_ahead(monkeypatch: pytest.MonkeyPa
 def test_a_table_is_followed_by_its_name(db: Connection) -> None:
     """Without a model every change is one of an item, the guards of unique values too."""
     db.put(ticket("t-1"))
-    modelled = told(db)
+    modelled = read_changes(db)
     (name,) = (each for each in db.call("ListTables")["TableNames"] if each.endswith(Desk.settings.name))
     named = listed(db, db.subscribe(name, from_="start", follow=False))
 

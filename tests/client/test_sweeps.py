@@ -1,4 +1,4 @@
-"""Sweeps beside others who write: what is given up is told."""
+"""Sweeps beside concurrent writers report the items they gave up on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Job(Entity, table=Yard):
 
 
 class Restless:
-    """A backend behind which somebody raises the count before every write of the one job."""
+    """A backend that increments the count of the one job before every write."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -61,24 +61,24 @@ def memory() -> Iterator[Connection]:
 
 
 def restless(memory: Connection) -> Connection:
-    """Return a connection beside which somebody writes."""
+    """Return a connection beside which another writer changes the item."""
     return Connection(Restless(memory.backend), "a busy table", memory.context)
 
 
-def test_a_backfill_tells_what_it_gave_up(memory: Connection) -> None:
-    """An item that others write before each of its rewrites is left, and said to be."""
+def test_a_backfill_reports_skipped_items(memory: Connection) -> None:
+    """An item that changes before each of its rewrites is skipped and reported."""
     report = restless(memory).backfill(Yard)
 
     assert (report.written, report.left_count) == (1, 1)
     assert report.left[0].key["pk"] == {"S": "JOB#j1"}
-    assert "others wrote it" in report.left[0].reason
-    assert "1 were left" in str(report)
+    assert "other writers changed it" in report.left[0].reason
+    assert "1 could not be rewritten" in str(report)
 
 
-def test_a_repair_tells_what_it_gave_up(memory: Connection) -> None:
-    """The same of keys that are put right."""
+def test_a_repair_reports_skipped_items(memory: Connection) -> None:
+    """Repairs of keys likewise."""
     report = restless(memory).verify_keys(Yard, repair=True)
 
     assert (report.repaired, report.counts["left"]) == (1, 1)
     assert "1 left" in str(report)
-    assert [fault.key["pk"]["S"] for fault in memory.verify_keys(Yard).faults] == ["JOB#j1"]
+    assert [fault.key["pk"]["S"] for fault in memory.verify_keys(Yard).problems] == ["JOB#j1"]

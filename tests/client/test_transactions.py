@@ -1,4 +1,4 @@
-"""Transactions: all of it or nothing, with a reason for each intent, and reads of one moment."""
+"""Transactions: all or nothing, with a reason for each intent, and consistent reads."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tavola import (
     Intent,
     ItemExists,
     ItemSizeExceeded,
-    LockLost,
+    LockConflict,
     ManualClock,
     ModelError,
-    Reason,
     RetryPolicy,
     SeededEntropy,
     TransactionCancelled,
-    TransactionExists,
+    TransactionItemExists,
     TransactionRefused,
-    UpdateNeedsMore,
+    UpdateIncomplete,
+    WriteFailure,
     connect,
 )
 from tavola.client.backend import Backend
@@ -46,8 +46,8 @@ def ticket(**more: object) -> Ticket:
 
 def event(number: int = 1, **more: object) -> Event:
     """Return an event of the ticket."""
-    told = {"ticket_id": "t1", "at": AT, "event_id": f"e{number}", "kind": "opened"}
-    return Event(**{**told, **more})  # type: ignore[arg-type]
+    fields = {"ticket_id": "t1", "at": AT, "event_id": f"e{number}", "kind": "opened"}
+    return Event(**{**fields, **more})  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ def office(opened: Callable[..., Connection]) -> Connection:
 # Together or not at all.
 
 
-def test_all_of_it_is_done(office: Connection) -> None:
-    """What a transaction is told is done when its block ends, every kind of write in one."""
+def test_all_writes_are_done_when_the_block_ends(office: Connection) -> None:
+    """One transaction contains every kind of write."""
     office.put(ticket(ticket_id="old"))
     office.put(Session(session_id="s1", agent="ann", expires=AT + timedelta(days=90)))
     office.put(ticket(ticket_id="there"))
@@ -82,8 +82,8 @@ def test_all_of_it_is_done(office: Connection) -> None:
     assert office.get(Session.Key(session_id="s1")) is None
 
 
-def test_nothing_of_it_is_done_when_one_fails(office: Connection) -> None:
-    """A transaction with one condition that does not hold leaves everything as it was."""
+def test_no_write_is_done_if_one_condition_fails(office: Connection) -> None:
+    """A transaction with one failing condition changes no item."""
     office.put(ticket())
 
     tx = office.transaction()
@@ -97,7 +97,7 @@ def test_nothing_of_it_is_done_when_one_fails(office: Connection) -> None:
 
 
 def test_an_exception_in_the_block_sends_nothing(office: Connection) -> None:
-    """What was told before an exception is forgotten, and the exception goes on."""
+    """Intents recorded before an exception are discarded, and the exception propagates."""
     tx = office.transaction()
     tx.put(event())
     with pytest.raises(ZeroDivisionError), tx:
@@ -106,29 +106,29 @@ def test_an_exception_in_the_block_sends_nothing(office: Connection) -> None:
     assert office.get(Event.Key(ticket_id="t1", at=AT, event_id="e1")) is None
 
 
-def test_nothing_told_is_nothing_asked(office: Connection) -> None:
+def test_an_empty_transaction_sends_no_request(office: Connection) -> None:
     """An empty transaction makes no request."""
-    with office.measured() as spent, office.transaction():
+    with office.measure() as spent, office.transaction():
         pass
 
     assert spent.calls == 0
 
 
 def test_it_can_be_committed_before_the_end(office: Connection) -> None:
-    """After an explicit commit the end of the block does nothing, and more is refused."""
+    """After an explicit commit the end of the block does nothing, and further intents are refused."""
     with office.transaction() as tx:
         tx.put(event())
         tx.commit()
 
         assert office.get(Event.Key(ticket_id="t1", at=AT, event_id="e1")) == event()
-        with pytest.raises(TransactionRefused, match="comes too late"):
+        with pytest.raises(TransactionRefused, match="was added after the commit"):
             tx.put(event(2))
         with pytest.raises(TransactionRefused, match="committed already"):
             tx.commit()
 
 
 def test_a_failed_commit_is_not_repeated_by_the_end_of_the_block(office: Connection) -> None:
-    """Whoever catches the cancellation inside the block has dealt with it."""
+    """A cancellation caught inside the block is handled."""
     office.put(event())
 
     with office.transaction() as tx:
@@ -152,8 +152,8 @@ def test_two_tables_in_one(office: Connection) -> None:
 # Why not.
 
 
-def test_s3_reasons_are_told_apart(office: Connection) -> None:
-    """Each intent that failed says why in its own way, with what stands there typed as its intent is."""
+def test_s3_each_failed_intent_has_its_reason(office: Connection) -> None:
+    """Each failed intent has its own reason, with the stored item typed as its entity."""
     stale = Order(order_id="o2", customer="c")
     office.create(stale)
     office.update(Order.Key(order_id="o2"), Order.note.set("other"))
@@ -183,17 +183,17 @@ def test_s3_reasons_are_told_apart(office: Connection) -> None:
     assert error.failed[closed].item == ticket()
     assert error.failed[absent].item is None
     assert [type(error.failed[intent].error).__name__ for intent in error.failed] == [
-        "ItemExists", "LockLost", "ConditionFailed", "ItemMissing", "ItemMissing",
+        "ItemExists", "LockConflict", "ConditionFailed", "ItemMissing", "ItemMissing",
     ]  # fmt: skip
     assert isinstance(error.__cause__, TransactionCanceledFault)
-    assert not isinstance(error, TransactionExists)
-    assert "<create Order order_id='o1'>: Order order_id='o1' exists already" in str(error)
-    with pytest.raises(LockLost):
+    assert not isinstance(error, TransactionItemExists)
+    assert "<create Order order_id='o1'>: Order order_id='o1' already exists" in str(error)
+    with pytest.raises(LockConflict):
         raise error.failed[locked].error
 
 
-def test_what_the_types_say(office: Connection) -> None:
-    """Type checkers know the entity of an intent, of its reason, and of what stands there."""
+def test_intents_and_reasons_are_typed(office: Connection) -> None:
+    """Type checkers infer the entity of an intent, of its reason, and of the stored item."""
     office.create(Order(order_id="o1", customer="c"))
     tx = office.transaction()
     placed = tx.create(Order(order_id="o1", customer="c"))
@@ -213,13 +213,13 @@ def test_what_the_types_say(office: Connection) -> None:
     with pytest.raises(TransactionCancelled) as caught:
         tx.commit()
 
-    assert_type(caught.value.failed[placed], Reason[Order])
+    assert_type(caught.value.failed[placed], WriteFailure[Order])
     assert_type(caught.value.failed[placed].item, Order | None)
     assert caught.value.failed[placed].item is not None
 
 
 def test_pitfall_9_only_the_duplicate_key_means_already_done(office: Connection) -> None:
-    """Pitfall 9: of a creation that is tried again, one class says that it was done before, and nothing else does."""
+    """Pitfall 9: of a retried creation, exactly one class says that it was done before."""
 
     def place(total: int, limit: int) -> str:
         try:
@@ -239,7 +239,7 @@ def test_pitfall_9_only_the_duplicate_key_means_already_done(office: Connection)
     assert place(4, limit=100) == "condition"  # not done, however often
     assert place(4, limit=4) == "done"
     assert place(4, limit=4) == "already done: 4"
-    with pytest.raises(TransactionExists), office.transaction() as tx:
+    with pytest.raises(TransactionItemExists), office.transaction() as tx:
         tx.create(Order(order_id="o1", customer="c"))
     assert place(4, limit=100) == "exists, condition"  # more is wrong than that it was done
     account = office.get(Account.Key(account_id=1))
@@ -276,7 +276,7 @@ def test_an_item_that_grows_too_large(office: Connection) -> None:
 
 
 def test_an_item_alone_that_is_too_large(office: Connection) -> None:
-    """A single write past 400 KB has an error of its own, told from other invalid requests; nothing is written."""
+    """A single write past 400 KB has a specific error, unlike other invalid requests; nothing is written."""
     standing = office.create(Order(order_id="o1", customer="c", note="x" * 200_000))
 
     with pytest.raises(ItemSizeExceeded):
@@ -291,46 +291,46 @@ def test_an_item_alone_that_is_too_large(office: Connection) -> None:
 
 
 def test_other_faults_arrive_as_they_are(office: Connection) -> None:
-    """What DynamoDB refuses of the request itself is its own fault and no cancellation."""
+    """A fault of the request itself is raised as that fault, not as a cancellation."""
     with pytest.raises(ValidationFault), office.transaction() as tx:
         tx.put(Order(order_id="o1", customer="c", note="x" * 420_000))
 
 
-# Before it is asked.
+# Refusals before a request.
 
 
-def test_two_intents_on_one_item_are_refused_where_they_are_told(office: Connection) -> None:
-    """The second intent of an item is refused by name, before anything is sent."""
+def test_a_second_intent_on_one_item_is_refused_at_once(office: Connection) -> None:
+    """The error names the item, before a request is sent."""
     tx = office.transaction()
     first = tx.put(ticket())
-    with office.measured() as spent, pytest.raises(TransactionRefused) as caught, tx:
+    with office.measure() as spent, pytest.raises(TransactionRefused) as caught, tx:
         tx.update(Ticket.Key(ticket_id="t1"), Ticket.status.set("closed"))
 
     assert caught.value.intents[0] is first
-    assert "<put Ticket ticket_id='t1'> and <update Ticket ticket_id='t1'> are of one item" in str(
+    assert "<put Ticket ticket_id='t1'> and <update Ticket ticket_id='t1'> write the same item" in str(
         caught.value
     )
     assert spent.calls == 0
 
 
 def test_a_hundred_is_the_most(office: Connection) -> None:
-    """A hundred intents are done together; the next is refused when it is told."""
+    """A hundred intents are done together; the next is refused when it is added."""
     with office.transaction() as tx:
         for number in range(100):
             tx.put(event(number))
-        with pytest.raises(TransactionRefused, match="would be number 101"):
+        with pytest.raises(TransactionRefused, match="is action number 101"):
             tx.put(event(100))
 
     assert office.count(Event.InTicket(ticket_id="t1")) == 100
 
 
-def test_mistakes_are_told_where_they_are_made(office: Connection) -> None:
-    """An update without a change, of a key, or with a token that is none is refused at once."""
+def test_invalid_intents_are_refused_at_once(office: Connection) -> None:
+    """An update without a change, of a key, or with an invalid token is refused when it is added."""
     tx = office.transaction()
 
-    with pytest.raises(ModelError, match="no change is given"):
+    with pytest.raises(ModelError, match="no change was passed"):
         tx.update(Ticket.Key(ticket_id="t1"))
-    with pytest.raises(ModelError, match="part of the item's key"):
+    with pytest.raises(ModelError, match="part of the primary key"):
         tx.update(Ticket.Key(ticket_id="t1"), Ticket.ticket_id.set("t2"))
     with pytest.raises(TransactionRefused, match="its token has 40 characters"):
         office.transaction("x" * 40)
@@ -354,7 +354,7 @@ def test_a_token_counts_once(office: Connection) -> None:
 
 
 def test_a_lost_answer_is_no_second_write() -> None:
-    """A transaction whose answer was lost is asked again with its token, and done once."""
+    """A transaction whose response was lost is sent again with its token, and executed once."""
 
     class Losing:
         """A backend that does the first transaction, and loses the answer."""
@@ -368,9 +368,9 @@ def test_a_lost_answer_is_no_second_write() -> None:
             if operation == "TransactWriteItems":
                 self.tokens.append(request["ClientRequestToken"])
                 if len(self.tokens) == 1:
-                    from tavola.client.backend import Unanswered
+                    from tavola.client.backend import ResponseMissing
 
-                    raise Unanswered("the line went dead")
+                    raise ResponseMissing("the line went dead")
             return answer
 
         def close(self) -> None:
@@ -397,12 +397,12 @@ def test_a_lost_answer_is_no_second_write() -> None:
 # Index keys.
 
 
-def test_updates_in_a_transaction_keep_index_keys_right(office: Connection) -> None:
-    """Where a key is made of fields that the update does not tell, all such items are read first, in one request."""
+def test_updates_in_a_transaction_update_index_keys(office: Connection) -> None:
+    """If keys need fields outside the updates, all such items are read first, in one request."""
     for number in range(3):
         office.put(Order(order_id=f"o{number}", customer=f"c{number}", total=number))
 
-    with office.measured() as spent, office.transaction() as tx:
+    with office.measure() as spent, office.transaction() as tx:
         for number in range(3):
             tx.update(Order.Key(order_id=f"o{number}"), Order.state.set("paid"), Order.total.add(10))
 
@@ -413,51 +413,51 @@ def test_updates_in_a_transaction_keep_index_keys_right(office: Connection) -> N
         assert not list(office.query(Order.ByState(customer=f"c{number}", state="new")))
 
 
-def test_what_was_overtaken_is_worked_out_again(office: Connection) -> None:
-    """A transaction that was overtaken between its read and its write starts again from what the refusal brought."""
+def test_an_overtaken_transaction_is_computed_again(office: Connection) -> None:
+    """If an item changes between read and write, the transaction starts again from the items in the refusal."""
     office.put(Order(order_id="o1", customer="c"))
     office.put(Order(order_id="o2", customer="c"))
     steps = commit(
         office.context,
-        _told(office, lambda tx: [
+        _record_intents(office, lambda tx: [
             tx.update(Order.Key(order_id="o1"), Order.state.set("paid")),
             tx.update(Order.Key(order_id="o2"), Order.state.set("paid")),
         ]),
     )  # fmt: skip
-    asked = []
+    operations = []
     answer: Any = None
     try:
-        ask = steps.send(None)
+        effect = steps.send(None)
         while True:
-            if isinstance(ask, Call):
-                asked.append(ask.operation)
-                if asked == ["BatchGetItem", "TransactWriteItems"]:
+            if isinstance(effect, Call):
+                operations.append(effect.operation)
+                if operations == ["BatchGetItem", "TransactWriteItems"]:
                     office.update(Order.Key(order_id="o2"), Order.customer.set("d"))
                 try:
-                    answer = office.call(ask.operation, ask.request)
+                    answer = office.call(effect.operation, effect.request)
                 except Fault as fault:
-                    ask = steps.throw(fault)
+                    effect = steps.throw(fault)
                     continue
-            ask = steps.send(answer)
+            effect = steps.send(answer)
     except StopIteration:
         pass
 
-    assert asked == ["BatchGetItem", "TransactWriteItems", "TransactWriteItems"]
+    assert operations == ["BatchGetItem", "TransactWriteItems", "TransactWriteItems"]
     assert [o.order_id for o in office.query(Order.ByState(customer="c", state="paid"))] == ["o1"]
     assert [o.order_id for o in office.query(Order.ByState(customer="d", state="paid"))] == ["o2"]
 
 
-def _told(db: Any, tell: Callable[[Any], Any]) -> tuple[Intent[Any], ...]:
+def _record_intents(db: Any, record: Callable[[Any], Any]) -> tuple[Intent[Any], ...]:
     tx = db.transaction()
-    tell(tx)
+    record(tx)
     return tuple(tx.intents)
 
 
 def test_an_entity_that_refuses_to_read_refuses_in_a_transaction(office: Connection) -> None:
-    """With stale="refuse", an update that must know more is refused before anything is sent."""
+    """With stale="refuse", an update that needs a read is refused before a request is sent."""
     office.put(Fixed(fixed_id="f1", group="g", rank=1))
 
-    with pytest.raises(UpdateNeedsMore), office.transaction() as tx:
+    with pytest.raises(UpdateIncomplete), office.transaction() as tx:
         tx.update(Fixed.Key(fixed_id="f1"), Fixed.group.set("h"))
     with office.transaction() as tx:
         tx.update(Fixed.Key(fixed_id="f1"), Fixed.group.set("h"), Fixed.rank.set(2))
@@ -468,8 +468,8 @@ def test_an_entity_that_refuses_to_read_refuses_in_a_transaction(office: Connect
 # Expiry.
 
 
-def test_what_has_expired_is_not_there(office: Connection, clock: ManualClock) -> None:
-    """For every kind of intent an expired item is none, deleted or not."""
+def test_an_expired_item_is_absent(office: Connection, clock: ManualClock) -> None:
+    """Every kind of intent treats an expired item as absent, deleted or not."""
     ends = datetime.fromtimestamp(clock.now() + 100, UTC)
     for number in range(5):
         office.put(Order(order_id=f"o{number}", customer="c", state="old", ends=ends, note="old"))
@@ -533,7 +533,7 @@ def test_items_of_one_moment(office: Connection) -> None:
     assert listed == [None, ticket(), ticket()]
 
 
-def test_what_was_read_together_hides_what_has_expired(office: Connection, clock: ManualClock) -> None:
+def test_a_transactional_read_hides_expired_items(office: Connection, clock: ManualClock) -> None:
     """An expired item is None."""
     ends = datetime.fromtimestamp(clock.now() + 100, UTC)
     office.put(Order(order_id="o1", customer="c", ends=ends))
@@ -546,7 +546,7 @@ def test_more_than_a_hundred_are_not_of_one_moment(office: Connection) -> None:
     """101 keys are refused with the way that reads them; no keys at all are no request."""
     with pytest.raises(TransactionRefused, match=r"get_many\(\) reads any number"):
         office.get_together([Order.Key(order_id=str(n)) for n in range(101)])
-    with office.measured() as spent:
+    with office.measure() as spent:
         assert office.get_together([Order.Key(order_id=str(n)) for n in range(0)]) == []
 
     assert spent.calls == 0
@@ -572,14 +572,14 @@ def transfers(db: Connection, seed: int, count: int) -> None:
 
 
 def pictures(db: Connection, count: int) -> Iterator[int]:
-    """Give the sum of the three accounts, read together again and again."""
+    """Yield the sum of the three accounts, read together, `count` times."""
     for _ in range(count):
         found = db.get_together([Account.Key(account_id=n) for n in range(3)])
         yield sum(account.balance for account in found if account is not None)
 
 
 def torn_pictures(db: Connection, count: int) -> Iterator[int]:
-    """Give the sum of the three accounts, read one by one with a write in between: the planted fault."""
+    """Yield the sum of the three accounts, read one by one with a write in between: the planted fault."""
     for _ in range(count):
         first = db.get(Account.Key(account_id=0))
         with db.transaction() as tx:
@@ -591,7 +591,7 @@ def torn_pictures(db: Connection, count: int) -> Iterator[int]:
 
 @pytest.mark.parametrize("kind", ["memory", "http"])
 def test_money_is_neither_made_nor_lost(request: pytest.FixtureRequest, kind: str) -> None:
-    """However transactions meet, every picture of all accounts together adds up, and nobody goes below zero."""
+    """With concurrent transactions, every consistent read of all accounts adds up, and no balance is negative."""
     target = "memory:" if kind == "memory" else request.getfixturevalue("served")
     prefix = f"money{id(request)}-"
     with connect(target, table_prefix=prefix) as db:
@@ -615,7 +615,7 @@ def test_money_is_neither_made_nor_lost(request: pytest.FixtureRequest, kind: st
 
 
 async def check_types(db: AsyncConnection) -> None:
-    """What checkers know of the asynchronous shell; it is not run."""
+    """What type checkers infer for the asynchronous connection; it is not run."""
     async with db.transaction() as tx:
         assert_type(tx.create(Order(order_id="o", customer="c")), Intent[Order])
     assert_type(

@@ -1,4 +1,4 @@
-"""The client for event loops has what the other has: the same methods, asked alike, but that one awaits them."""
+"""The asynchronous client has the methods of the blocking one, with the same arguments, but awaited."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tavola import AsyncConnection, Connection
-from tavola.client.db import AsyncDb, Db
 from tavola.client.explain.explain import (
     AsyncExplain,
     AsyncExplainedTransaction,
@@ -19,7 +18,7 @@ from tavola.client.explain.explain import (
 )
 
 TWINS = [
-    (Db, AsyncDb), (Connection, AsyncConnection), (Explain, AsyncExplain),
+    (Connection, AsyncConnection), (Explain, AsyncExplain),
     (ExplainedTransaction, AsyncExplainedTransaction),
 ]  # fmt: skip
 
@@ -29,26 +28,26 @@ def methods(cls: type) -> dict[str, Any]:
     return {name: found for name, found in inspect.getmembers_static(cls) if not name.startswith("_")}
 
 
-def told(text: str) -> str:
-    """Return an annotation of the asynchronous one in the words of the other."""
+def as_blocking(text: str) -> str:
+    """Return an annotation of the asynchronous client in terms of the blocking one."""
     return text.replace("Async", "").replace("Awaitable", "")
 
 
-def asked(function: Callable[..., Any]) -> list[tuple[Any, ...]]:
+def parameters_of(function: Callable[..., Any]) -> list[tuple[Any, ...]]:
     """Return the arguments of a method: name, kind, default and type."""
-    given = inspect.signature(function).parameters.values()
-    return [(each.name, each.kind, each.default, told(str(each.annotation))) for each in given]
+    parameters = inspect.signature(function).parameters.values()
+    return [(each.name, each.kind, each.default, as_blocking(str(each.annotation))) for each in parameters]
 
 
 def forms(function: Any) -> Iterator[list[tuple[Any, ...]]]:
-    """Give a method's arguments, for each overload too."""
-    yield asked(function)
-    yield from map(asked, typing.get_overloads(function))
+    """Yield a method's arguments, and those of each overload."""
+    yield parameters_of(function)
+    yield from map(parameters_of, typing.get_overloads(function))
 
 
 @pytest.mark.parametrize(("one", "other"), TWINS, ids=lambda cls: cls.__name__)
 def test_twins_have_the_same_methods(one: type, other: type) -> None:
-    """What one offers the other does, as a method or as a property."""
+    """Every method or property of one client exists on the other."""
     mine, its = methods(one), methods(other)
 
     assert mine.keys() == its.keys()
@@ -57,8 +56,8 @@ def test_twins_have_the_same_methods(one: type, other: type) -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), TWINS, ids=lambda cls: cls.__name__)
-def test_twins_are_asked_alike(one: type, other: type) -> None:
-    """Every argument has the same name, place, default and type; so has every overload."""
+def test_twins_have_the_same_arguments(one: type, other: type) -> None:
+    """Every argument has the same name, position, default and type, in every overload."""
     its = methods(other)
 
     for name, found in methods(one).items():

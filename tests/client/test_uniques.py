@@ -1,4 +1,4 @@
-"""Unique values: no two items of an entity have one, whatever writes them."""
+"""Unique values: no two items of an entity share one, whichever operation writes them."""
 
 from __future__ import annotations
 
@@ -14,28 +14,26 @@ from tavola import (
     Connection,
     ItemExists,
     ItemMissing,
-    LockLost,
+    LockConflict,
     ManualClock,
     ModelError,
     RetryPolicy,
     SeededEntropy,
     TransactionCancelled,
-    TransactionExists,
+    TransactionItemExists,
     TransactionRefused,
-    UniqueTaken,
+    UniqueViolation,
     connect,
 )
-from tavola.client import drafts, uniques
-from tavola.client.uniques import needs_transaction
-from tavola.model import UNIQUE_ATTRIBUTE, shape_of
+from tavola.client import unique_guards, writes
+from tavola.model import UNIQUE_ATTRIBUTE
 from tests.client.club import Club, Member, Person, Roll, Town, disagreements
-from tests.client.desk import Ticket
 
 
 def member(which: int = 1, /, **more: object) -> Member:
     """Return a member."""
-    told = {"club": "rowing", "member_id": f"m{which}", "email": f"m{which}@example.org"}
-    return Member(**{**told, **more})  # type: ignore[arg-type]
+    fields = {"club": "rowing", "member_id": f"m{which}", "email": f"m{which}@example.org"}
+    return Member(**{**fields, **more})  # type: ignore[arg-type]
 
 
 def key(number: int = 1, club: str = "rowing") -> Member.Key:
@@ -60,32 +58,32 @@ def raw_items(db: Connection) -> list[dict[str, Any]]:
 # Taken.
 
 
-def test_a_value_is_had_once(club: Connection) -> None:
-    """A second item with the value is refused by whichever write, and the first stays as it is."""
+def test_a_value_has_one_owner(club: Connection) -> None:
+    """A second item with the value is refused by every kind of write, and the first does not change."""
     club.create(member(1, email="a"))
     club.create(member(2))
 
-    with pytest.raises(UniqueTaken) as created:
+    with pytest.raises(UniqueViolation) as created:
         club.create(member(3, email="a"))
-    with pytest.raises(UniqueTaken):
+    with pytest.raises(UniqueViolation):
         club.put(member(3, email="a"))
-    with pytest.raises(UniqueTaken):
+    with pytest.raises(UniqueViolation):
         club.put(member(2, email="a"))
-    with pytest.raises(UniqueTaken):
+    with pytest.raises(UniqueViolation):
         club.update(key(2), Member.email.set("a"))
 
     error = created.value
     assert (error.field, error.value) == ("email", "a")
     assert error.owner == {"pk": {"S": "CLUB#rowing"}, "sk": {"S": "MEMBER#m1"}}
     assert str(error) == (
-        "Member club='rowing', member_id='m3': its email is taken by another item; .value and .owner tell which"
+        "Member club='rowing', member_id='m3': another item has the same email, which must be unique; see .value and .owner"
     )
     assert [m.email for m in club.query(Member.InClub(club="rowing"))] == ["a", "m2@example.org"]
     assert not disagreements(club, Member)
 
 
-def test_nobody_has_none(club: Connection) -> None:
-    """Any number of items are without a value."""
+def test_several_items_may_lack_a_value(club: Connection) -> None:
+    """Any number of items may have no value."""
     for number in range(3):
         club.create(member(number))
 
@@ -99,9 +97,9 @@ def test_a_value_can_be_unique_within_others(club: Connection) -> None:
     club.create(member(2, handle="ace", team="second"))
     club.create(member(3, club="chess", email="x", handle="ace", number=7))
 
-    with pytest.raises(UniqueTaken) as moved:
+    with pytest.raises(UniqueViolation) as moved:
         club.update(key(2), Member.team.set("first"))
-    with pytest.raises(UniqueTaken):
+    with pytest.raises(UniqueViolation):
         club.update(key(2), Member.number.set(7))
     club.update(key(1), Member.team.set("third"))
     club.update(key(2), Member.team.set("first"))
@@ -111,9 +109,9 @@ def test_a_value_can_be_unique_within_others(club: Connection) -> None:
 
 
 def test_an_item_may_have_its_own_value_again(club: Connection) -> None:
-    """Writing an item with the values that it has is no conflict with itself, and takes no transaction."""
+    """Writing an item with its own values is not a conflict and needs no transaction."""
     club.put(member(1, number=7))
-    with club.measured() as spent:
+    with club.measure() as spent:
         club.put(member(1, number=7, nickname="x"))
         club.update(key(1), Member.nickname.set("y"))
 
@@ -122,12 +120,12 @@ def test_an_item_may_have_its_own_value_again(club: Connection) -> None:
     assert not disagreements(club, Member)
 
 
-# Given back.
+# Released.
 
 
 @pytest.mark.parametrize("way", ["update", "remove", "put", "delete", "delete entity"])
-def test_what_was_given_back_can_be_had_again(club: Connection, way: str) -> None:
-    """A value is free when its item has another one, none, or is gone."""
+def test_a_released_value_can_be_taken(club: Connection, way: str) -> None:
+    """A value is free once its item has another one, has none, or is deleted."""
     first = club.create(member(1, email="a", number=7))
     match way:
         case "update":
@@ -148,12 +146,12 @@ def test_what_was_given_back_can_be_had_again(club: Connection, way: str) -> Non
 
 
 def test_deleting_nothing_is_no_error(club: Connection) -> None:
-    """A delete of what is not there gives None."""
+    """A delete of a missing item returns None."""
     assert club.delete(key(9)) is None
 
 
 def test_refusals_of_other_kinds_stay_what_they_are(club: Connection) -> None:
-    """A unique entity that exists, is missing, or whose condition fails is told as any other, and nothing is written."""
+    """An existing or missing item or a failed condition raises the usual error, and nothing is written."""
     club.create(member(1, nickname="n"))
 
     with pytest.raises(ItemExists) as there:
@@ -178,18 +176,18 @@ def test_an_update_can_make_the_item(club: Connection) -> None:
 
     assert made == member(1, email="a")
     assert not disagreements(club, Member)
-    with pytest.raises(UniqueTaken):
+    with pytest.raises(UniqueViolation):
         club.update(key(2), Member.email.set("a"), create=True)
     assert club.get(key(2)) is None
 
 
 def test_a_value_out_of_another_field(club: Connection) -> None:
-    """A unique field that is set from what the item holds is kept right as well."""
+    """A unique field set from another field of the item is guarded as well."""
     club.create(member(1, nickname="ace"))
     club.update(key(1), Member.handle.set(Member.nickname))
 
     assert not disagreements(club, Member)
-    with pytest.raises(UniqueTaken):
+    with pytest.raises(UniqueViolation):
         club.create(member(2, handle="ace"))
 
 
@@ -215,7 +213,7 @@ def test_values_can_be_swapped(club: Connection) -> None:
 
 
 def test_a_value_changes_hands_in_a_transaction(club: Connection) -> None:
-    """What one item gives up by going, another that comes can have in the same transaction."""
+    """A value that one item releases can be taken by another in the same transaction."""
     club.create(member(1, email="a"))
 
     with club.transaction() as tx:
@@ -227,7 +225,7 @@ def test_a_value_changes_hands_in_a_transaction(club: Connection) -> None:
 
 
 def test_a_value_that_is_taken_cancels_with_its_reason(club: Connection) -> None:
-    """The intent whose value another item has says so; the other intents are not done."""
+    """The intent with a taken value has the reason; the other intents are not done."""
     club.create(member(1, email="a"))
     tx = club.transaction()
     taken = tx.create(member(2, email="a"))
@@ -238,21 +236,21 @@ def test_a_value_that_is_taken_cancels_with_its_reason(club: Connection) -> None
 
     reason = caught.value.failed[taken]
     assert (reason.kind, reason.item) == ("unique", None)
-    assert isinstance(reason.error, UniqueTaken)
+    assert isinstance(reason.error, UniqueViolation)
     assert reason.error.field == "email"
     assert fine not in caught.value.failed
-    assert not isinstance(caught.value, TransactionExists)
+    assert not isinstance(caught.value, TransactionItemExists)
     assert club.get(key(3)) is None
     assert not disagreements(club, Member)
 
 
-def test_one_value_for_two_is_refused_before_it_is_asked(club: Connection) -> None:
-    """Two intents that would have one value are told by name, and nothing is sent."""
+def test_one_value_in_two_intents_is_refused_at_once(club: Connection) -> None:
+    """The error names the intents, and no request is sent."""
     tx = club.transaction()
     tx.create(member(1, email="a"))
     tx.create(member(2, email="a"))
 
-    with club.measured() as spent, pytest.raises(TransactionRefused, match="would both have one email"):
+    with club.measure() as spent, pytest.raises(TransactionRefused, match="would have the same email"):
         tx.commit()
 
     assert spent.calls == 0
@@ -264,7 +262,7 @@ def test_guards_count_among_the_hundred(club: Connection) -> None:
     for number in range(51):
         tx.create(member(number))
 
-    with pytest.raises(TransactionRefused, match="comes to 102 actions, the guards"):
+    with pytest.raises(TransactionRefused, match="has 102 actions, including those on guards"):
         tx.commit()
 
 
@@ -272,7 +270,7 @@ def test_guards_count_among_the_hundred(club: Connection) -> None:
 
 
 def test_guards_are_not_seen(club: Connection) -> None:
-    """Queries, scans, counts and collections give entities alone, in a table with a tag and in one without."""
+    """Queries, scans, counts and collections return entities alone, in tables with and without a tag."""
     club.create(member(1, handle="a", number=1))
     club.create(Person(person_id="p1", email="a"))
 
@@ -290,7 +288,7 @@ def test_a_key_that_looks_like_a_guards_is_refused(club: Connection) -> None:
     """Where the table's key is a field itself, a value that begins as guards do is refused."""
     club.create(Person(person_id="p1", email="a"))
 
-    with pytest.raises(ModelError, match="begins as the guards"):
+    with pytest.raises(ModelError, match="starts with the prefix of guards"):
         club.put(Person(person_id="UNIQUE#Person#email#a", email="b"))
 
 
@@ -299,12 +297,12 @@ def test_a_key_that_looks_like_a_guards_is_refused(club: Connection) -> None:
     ["", "#", "a#b", "UNIQUE#Member#email#a", "é", "\x00", "x" * 5000, "y" * 1024, "%s{0}", "a ", " a", "A"],
 )
 def test_any_text_can_be_unique(club: Connection, value: str) -> None:
-    """Whatever a text holds, it is had once, and only by whoever has just it."""
+    """Any string can be a unique value; only an equal string conflicts with it."""
     club.create(member(1, email="a"))
     club.create(member(2, email=value, handle=value or None))
     club.create(member(3, email=f"{value}#"))
 
-    with pytest.raises(UniqueTaken):
+    with pytest.raises(UniqueViolation):
         club.create(member(4, email=value))
     club.delete(key(2))
     club.create(member(4, email=value))
@@ -316,7 +314,7 @@ def test_any_text_can_be_unique(club: Connection, value: str) -> None:
 
 
 def test_a_guard_ends_with_its_owner(club: Connection, clock: ManualClock) -> None:
-    """Guards expire when their item does, also when that changes, and what has expired can be had by others."""
+    """Guards expire with their item, also if its expiry changes, and expired values can be taken."""
     soon = datetime.fromtimestamp(clock.now() + 100, UTC)
     later = datetime.fromtimestamp(clock.now() + 1000, UTC)
     club.create(member(1, email="a", number=1, ends=soon))
@@ -331,20 +329,20 @@ def test_a_guard_ends_with_its_owner(club: Connection, clock: ManualClock) -> No
     agreed = disagreements(club, Member)
     clock.advance(200)
     club.create(member(3, email="b"))
-    with pytest.raises(UniqueTaken):
+    with pytest.raises(UniqueViolation):
         club.create(member(4, email="a"))
 
     assert ends == {str(int(later.timestamp()))}
     assert not agreed
     assert club.get(key(2)) is None
-    # The expired item is deleted without taking the value from who has it now.
+    # Deleting the expired item does not release the value, which has a new owner.
     assert club.delete(key(2)) is None
-    with pytest.raises(UniqueTaken):
+    with pytest.raises(UniqueViolation):
         club.create(member(5, email="b"))
 
 
-def test_what_has_expired_gives_way_to_the_same_item(club: Connection, clock: ManualClock) -> None:
-    """An item whose time is over can be created, put or updated anew, with its old values or others."""
+def test_an_expired_item_can_be_written_again(club: Connection, clock: ManualClock) -> None:
+    """An expired item can be created, put or updated again, with its old values or others."""
     soon = datetime.fromtimestamp(clock.now() + 100, UTC)
     for number in (1, 2, 3):
         club.create(member(number, number=number, ends=soon))
@@ -363,7 +361,7 @@ def test_what_has_expired_gives_way_to_the_same_item(club: Connection, clock: Ma
 
 
 def test_items_from_before_are_adopted(club: Connection) -> None:
-    """Items that were written without guards can be changed and deleted; what they share stays with its owner."""
+    """Items written without guards can be changed and deleted; a shared value stays with its owner."""
     name = club.context.name_of(Club)
     club.create(member(1, email="a"))
     for number in (2, 3):
@@ -374,12 +372,12 @@ def test_items_from_before_are_adopted(club: Connection) -> None:
     assert club.update(key(2), Member.email.set("b")).email == "b"
     assert club.delete(key(3)) is not None
     assert not disagreements(club, Member)
-    with pytest.raises(UniqueTaken):
+    with pytest.raises(UniqueViolation):
         club.create(member(4, email="a"))
 
 
 def test_locks_hold_beside_unique_values(club: Connection) -> None:
-    """An entity with a lock and a unique value is refused for the one that stands in its way."""
+    """A write of an entity with a lock and a unique value is refused with the error of the one that fails."""
     person = club.create(Person(person_id="p1", email="a"))
     same = club.get(Person.Key(person_id="p1"))
     assert same is not None
@@ -387,11 +385,11 @@ def test_locks_hold_beside_unique_values(club: Connection) -> None:
     club.put(person)
 
     same.email = "c"
-    with pytest.raises(LockLost) as lost:
+    with pytest.raises(LockConflict) as lost:
         club.put(same)
-    with pytest.raises(LockLost):
+    with pytest.raises(LockConflict):
         club.delete(same)
-    with pytest.raises(LockLost):
+    with pytest.raises(LockConflict):
         club.update(same, Person.email.set("d"))
 
     assert lost.value.found == Person(person_id="p1", email="b", revision=2)
@@ -399,16 +397,9 @@ def test_locks_hold_beside_unique_values(club: Connection) -> None:
     assert not disagreements(club, Person)
 
 
-def test_batches_are_told_of_them() -> None:
-    """Entities with unique values or a lock are not for batches."""
-    assert needs_transaction(shape_of(Member))
-    assert needs_transaction(shape_of(Person))
-    assert not needs_transaction(shape_of(Ticket))
-
-
 @pytest.mark.parametrize("verb", ["put_many", "delete_many"])
 def test_a_batch_refuses_them(club: Connection, verb: str) -> None:
-    """A batch can guard nothing, and says so."""
+    """A batch cannot write guards, so it refuses entities with unique fields."""
     with pytest.raises(ModelError, match="unique"):
         getattr(club, verb)([member(1)])
 
@@ -448,19 +439,19 @@ def together(count: int, work: Callable[[int], None]) -> None:
 @pytest.mark.parametrize("shared", KINDS, indirect=True)
 @pytest.mark.parametrize("verb", ["create", "put"])
 def test_of_many_at_once_one_has_the_value(shared: Connection, verb: str) -> None:
-    """However many want one value at once, exactly one gets it, and guards and owners agree."""
+    """Of many concurrent writers of one value exactly one succeeds, and guards and owners agree."""
     won: list[int] = []
     lost: list[int] = []
 
-    def want(number: int) -> None:
+    def claim(number: int) -> None:
         try:
             getattr(shared, verb)(member(number, email="wanted"))
-        except UniqueTaken:
+        except UniqueViolation:
             lost.append(number)
         else:
             won.append(number)
 
-    together(8, want)
+    together(8, claim)
 
     assert (len(won), len(lost)) == (1, 7)
     assert [m.member_id for m in shared.scan(Member)] == [f"m{won[0]}"]
@@ -468,19 +459,19 @@ def test_of_many_at_once_one_has_the_value(shared: Connection, verb: str) -> Non
 
 
 def wander(db: Connection, number: int, steps: int) -> None:
-    """Write members of a few ids with a few values, in every way there is."""
+    """Write members of a few ids with a few values, in every way."""
     entropy = SeededEntropy(number)
     for _ in range(steps):
         which, how, email, handle = entropy.bytes(4)
-        target, wanted = which % 4, f"e{email % 4}"
+        target, address = which % 4, f"e{email % 4}"
         try:
             match how % 6:
                 case 0:
-                    db.create(member(target, email=wanted))
+                    db.create(member(target, email=address))
                 case 1:
-                    db.put(member(target, email=wanted, handle=f"h{handle % 3}"))
+                    db.put(member(target, email=address, handle=f"h{handle % 3}"))
                 case 2:
-                    db.update(key(target), Member.email.set(wanted))
+                    db.update(key(target), Member.email.set(address))
                 case 3:
                     db.update(
                         key(target), Member.team.set(f"t{handle % 2}"), Member.handle.set(f"h{handle % 3}")
@@ -489,9 +480,9 @@ def wander(db: Connection, number: int, steps: int) -> None:
                     db.delete(key(target))
                 case _:
                     with db.transaction() as tx:
-                        tx.update(key(target), Member.email.set(wanted))
+                        tx.update(key(target), Member.email.set(address))
                         tx.put(member((target + 1) % 4, email=f"e{handle % 4}"))
-        except (UniqueTaken, ItemExists, ItemMissing, TransactionCancelled, TransactionRefused):
+        except (UniqueViolation, ItemExists, ItemMissing, TransactionCancelled, TransactionRefused):
             continue
 
 
@@ -506,12 +497,12 @@ def test_guards_and_owners_agree_whatever_happens_at_once(shared: Connection) ->
 @pytest.mark.parametrize("shared", ["memory"], indirect=True)
 def test_the_checker_sees_a_forgotten_guard(shared: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison of guards and owners finds what a client would leave behind: the planted fault."""
-    moved = uniques.moved
-    monkeypatch.setattr(drafts, "moved", lambda old, new: (moved(old, new)[0], []))
+    moved = unique_guards.diff_guards
+    monkeypatch.setattr(writes, "diff_guards", lambda old, new: (moved(old, new)[0], []))
     shared.create(member(1, email="a"))
     shared.update(key(1), Member.email.set("b"))
     left = disagreements(shared, Member)
-    monkeypatch.setattr(drafts, "moved", lambda old, new: ([], moved(old, new)[1]))
+    monkeypatch.setattr(writes, "diff_guards", lambda old, new: ([], moved(old, new)[1]))
     shared.update(key(1), Member.email.set("c"))
 
     assert [each.partition(" has no ")[2] for each in left] == [str(("UNIQUE#Member#email#a",) * 2)]

@@ -29,14 +29,14 @@ KEY = Ticket.Key(ticket_id="t1")
 
 
 class Brief(Entity):
-    """What a list of tickets shows."""
+    """The fields of a ticket in a list."""
 
     ticket_id: Attr[str]
     subject: Attr[str]
 
 
 class Misfit(Entity):
-    """What no ticket has."""
+    """A view with a field that tickets lack."""
 
     colour: Attr[str]
 
@@ -46,8 +46,8 @@ def ticket() -> Ticket:
     return Ticket(ticket_id="t1", customer_id="c1", subject="VPN", created_at=AT)
 
 
-def test_a_get_may_give_some_fields_alone(db: Connection) -> None:
-    """A view is what comes back, None where there is nothing; a field that the entity lacks is refused."""
+def test_a_get_may_return_a_view(db: Connection) -> None:
+    """A get with a view returns the view, None for a missing item; a field outside the entity is refused."""
     db.put(ticket())
 
     assert db.get(KEY, view=Brief) == Brief(ticket_id="t1", subject="VPN")
@@ -61,18 +61,18 @@ def test_only_the_fields_of_a_view_are_sent() -> None:
     with connect("memory:") as db:
         db.create_tables(Desk)
         db.put(ticket())
-        call, asked = db.backend.call, []
+        call, requests = db.backend.call, []
 
         def watched(operation: str, request: Any) -> Any:
-            asked.append(request)
+            requests.append(request)
             return call(operation, request)
 
         db.backend.call = watched  # type: ignore[method-assign]
         db.get(KEY, view=Brief)
 
-    (told,) = [request["ProjectionExpression"] for request in asked]
-    assert "subject" in told
-    assert "customer_id" not in told
+    (expression,) = [request["ProjectionExpression"] for request in requests]
+    assert "subject" in expression
+    assert "customer_id" not in expression
 
 
 def test_a_view_of_an_older_schema_is_upgraded(opened: Callable[..., Connection]) -> None:
@@ -106,7 +106,7 @@ def test_a_view_of_an_older_schema_is_upgraded(opened: Callable[..., Connection]
 
 
 def test_an_entity_and_its_item_are_one(db: Connection) -> None:
-    """What `to_item` gives is what a put stores, and `from_item` reads what others have got."""
+    """`to_item` returns what a put stores, and `from_item` reads items from other sources."""
     item = to_item(db.put(ticket()))
     name = next(n for n in db.call("ListTables")["TableNames"] if n.endswith(Desk.settings.name))
     key = {name: item[name] for name in Desk.settings.key_names}
@@ -117,11 +117,11 @@ def test_an_entity_and_its_item_are_one(db: Connection) -> None:
     assert from_item(Brief, item) == Brief(ticket_id="t1", subject="VPN")
 
 
-def test_what_is_no_item_of_an_entity_is_refused() -> None:
-    """An item of another kind, a view and a class are no entities to be stored."""
+def test_only_entities_can_be_stored() -> None:
+    """An item of another entity, a view and a class are refused."""
     item = to_item(ticket())
 
-    with pytest.raises(ItemUnreadable, match="the item is of another kind"):
+    with pytest.raises(ItemUnreadable, match="the item belongs to another entity"):
         from_item(Ticket, {**item, "_entity": {"S": "Event"}})
     with pytest.raises(ModelError, match="it has no table and no Key"):
         to_item(Brief(ticket_id="t1", subject="VPN"))

@@ -43,7 +43,7 @@ _CONFIG = Config(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back for a body that was sent as it is."""
+    """The response to a raw body."""
 
     status: int
     body: dict[str, Any]
@@ -64,7 +64,7 @@ class Backend(Protocol):
     """One way to reach a DynamoDB."""
 
     name: str
-    buckets: Path | None  # the folder that stands for S3
+    buckets: Path | None  # the folder that replaces S3
 
     def on(self) -> AbstractContextManager[object]:
         """Let boto3 reach this backend while the block runs."""
@@ -72,8 +72,8 @@ class Backend(Protocol):
     def client(self, *, region: str = REGION, account: str = ACCOUNT) -> DynamoDBClient:
         """Return a boto3 client of one account in one region, to be used while the backend is on."""
 
-    def ask(self, operation: str, body: bytes) -> Answer:
-        """Send a body as it is, past every check and conversion of an SDK."""
+    def send_raw(self, operation: str, body: bytes) -> Answer:
+        """Send a body unchanged, without an SDK's checks and conversions."""
 
 
 class Embedded:
@@ -90,7 +90,7 @@ class Embedded:
     def client(self, *, region: str = REGION, account: str = ACCOUNT) -> DynamoDBClient:
         return new_client(region=region, account=account, endpoint_url="http://embedded.invalid")
 
-    def ask(self, operation: str, body: bytes) -> Answer:
+    def send_raw(self, operation: str, body: bytes) -> Answer:
         try:
             return Answer(200, json.loads(self._engine.execute(operation, body, Scope(ACCOUNT, REGION))))
         except Fault as fault:
@@ -112,7 +112,7 @@ class Http:
     def client(self, *, region: str = REGION, account: str = ACCOUNT) -> DynamoDBClient:
         return new_client(region=region, account=account, endpoint_url=self.url)
 
-    def ask(self, operation: str, body: bytes) -> Answer:
+    def send_raw(self, operation: str, body: bytes) -> Answer:
         status, _, answer = self.post(body, {"X-Amz-Target": f"DynamoDB_20120810.{operation}"})
         return Answer(status, json.loads(answer))
 
@@ -147,7 +147,7 @@ class Aws:
         client: DynamoDBClient = boto3.client("dynamodb", region_name=region or None, config=_CONFIG)
         return client
 
-    def ask(self, operation: str, body: bytes) -> Answer:
+    def send_raw(self, operation: str, body: bytes) -> Answer:
         session = boto3.Session()
         client = self.client()
         request = AWSRequest(
@@ -181,7 +181,7 @@ def new_client(
 
 @contextmanager
 def opened(name: str, folder: Path) -> Iterator[Backend]:
-    """Give a backend by its name; a file is made in `folder`."""
+    """Yield a backend by its name; a file is made in `folder`."""
     buckets = folder / "buckets"
     buckets.mkdir()
     with ExitStack() as stack:

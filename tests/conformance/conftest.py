@@ -1,4 +1,4 @@
-"""One suite for every backend: memory, file, HTTP, and AWS when TAVOLA_TEST_AWS=1 says so."""
+"""One suite for every backend: memory, file, HTTP, and AWS if TAVOLA_TEST_AWS=1."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import table_request
 from tests.conformance.backends import NAMES, Answer, Backend, Http, opened
-from tests.conformance.sentences import lay_tables
+from tests.conformance.requests import table_request
+from tests.conformance.sentences import create_tables
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -21,7 +21,7 @@ _HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what stands in this folder, so that `-m conformance` finds it."""
+    """Mark the current state in this folder, so that `-m conformance` finds it."""
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker("conformance")
@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def opened_backend(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Backend, DynamoDBClient]]:
-    """One backend for the whole session, whose tests keep apart by the names of their tables."""
+    """One backend for the whole session; tests use distinct table names."""
     with opened(request.param, tmp_path_factory.mktemp("conformance")) as found:
         client = found.client()
         yield found, client
@@ -55,7 +55,7 @@ def client(backend: Backend, opened_backend: tuple[Backend, DynamoDBClient]) -> 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
-    """A server, for what only HTTP can say."""
+    """A server, for tests of HTTP alone."""
     with opened("http", tmp_path_factory.mktemp("server")) as found:
         assert isinstance(found, Http)
         yield found
@@ -63,13 +63,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
 
 @pytest.fixture
 def fresh() -> Callable[[], str]:
-    """A table name that nobody has used."""
+    """A table name that no one has used."""
     return lambda: f"t-{uuid.uuid4().hex}"
 
 
 @pytest.fixture
 def tables(client: DynamoDBClient, fresh: Callable[[], str]) -> Iterator[Callable[..., str]]:
-    """Make a table from words (see `table_request`) and give its name; it goes with the test."""
+    """Create a table from words (see `table_request`) and return its name; it is deleted after the test."""
     made: list[str] = []
 
     def make(keys: str = "pk", **described: Any) -> str:
@@ -88,16 +88,16 @@ def tables(client: DynamoDBClient, fresh: Callable[[], str]) -> Iterator[Callabl
 
 
 @pytest.fixture
-def ask(backend: Backend) -> Callable[..., Answer]:
-    """Send a body as it is: bytes, or a request to be written as JSON."""
+def send_raw(backend: Backend) -> Callable[..., Answer]:
+    """Send a raw body: bytes, or a request to encode as JSON."""
 
     def send(operation: str, body: bytes | Mapping[str, Any]) -> Answer:
-        return backend.ask(operation, body if isinstance(body, bytes) else json.dumps(body).encode())
+        return backend.send_raw(operation, body if isinstance(body, bytes) else json.dumps(body).encode())
 
     return send
 
 
 @pytest.fixture(scope="session")
 def sentences(opened_backend: tuple[Backend, DynamoDBClient]) -> None:
-    """The tables that the rows of refusals ask of."""
-    lay_tables(*opened_backend)
+    """The tables that the rows of refusals use."""
+    create_tables(*opened_backend)

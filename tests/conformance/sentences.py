@@ -1,4 +1,4 @@
-"""Rows of refusals: an operation, what is asked, and AWS's whole sentence; with the tables they ask of."""
+"""Rows of refusals: an operation, a request and AWS's whole message; with the tables they use."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import ENVELOPE, item, n, s, table_request
 from tests.conformance.backends import Answer, Backend
+from tests.conformance.requests import ENVELOPE, item, n, s, table_request
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -32,7 +32,7 @@ _ENVELOPED = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One refusal; `id` says the situation."""
+    """One refusal; `id` names the case."""
 
     id: str
     operation: str
@@ -49,16 +49,16 @@ def rows(found: Iterable[Row]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("row", listed, ids=ids)
 
 
-def check(ask: Callable[..., Answer], row: Row) -> None:
-    """Ask a row and compare the whole answer: status, code and sentence."""
-    answer = ask(row.operation, row.request)
+def check(send_raw: Callable[..., Answer], row: Row) -> None:
+    """Send a row's request and compare the whole response: status, code and message."""
+    answer = send_raw(row.operation, row.request)
 
-    got, wanted = (answer.status, answer.code, answer.text), (400, row.code, row.text)
-    assert got == wanted, f"{row.request!r:.500}\n got {got}\nwant {wanted}"
+    got, expected = (answer.status, answer.code, answer.text), (400, row.code, row.text)
+    assert got == expected, f"{row.request!r:.500}\n got {got}\nwant {expected}"
 
 
 def enveloped(operation: str, text: str) -> str:
-    """Return a sentence marked [E] as the operation says it today."""
+    """Return a message marked [E] as the operation renders it today."""
     return ENVELOPE + text if operation in _ENVELOPED else text
 
 
@@ -72,9 +72,9 @@ def modern_member(path: str, rule: str) -> str:
     return f"{ENVELOPE}Value at '{path}' failed to satisfy constraint: {rule}"
 
 
-def lay_tables(backend: Backend, client: DynamoDBClient) -> None:
-    """Make the tables that the rows ask of; they outlive the test, for no row changes them."""
-    wanted = (
+def create_tables(backend: Backend, client: DynamoDBClient) -> None:
+    """Create the tables that the rows use; they outlive the test because no row changes them."""
+    requests = (
         table_request(
             TABLE,
             "pk sk",
@@ -85,7 +85,7 @@ def lay_tables(backend: Backend, client: DynamoDBClient) -> None:
         table_request(MULTI, "pk", gsi={"multi": "h1 h2 / r1 r2:N r3"}),
     )
     with backend.on():
-        for request in wanted:
+        for request in requests:
             try:
                 client.create_table(**request)
             except client.exceptions.ResourceInUseException:

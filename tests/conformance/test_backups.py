@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import TRIES_MAX, get, item, items_of, put, refused, settle
 from tests.conformance.backends import ACCOUNT, REGION, Answer, Backend
+from tests.conformance.requests import TRIES_MAX, get, item, items_of, put, refused, settle
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -22,7 +22,7 @@ UTC = datetime.UTC
 
 @pytest.fixture
 def restored(client: DynamoDBClient, fresh: Callable[[], str]) -> Iterator[Callable[..., str]]:
-    """Restore a table, wait for it and give its name; it goes with the test."""
+    """Restore a table, wait for it and return its name; it is deleted after the test."""
     made: list[str] = []
 
     def restore(**request: Any) -> str:
@@ -53,7 +53,7 @@ def _recover(client: DynamoDBClient, table: str, *, on: bool = True, days: int |
     return answer["ContinuousBackupsDescription"]
 
 
-def _told(client: DynamoDBClient, table: str) -> Any:
+def _describe_settings(client: DynamoDBClient, table: str) -> Any:
     answer = client.describe_continuous_backups(TableName=table)["ContinuousBackupsDescription"]
     return answer["PointInTimeRecoveryDescription"]
 
@@ -71,8 +71,8 @@ def _pitr(**request: Any) -> dict[str, Any]:
     return {"UseLatestRestorableTime": True, **request}
 
 
-def test_recovery_is_off_until_it_is_asked_for(client: DynamoDBClient, tables: Tables) -> None:
-    """Continuous backups are always enabled; point-in-time recovery is not, and then tells no times."""
+def test_recovery_is_off_by_default(client: DynamoDBClient, tables: Tables) -> None:
+    """Continuous backups are always enabled; point-in-time recovery is not, and then reports no times."""
     answer = client.describe_continuous_backups(TableName=tables())["ContinuousBackupsDescription"]
 
     assert answer["ContinuousBackupsStatus"] == "ENABLED"
@@ -80,19 +80,19 @@ def test_recovery_is_off_until_it_is_asked_for(client: DynamoDBClient, tables: T
 
 
 def test_recovery_is_switched_on(client: DynamoDBClient, tables: Tables) -> None:
-    """The answer says so at once, for 35 days, from now."""
+    """The response shows it at once, for 35 days, from now."""
     table = tables()
 
-    told = _recover(client, table)["PointInTimeRecoveryDescription"]
+    result = _recover(client, table)["PointInTimeRecoveryDescription"]
 
-    assert told["PointInTimeRecoveryStatus"] == "ENABLED"
-    assert told["RecoveryPeriodInDays"] == 35
-    assert told["EarliestRestorableDateTime"] <= told["LatestRestorableDateTime"]
-    assert _told(client, table)["PointInTimeRecoveryStatus"] == "ENABLED"
+    assert result["PointInTimeRecoveryStatus"] == "ENABLED"
+    assert result["RecoveryPeriodInDays"] == 35
+    assert result["EarliestRestorableDateTime"] <= result["LatestRestorableDateTime"]
+    assert _describe_settings(client, table)["PointInTimeRecoveryStatus"] == "ENABLED"
 
 
 def test_the_period_is_changed_in_place(client: DynamoDBClient, tables: Tables) -> None:
-    """Another period keeps what there is; switching off and on begins anew, with 35 days."""
+    """Another period preserves the history; disabling and enabling starts again, with 35 days."""
     table = tables()
     begun = _recover(client, table, days=7)["PointInTimeRecoveryDescription"]
 
@@ -120,8 +120,8 @@ def test_a_period_has_bounds(client: DynamoDBClient, tables: Tables) -> None:
     )
 
 
-def test_a_table_that_is_not_there(client: DynamoDBClient) -> None:
-    """The backup operations have their own word for it."""
+def test_a_missing_table(client: DynamoDBClient) -> None:
+    """The backup operations have their own error for it."""
     for call, request in (
         (client.describe_continuous_backups, {"TableName": "nobody"}),
         (client.create_backup, {"TableName": "nobody", "BackupName": "backup"}),
@@ -142,7 +142,7 @@ def test_a_table_that_is_not_there(client: DynamoDBClient) -> None:
 
 
 def test_a_backup_is_made(client: DynamoDBClient, tables: Tables) -> None:
-    """The answer is CREATING; described, it is AVAILABLE and tells what it is of."""
+    """The response is CREATING; described, it is AVAILABLE and names its table."""
     table = tables("pk sk:N", gsi={"by-g": "g | a b"}, lsi={"by-l": "pk l"})
     put(client, table, *(item(pk="p", sk=n, g="x") for n in range(30)))
 
@@ -165,21 +165,21 @@ def test_a_backup_is_made(client: DynamoDBClient, tables: Tables) -> None:
     }
 
 
-def test_a_backup_tells_the_features_of_its_table(client: DynamoDBClient, tables: Tables) -> None:
-    """Stream, expiry and key are told where there are any; a plain table has no features."""
+def test_a_backup_reports_the_features_of_its_table(client: DynamoDBClient, tables: Tables) -> None:
+    """Stream, expiry and key are reported if present; a plain table has no features."""
     plain, rich = tables(), tables(StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"})
     client.update_time_to_live(
         TableName=rich, TimeToLiveSpecification={"Enabled": True, "AttributeName": "ends"}
     )
 
-    told = [
+    result = [
         client.describe_backup(BackupArn=_backup(client, table))["BackupDescription"][
             "SourceTableFeatureDetails"
         ]
         for table in (plain, rich)
     ]
 
-    assert told == [
+    assert result == [
         {},
         {
             "StreamDescription": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
@@ -224,17 +224,17 @@ def test_a_range_of_times_goes_forward(client: DynamoDBClient) -> None:
 def test_a_table_is_restored_from_a_backup(
     client: DynamoDBClient, tables: Tables, restored: Callable[..., str]
 ) -> None:
-    """All rows of the moment of the backup are there, in the table and in its indexes, and are counted."""
+    """All rows of the time of the backup are in the table and in its indexes, and are counted."""
     table = tables("pk sk:N", gsi=GSI)
-    kept = [item(pk=f"p{n % 7}", sk=n, g=f"g{n % 3}") for n in range(200)]
-    put(client, table, *kept)
+    stored = [item(pk=f"p{n % 7}", sk=n, g=f"g{n % 3}") for n in range(200)]
+    put(client, table, *stored)
     arn = _backup(client, table)
     put(client, table, item(pk="late", sk=1, g="g0"))
 
     new = restored(BackupArn=arn)
 
     by_key = lambda found: (found["pk"]["S"], float(found["sk"]["N"]))  # noqa: E731 - a sort key
-    assert sorted(items_of(client.scan, TableName=new), key=by_key) == sorted(kept, key=by_key)
+    assert sorted(items_of(client.scan, TableName=new), key=by_key) == sorted(stored, key=by_key)
     indexed = items_of(
         client.query,
         TableName=new,
@@ -242,7 +242,7 @@ def test_a_table_is_restored_from_a_backup(
         KeyConditionExpression="g = :g",
         ExpressionAttributeValues={":g": {"S": "g0"}},
     )
-    assert len(indexed) == len([each for each in kept if each["g"] == {"S": "g0"}])
+    assert len(indexed) == len([each for each in stored if each["g"] == {"S": "g0"}])
     described: Any = client.describe_table(TableName=new)["Table"]
     assert (described["ItemCount"], described["GlobalSecondaryIndexes"][0]["ItemCount"]) == (200, 200)
     assert "RestoreSummary" not in described
@@ -251,24 +251,24 @@ def test_a_table_is_restored_from_a_backup(
 def test_a_restore_is_answered_before_it_is_done(
     client: DynamoDBClient, tables: Tables, fresh: Callable[[], str]
 ) -> None:
-    """The answer is a table being created, and says where it comes from."""
+    """The response is a table in state CREATING that names its source."""
     table, new = tables(), fresh()
     arn = _backup(client, table)
 
-    told = client.restore_table_from_backup(TargetTableName=new, BackupArn=arn)["TableDescription"]
+    result = client.restore_table_from_backup(TargetTableName=new, BackupArn=arn)["TableDescription"]
     settle(client, new)
     client.delete_table(TableName=new)
 
-    assert (told["TableName"], told["TableStatus"]) == (new, "CREATING")
-    assert told["RestoreSummary"]["SourceBackupArn"] == arn
-    assert told["RestoreSummary"]["SourceTableArn"].endswith(f"table/{table}")
-    assert told["RestoreSummary"]["RestoreInProgress"] is True
+    assert (result["TableName"], result["TableStatus"]) == (new, "CREATING")
+    assert result["RestoreSummary"]["SourceBackupArn"] == arn
+    assert result["RestoreSummary"]["SourceTableArn"].endswith(f"table/{table}")
+    assert result["RestoreSummary"]["RestoreInProgress"] is True
 
 
-def test_what_a_restore_leaves_behind(
+def test_settings_that_a_restore_omits(
     client: DynamoDBClient, tables: Tables, restored: Callable[..., str]
 ) -> None:
-    """Stream, expiry, tags, recovery, protection and class stay behind; the bounds on demand do not."""
+    """Stream, expiry, tags, recovery, protection and class are not restored; the on-demand maxima are."""
     table = tables(
         StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
         Tags=[{"Key": "k", "Value": "v"}],
@@ -288,15 +288,15 @@ def test_what_a_restore_leaves_behind(
         assert described["DeletionProtectionEnabled"] is False
         assert described["OnDemandThroughput"] == {"MaxReadRequestUnits": 100, "MaxWriteRequestUnits": 50}
         assert client.list_tags_of_resource(ResourceArn=described["TableArn"])["Tags"] == []
-        assert _told(client, new)["PointInTimeRecoveryStatus"] == "DISABLED"
-        told = client.describe_time_to_live(TableName=new)["TimeToLiveDescription"]
-        assert told == {"TimeToLiveStatus": "DISABLED"}
+        assert _describe_settings(client, new)["PointInTimeRecoveryStatus"] == "DISABLED"
+        result = client.describe_time_to_live(TableName=new)["TimeToLiveDescription"]
+        assert result == {"TimeToLiveStatus": "DISABLED"}
 
 
 def test_a_table_is_restored_to_a_time(
     client: DynamoDBClient, tables: Tables, restored: Callable[..., str]
 ) -> None:
-    """The latest time there is has the last write in it; the target is a new table."""
+    """The latest restorable time includes the last write; the target is a new table."""
     table = tables("pk", gsi=GSI)
     put(client, table, item(pk="before", g="x"))
     _recover(client, table)
@@ -441,15 +441,15 @@ def test_a_restore_that_is_refused(
 
 
 def test_the_order_of_refusals(client: DynamoDBClient, tables: Tables) -> None:
-    """Recovery that is off comes before a time that is not kept, and that before a target that is there."""
+    """Disabled recovery comes before a time outside the window, and that before an existing target."""
     table = tables()
-    asked: Any = {"SourceTableName": table, "TargetTableName": table, "RestoreDateTime": 1}
+    request: Any = {"SourceTableName": table, "TargetTableName": table, "RestoreDateTime": 1}
 
-    off = refused(client.restore_table_to_point_in_time, **asked)
+    off = refused(client.restore_table_to_point_in_time, **request)
     _recover(client, table)
-    outside = refused(client.restore_table_to_point_in_time, **asked)
-    del asked["RestoreDateTime"]
-    there = refused(client.restore_table_to_point_in_time, **asked, UseLatestRestorableTime=True)
+    outside = refused(client.restore_table_to_point_in_time, **request)
+    del request["RestoreDateTime"]
+    there = refused(client.restore_table_to_point_in_time, **request, UseLatestRestorableTime=True)
 
     assert (off.code, off.message) == (
         "PointInTimeRecoveryUnavailableException",
@@ -517,13 +517,13 @@ def test_a_backup_outlives_its_table(
 
 
 def test_a_backup_is_deleted(client: DynamoDBClient, tables: Tables) -> None:
-    """The answer describes it once more; then there is none."""
+    """The response describes it once more; then it is gone."""
     table = tables()
     arn = _backup(client, table)
 
-    told = client.delete_backup(BackupArn=arn)["BackupDescription"]
+    result = client.delete_backup(BackupArn=arn)["BackupDescription"]
 
-    assert told["BackupDetails"]["BackupStatus"] == "DELETED"
+    assert result["BackupDetails"]["BackupStatus"] == "DELETED"
     for call in (client.describe_backup, client.delete_backup):
         refusal = refused(call, BackupArn=arn)
         assert (refusal.code, refusal.message) == ("BackupNotFoundException", f"Backup not found: {arn}")
@@ -532,34 +532,34 @@ def test_a_backup_is_deleted(client: DynamoDBClient, tables: Tables) -> None:
     assert gone.code == "BackupNotFoundException"
 
 
-def test_an_arn_that_is_none_of_ours(backend: Backend, client: DynamoDBClient, tables: Tables) -> None:
+def test_an_arn_of_another_account(backend: Backend, client: DynamoDBClient, tables: Tables) -> None:
     """No backup's ARN, another account's, another region's, another table's: each is refused."""
     table = tables()
     arn = _backup(client, table)
 
-    def told(changed: str) -> tuple[str, str]:
+    def result(changed: str) -> tuple[str, str]:
         refusal = refused(client.describe_backup, BackupArn=changed)
         return refusal.code, refusal.message
 
     other = arn.replace(table, "another")
-    assert told(arn.partition("/backup/")[0]) == ("ValidationException", "Invalid Backup ARN")
-    assert told(arn.replace(ACCOUNT, "111111111111"))[0] == "AccessDeniedException"
-    assert told(arn.replace(REGION, "eu-west-1"))[0] == "BackupNotFoundException"
-    assert told(other) == ("BackupNotFoundException", f"Backup not found: {other}")
+    assert result(arn.partition("/backup/")[0]) == ("ValidationException", "Invalid Backup ARN")
+    assert result(arn.replace(ACCOUNT, "111111111111"))[0] == "AccessDeniedException"
+    assert result(arn.replace(REGION, "eu-west-1"))[0] == "BackupNotFoundException"
+    assert result(other) == ("BackupNotFoundException", f"Backup not found: {other}")
     if backend.name != "aws":
-        stranger = backend.client(account="111111111111")
-        assert refused(stranger.describe_backup, BackupArn=arn).code == "AccessDeniedException"
-        assert refused(stranger.delete_backup, BackupArn=arn).code == "AccessDeniedException"
-        taken = refused(stranger.restore_table_from_backup, BackupArn=arn, TargetTableName="mine")
+        other_account = backend.client(account="111111111111")
+        assert refused(other_account.describe_backup, BackupArn=arn).code == "AccessDeniedException"
+        assert refused(other_account.delete_backup, BackupArn=arn).code == "AccessDeniedException"
+        taken = refused(other_account.restore_table_from_backup, BackupArn=arn, TargetTableName="mine")
         assert taken.code == "AccessDeniedException"
-        assert stranger.list_backups()["BackupSummaries"] == []
-        stranger.close()
+        assert other_account.list_backups()["BackupSummaries"] == []
+        other_account.close()
 
 
 def test_deleting_a_table_with_recovery_makes_a_backup(
     client: DynamoDBClient, tables: Tables, restored: Callable[..., str]
 ) -> None:
-    """It is the system's, kept for 35 days, cannot be deleted and has what the table had at its end."""
+    """It is a SYSTEM backup for 35 days, cannot be deleted and has the table's last contents."""
     table = tables("pk", gsi=GSI)
     _recover(client, table)
     put(client, table, *(item(pk=f"p{n}", g="x") for n in range(40)))
@@ -570,8 +570,8 @@ def test_deleting_a_table_with_recovery_makes_a_backup(
     new = restored(BackupArn=backup["BackupArn"])
 
     assert backup["BackupName"] == f"{table}$DeletedTableBackup"
-    kept = backup["BackupExpiryDateTime"] - backup["BackupCreationDateTime"]
-    assert kept == datetime.timedelta(days=35)
+    lifetime = backup["BackupExpiryDateTime"] - backup["BackupCreationDateTime"]
+    assert lifetime == datetime.timedelta(days=35)
     assert len(items_of(client.scan, TableName=new)) == 40
     assert len(items_of(client.scan, TableName=new, IndexName="by-g")) == 40
     refusal = refused(client.delete_backup, BackupArn=backup["BackupArn"])
@@ -580,19 +580,19 @@ def test_deleting_a_table_with_recovery_makes_a_backup(
 
 
 def test_deleting_a_table_without_recovery_makes_none(client: DynamoDBClient, tables: Tables) -> None:
-    """What was never kept is gone."""
+    """Without recovery the contents are lost."""
     table = tables()
     client.delete_table(TableName=table)
 
     assert client.list_backups(TableName=table, BackupType="ALL")["BackupSummaries"] == []
 
 
-def test_the_words_for_bad_members(ask: Callable[..., Answer]) -> None:
+def test_the_words_for_bad_members(send_raw: Callable[..., Answer]) -> None:
     """Names, types and numbers are refused by their members."""
-    named = ask("CreateBackup", {"TableName": "table", "BackupName": "a b"})
-    short = ask("DescribeBackup", {"BackupArn": "arn"})
-    typed = ask("ListBackups", {"BackupType": "MINE"})
-    timed = ask("ListBackups", {"TimeRangeLowerBound": "soon"})
+    named = send_raw("CreateBackup", {"TableName": "table", "BackupName": "a b"})
+    short = send_raw("DescribeBackup", {"BackupArn": "arn"})
+    typed = send_raw("ListBackups", {"BackupType": "MINE"})
+    timed = send_raw("ListBackups", {"TimeRangeLowerBound": "soon"})
 
     assert named.text == (
         "1 validation error detected: Value 'a b' at 'backupName' failed to satisfy constraint: Member must "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tests.conformance.asking import column, get, item, n, put, refused, s
+from tests.conformance.requests import column, get, item, n, put, refused, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -68,7 +68,7 @@ def test_a_refused_batch_writes_nothing(client: DynamoDBClient, tables: Tables) 
 
 
 def test_gets_of_two_tables(client: DynamoDBClient, tables: Tables) -> None:
-    """A batch of gets answers per table; what is not there is left out."""
+    """A batch of gets responds per table; missing items are left out."""
     one, two = tables(), tables("pk sk:N")
     put(client, one, item(pk="a", v=1), item(pk="b", v=2))
     put(client, two, item(pk="p", sk=1))
@@ -86,7 +86,7 @@ def test_gets_of_two_tables(client: DynamoDBClient, tables: Tables) -> None:
 
 
 def test_a_table_with_no_hits_answers_with_an_empty_list(client: DynamoDBClient, tables: Tables) -> None:
-    """A table of which nothing was found is in the answer."""
+    """A table without results is in the response."""
     table = tables()
 
     answer = client.batch_get_item(RequestItems={table: {"Keys": [item(pk="nobody")]}})
@@ -95,7 +95,7 @@ def test_a_table_with_no_hits_answers_with_an_empty_list(client: DynamoDBClient,
 
 
 def test_each_table_has_its_own_projection(client: DynamoDBClient, tables: Tables) -> None:
-    """Projection and names are given per table."""
+    """Projection and names are set per table."""
     one, two = tables(), tables()
     for table in (one, two):
         put(client, table, {**item(pk="p", name="x"), "m": {"M": {"a": n(1), "b": n(2)}}})
@@ -154,18 +154,18 @@ def test_a_table_may_be_named_by_its_arn(client: DynamoDBClient, tables: Tables)
     assert answer["Responses"] == {arn: [item(pk="p")]}
 
 
-def test_what_does_not_fit_16_mb_is_left_for_later(client: DynamoDBClient, tables: Tables) -> None:
-    """An answer has at most 16 MB; the keys that were not read come back, and can be asked again."""
+def test_keys_past_16_mb_are_unprocessed(client: DynamoDBClient, tables: Tables) -> None:
+    """A response has at most 16 MB; unread keys are returned and can be requested again."""
     table = tables()
     names = [f"{number}" for number in range(45)]
     for name in names:
         put(client, table, item(pk=name, v="x" * 390_000))
 
-    asked: Any = {table: {"Keys": [item(pk=name) for name in names], "ProjectionExpression": "pk, v"}}
+    requests: Any = {table: {"Keys": [item(pk=name) for name in names], "ProjectionExpression": "pk, v"}}
     answers = []
-    while asked:
-        answers.append(client.batch_get_item(RequestItems=asked))
-        asked = answers[-1]["UnprocessedKeys"]
+    while requests:
+        answers.append(client.batch_get_item(RequestItems=requests))
+        requests = answers[-1]["UnprocessedKeys"]
 
     found = [name for answer in answers for name in column(answer["Responses"][table], "pk")]
     assert len(answers) > 1

@@ -1,4 +1,4 @@
-"""Consumed capacity: what each operation costs, in total and by index."""
+"""Consumed capacity of each operation, in total and by index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import get, item, n, put, s
+from tests.conformance.requests import get, item, n, put, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -18,7 +18,7 @@ _KEY = item(pk="p")
 
 
 def _sized(size: int, **attributes: Any) -> dict[str, Any]:
-    """Return an item with key `p` of exactly so many bytes; the attributes are strings."""
+    """Return an item with key `p` of exactly this many bytes; the attributes are strings."""
     row = item(**{"pk": "p", **attributes})
     used = sum(len(name) + len(value["S"]) for name, value in row.items()) + 1
     return {**row, "v": s("x" * (size - used))}
@@ -29,7 +29,7 @@ def _write(client: DynamoDBClient, table: str, row: dict[str, Any], how: str = "
     return answer["ConsumedCapacity"]
 
 
-def test_nothing_is_told_unasked(client: DynamoDBClient, tables: Tables) -> None:
+def test_nothing_is_reported_unasked(client: DynamoDBClient, tables: Tables) -> None:
     """NONE is the default, and has no ConsumedCapacity at all."""
     table = tables()
 
@@ -81,7 +81,7 @@ def test_a_write_costs_the_larger_image(client: DynamoDBClient, tables: Tables) 
 def test_a_read_costs_a_unit_for_each_four_kilobytes(
     client: DynamoDBClient, tables: Tables, size: int, strong: int
 ) -> None:
-    """A consistent read costs a unit for each 4 KB, an eventual one half; a projection saves nothing."""
+    """A consistent read costs a unit for each 4 KB, an eventual one half; a projection does not reduce it."""
     table = tables()
     put(client, table, _sized(size))
     request: Any = {"TableName": table, "Key": _KEY, "ReturnConsumedCapacity": "TOTAL"}
@@ -132,7 +132,7 @@ def test_a_query_adds_before_it_rounds(client: DynamoDBClient, tables: Tables) -
 
 
 def test_an_empty_page_costs_the_least(client: DynamoDBClient, tables: Tables) -> None:
-    """A query or scan of nothing costs half a unit, or one."""
+    """An empty query or scan costs half a unit, or one if consistent."""
     table = tables("pk sk")
     query: Any = {
         "TableName": table,
@@ -148,7 +148,7 @@ def test_an_empty_page_costs_the_least(client: DynamoDBClient, tables: Tables) -
 
 
 def test_batches_round_each_item(client: DynamoDBClient, tables: Tables) -> None:
-    """A batch costs what its items cost one by one, told per table."""
+    """A batch costs what its items cost one by one, reported per table."""
     one, two = tables(), tables()
     rows = [_sized(1500), item(pk="q"), item(pk="r")]
 
@@ -169,16 +169,16 @@ def test_batches_round_each_item(client: DynamoDBClient, tables: Tables) -> None
     assert {each["TableName"]: each["CapacityUnits"] for each in read} == {one: 1.5, two: 3}
 
 
-def test_the_table_is_told_apart_from_its_indexes(client: DynamoDBClient, tables: Tables) -> None:
-    """INDEXES tells the units of the table and of each index that was written; TOTAL adds them up."""
+def test_the_table_is_distinguished_from_its_indexes(client: DynamoDBClient, tables: Tables) -> None:
+    """INDEXES reports the units of the table and of each written index; TOTAL adds them up."""
     table = tables("pk sk", gsi={"by-a": "a", "by-b": "b | KEYS_ONLY"}, lsi={"by-l": "pk l | KEYS_ONLY"})
     row = {**item(pk="p", sk="s", a="x", b="y", l="z"), "v": s("x" * 2000)}
 
-    told = _write(client, table, row, "INDEXES")
+    result = _write(client, table, row, "INDEXES")
     client.delete_item(TableName=table, Key=item(pk="p", sk="s"))
     total = _write(client, table, row)
 
-    assert told == {
+    assert result == {
         "TableName": table,
         "CapacityUnits": 6,
         "Table": {"CapacityUnits": 2},
@@ -188,13 +188,13 @@ def test_the_table_is_told_apart_from_its_indexes(client: DynamoDBClient, tables
     assert total == {"TableName": table, "CapacityUnits": 6}
 
 
-def test_without_indexes_only_the_table_is_told(client: DynamoDBClient, tables: Tables) -> None:
+def test_without_indexes_only_the_table_is_reported(client: DynamoDBClient, tables: Tables) -> None:
     """An arm without units is absent."""
     table = tables(gsi={"by-a": "a"})
 
-    told = _write(client, table, _KEY, "INDEXES")
+    result = _write(client, table, _KEY, "INDEXES")
 
-    assert told == {"TableName": table, "CapacityUnits": 1, "Table": {"CapacityUnits": 1}}
+    assert result == {"TableName": table, "CapacityUnits": 1, "Table": {"CapacityUnits": 1}}
 
 
 _BEFORE_AFTER: list[tuple[str, dict[str, Any] | None, dict[str, Any] | None, float | None]] = [
@@ -224,22 +224,22 @@ def test_an_index_costs_what_changes_in_it(
     after: dict[str, Any] | None,
     units: float | None,
 ) -> None:
-    """An entry that comes, goes or changes costs its size, one that moves costs both, and others nothing."""
+    """An entry that is added, removed or changed costs its size, one that moves costs both, others nothing."""
     table = tables(gsi={"by-a": "a"}) if kind == "gsi" else tables("pk sk", lsi={"by-a": "pk a"})
     range_ = {} if kind == "gsi" else {"sk": s("s")}
     if before is not None:
         put(client, table, {**before, **range_})
 
     if after is None:
-        told: Any = client.delete_item(
+        result: Any = client.delete_item(
             TableName=table, Key={**_KEY, **range_}, ReturnConsumedCapacity="INDEXES"
         )["ConsumedCapacity"]
     else:
-        told = _write(client, table, {**after, **range_}, "INDEXES")
+        result = _write(client, table, {**after, **range_}, "INDEXES")
 
-    arms = told.get("GlobalSecondaryIndexes" if kind == "gsi" else "LocalSecondaryIndexes", {})
+    arms = result.get("GlobalSecondaryIndexes" if kind == "gsi" else "LocalSecondaryIndexes", {})
     assert arms.get("by-a", {}).get("CapacityUnits") == units
-    assert told["CapacityUnits"] == told["Table"]["CapacityUnits"] + (units or 0)
+    assert result["CapacityUnits"] == result["Table"]["CapacityUnits"] + (units or 0)
 
 
 def test_an_entry_is_measured_as_it_is_projected(client: DynamoDBClient, tables: Tables) -> None:
@@ -259,9 +259,9 @@ def test_a_set_in_another_order_is_no_change(client: DynamoDBClient, tables: Tab
     table = tables(gsi={"by-a": "a"})
     put(client, table, {**item(pk="p", a="x"), "set": {"SS": ["a", "b", "c"]}})
 
-    told = _write(client, table, {**item(pk="p", a="x"), "set": {"SS": ["c", "a", "b"]}}, "INDEXES")
+    result = _write(client, table, {**item(pk="p", a="x"), "set": {"SS": ["c", "a", "b"]}}, "INDEXES")
 
-    assert "GlobalSecondaryIndexes" not in told
+    assert "GlobalSecondaryIndexes" not in result
 
 
 def test_an_index_query_is_charged_to_the_index(client: DynamoDBClient, tables: Tables) -> None:
@@ -294,12 +294,12 @@ def test_an_index_query_is_charged_to_the_index(client: DynamoDBClient, tables: 
 def test_a_local_index_that_fetches_pays_for_each_item(
     client: DynamoDBClient, tables: Tables, consistent: bool, factor: float
 ) -> None:
-    """What a local index does not hold is fetched item by item, each rounded up."""
+    """Attributes outside a local index are fetched item by item, each rounded up."""
     table = tables("pk sk", lsi={"by-l": "pk l | KEYS_ONLY"})
     for number in range(3):
         put(client, table, {**item(pk="p", sk=f"{number}", l="x"), "v": s("x" * 5000)})
 
-    told = client.query(
+    result = client.query(
         TableName=table,
         IndexName="by-l",
         KeyConditionExpression="pk = :p",
@@ -309,7 +309,7 @@ def test_a_local_index_that_fetches_pays_for_each_item(
         ReturnConsumedCapacity="INDEXES",
     )["ConsumedCapacity"]
 
-    assert told == {
+    assert result == {
         "TableName": table,
         "CapacityUnits": 7 * factor,
         "Table": {"CapacityUnits": 6 * factor},
@@ -322,7 +322,7 @@ def test_a_local_index_that_holds_all_fetches_nothing(client: DynamoDBClient, ta
     table = tables("pk sk", lsi={"by-l": "pk l | KEYS_ONLY"})
     put(client, table, {**item(pk="p", sk="s", l="x"), "v": s("x" * 5000)})
 
-    told = client.query(
+    result = client.query(
         TableName=table,
         IndexName="by-l",
         KeyConditionExpression="pk = :p",
@@ -330,20 +330,20 @@ def test_a_local_index_that_holds_all_fetches_nothing(client: DynamoDBClient, ta
         ReturnConsumedCapacity="INDEXES",
     )["ConsumedCapacity"]
 
-    assert told["CapacityUnits"] == 0.5
-    assert told["LocalSecondaryIndexes"] == {"by-l": {"CapacityUnits": 0.5}}
+    assert result["CapacityUnits"] == 0.5
+    assert result["LocalSecondaryIndexes"] == {"by-l": {"CapacityUnits": 0.5}}
 
 
 def test_a_transaction_costs_the_table_twice(client: DynamoDBClient, tables: Tables) -> None:
     """A write in a transaction costs two units for one on the table, and one for one on an index."""
     table = tables(gsi={"by-a": "a"})
 
-    (told,) = client.transact_write_items(
+    (result,) = client.transact_write_items(
         TransactItems=[{"Put": {"TableName": table, "Item": _sized(1500, a="x")}}],
         ReturnConsumedCapacity="INDEXES",
     )["ConsumedCapacity"]
 
-    assert told == {
+    assert result == {
         "TableName": table,
         "CapacityUnits": 6,
         "WriteCapacityUnits": 6,
@@ -357,7 +357,7 @@ def test_a_check_costs_a_write(client: DynamoDBClient, tables: Tables) -> None:
     table = tables()
     put(client, table, _sized(1500))
 
-    (told,) = client.transact_write_items(
+    (result,) = client.transact_write_items(
         TransactItems=[
             {
                 "ConditionCheck": {
@@ -371,7 +371,7 @@ def test_a_check_costs_a_write(client: DynamoDBClient, tables: Tables) -> None:
         ReturnConsumedCapacity="TOTAL",
     )["ConsumedCapacity"]
 
-    assert told == {"TableName": table, "CapacityUnits": 6, "WriteCapacityUnits": 6}
+    assert result == {"TableName": table, "CapacityUnits": 6, "WriteCapacityUnits": 6}
 
 
 def test_a_transactional_read_costs_twice(client: DynamoDBClient, tables: Tables) -> None:
@@ -379,7 +379,7 @@ def test_a_transactional_read_costs_twice(client: DynamoDBClient, tables: Tables
     one, two = tables(), tables()
     put(client, one, _sized(5000))
 
-    told = client.transact_get_items(
+    result = client.transact_get_items(
         TransactItems=[
             {"Get": {"TableName": one, "Key": _KEY}},
             {"Get": {"TableName": two, "Key": _KEY}},
@@ -387,7 +387,7 @@ def test_a_transactional_read_costs_twice(client: DynamoDBClient, tables: Tables
         ReturnConsumedCapacity="TOTAL",
     )["ConsumedCapacity"]
 
-    units = {each["TableName"]: (each["CapacityUnits"], each["ReadCapacityUnits"]) for each in told}
+    units = {each["TableName"]: (each["CapacityUnits"], each["ReadCapacityUnits"]) for each in result}
     assert units == {one: (4, 4), two: (2, 2)}
 
 
@@ -418,19 +418,19 @@ def test_a_replay_costs_reads(client: DynamoDBClient, tables: Tables) -> None:
     assert get(client, table, pk="counter") == item(pk="counter", cnt=1)
 
 
-def test_batches_tell_their_indexes(client: DynamoDBClient, tables: Tables) -> None:
-    """The arms of a batch's writes are added up per index."""
+def test_batches_report_their_indexes(client: DynamoDBClient, tables: Tables) -> None:
+    """The units of a batch's writes are added up per index."""
     table = tables(gsi={"by-a": "a"})
     rows: Any = [{"PutRequest": {"Item": item(pk=f"{i}", **({"a": "x"} if i else {}))}} for i in range(3)]
 
-    (told,) = client.batch_write_item(RequestItems={table: rows}, ReturnConsumedCapacity="INDEXES")[
+    (result,) = client.batch_write_item(RequestItems={table: rows}, ReturnConsumedCapacity="INDEXES")[
         "ConsumedCapacity"
     ]
     (read,) = client.batch_get_item(
         RequestItems={table: {"Keys": [item(pk="0")]}}, ReturnConsumedCapacity="INDEXES"
     )["ConsumedCapacity"]
 
-    assert told == {
+    assert result == {
         "TableName": table,
         "CapacityUnits": 5,
         "Table": {"CapacityUnits": 3},
@@ -462,7 +462,7 @@ def test_a_transaction_adds_up_per_table(client: DynamoDBClient, tables: Tables)
     """One element for each table, whatever the number of its actions."""
     one, two = tables(), tables()
 
-    told = client.transact_write_items(
+    result = client.transact_write_items(
         TransactItems=[
             {"Put": {"TableName": one, "Item": item(pk="a")}},
             {"Put": {"TableName": two, "Item": item(pk="a")}},
@@ -471,22 +471,22 @@ def test_a_transaction_adds_up_per_table(client: DynamoDBClient, tables: Tables)
         ReturnConsumedCapacity="TOTAL",
     )["ConsumedCapacity"]
 
-    assert {each["TableName"]: each["CapacityUnits"] for each in told} == {one: 4, two: 2}
-    assert len(told) == 2
+    assert {each["TableName"]: each["CapacityUnits"] for each in result} == {one: 4, two: 2}
+    assert len(result) == 2
 
 
 def test_an_identical_put_costs_the_table_alone(client: DynamoDBClient, tables: Tables) -> None:
-    """Writing what is there costs a write on the table and nothing on an index."""
+    """Writing an identical item costs a write on the table and nothing on an index."""
     table = tables(gsi={"by-a": "a"})
     put(client, table, _sized(1500, a="x"))
 
-    told = _write(client, table, _sized(1500, a="x"), "INDEXES")
+    result = _write(client, table, _sized(1500, a="x"), "INDEXES")
 
-    assert told == {"TableName": table, "CapacityUnits": 2, "Table": {"CapacityUnits": 2}}
+    assert result == {"TableName": table, "CapacityUnits": 2, "Table": {"CapacityUnits": 2}}
 
 
 def test_a_table_read_has_a_table_arm(client: DynamoDBClient, tables: Tables) -> None:
-    """INDEXES on a read of the table tells the table's arm alone."""
+    """INDEXES on a read of the table reports the table alone."""
     table = tables("pk sk", gsi={"by-a": "a"})
     arm = {"CapacityUnits": 0.5, "Table": {"CapacityUnits": 0.5}, "TableName": table}
 

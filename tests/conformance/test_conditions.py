@@ -1,4 +1,4 @@
-"""Conditions: what each operator and function says of an item, as a condition and as a filter."""
+"""Conditions: the result of each operator and function, as a condition and as a filter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import get, item, n, put, refused, s
+from tests.conformance.requests import get, item, n, put, refused, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -251,7 +251,7 @@ def test_a_condition_that_does_not_hold(client: DynamoDBClient, tables: Tables, 
 
 
 def test_a_condition_sees_no_item(client: DynamoDBClient, tables: Tables) -> None:
-    """On a key that is not there only what asks for absence, or for difference, holds."""
+    """For a missing item only tests of absence or inequality hold."""
     table = tables()
 
     client.put_item(TableName=table, Item=item(pk="p", v=1), ConditionExpression="attribute_not_exists(pk)")
@@ -310,7 +310,7 @@ def test_in_takes_many_operands(client: DynamoDBClient, tables: Tables) -> None:
 
 
 def test_optimistic_locking(client: DynamoDBClient, tables: Tables) -> None:
-    """Of two writers who read the same version, the second is refused."""
+    """Of two writers of the same version, the second is refused."""
     table = tables()
     put(client, table, item(pk="p", version=1))
     change: Any = {

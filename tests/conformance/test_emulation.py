@@ -15,8 +15,8 @@ from tavola.clock import ManualClock
 from tavola.connections import connect
 from tavola.engine import Engine
 from tavola.server.listener import running
-from tests.conformance.asking import table_request
 from tests.conformance.backends import LOCAL, Embedded, Http
+from tests.conformance.requests import table_request
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -26,10 +26,10 @@ Opened = Callable[[str], "tuple[DynamoDBClient, ManualClock]"]
 
 @pytest.fixture(params=LOCAL)
 def emulating(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
-    """Give a client of an engine with these switches, and the clock that the engine goes by."""
+    """Return a function that opens an engine with switches and yields its client and clock."""
     with ExitStack() as stack:
 
-        def give(switches: str) -> tuple[DynamoDBClient, ManualClock]:
+        def open_client(switches: str) -> tuple[DynamoDBClient, ManualClock]:
             clock = ManualClock()
             path = tmp_path / "store.db" if request.param == "file" else None
             engine = stack.enter_context(closing(Engine.open(path, clock=clock, emulate=switches)))
@@ -42,7 +42,7 @@ def emulating(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened
             stack.callback(client.close)
             return client, clock
 
-        yield give
+        yield open_client
 
 
 def _made(client: DynamoDBClient, keys: str = "pk", **more: Any) -> str:
@@ -59,7 +59,7 @@ def _provisioned(reads: int, writes: int) -> dict[str, Any]:
 
 
 def test_boto3_sees_why_it_was_throttled(emulating: Opened) -> None:
-    """Both exceptions carry the reason and the ARN, each under the name that AWS gives the member."""
+    """Both exceptions have the reason and the ARN, each under AWS's member name."""
     client, clock = emulating("throughput")
     provisioned = _made(client, **_provisioned(5, 2))
     on_demand = _made(client, OnDemandThroughput={"MaxReadRequestUnits": 1, "MaxWriteRequestUnits": 1})
@@ -86,7 +86,7 @@ def test_boto3_sees_why_it_was_throttled(emulating: Opened) -> None:
 
 
 def test_batch_writer_gets_unprocessed_items_done(emulating: Opened) -> None:
-    """boto3's batch_writer asks again until all is written, although a third comes back each time."""
+    """boto3's batch_writer repeats until all is written, although a third is returned each time."""
     client, _ = emulating("unprocessed=0.3,seed=2")
     name = _made(client)
     once = client.batch_write_item(
@@ -159,7 +159,7 @@ def test_a_stale_read_is_seen_and_then_gone(emulating: Opened) -> None:
 
 
 def test_a_connection_takes_the_switches() -> None:
-    """`connect(…, emulate=…)` opens an engine that does as it is told."""
+    """`connect(…, emulate=…)` opens an engine that emulates accordingly."""
     with connect("memory:", emulate="throughput", clock=ManualClock()) as connection:
         connection.call("CreateTable", table_request("notes", "pk", **_provisioned(1, 1)))
         connection.call("PutItem", {"TableName": "notes", "Item": {"pk": {"S": "a"}}})

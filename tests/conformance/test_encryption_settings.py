@@ -1,4 +1,4 @@
-"""Encryption settings: the key that a table says it is encrypted with."""
+"""Encryption settings: the key that a table reports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import OOM, refused, table_request
+from tests.conformance.requests import OOM, refused, table_request
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -19,7 +19,7 @@ HERE = "arn:aws:kms:us-east-1:{account}:"
 UNKNOWN = "KMS validation error: com.amazonaws.services.kms.model.NotFoundException: "
 
 
-def _told(client: DynamoDBClient, table: str) -> dict[str, Any] | None:
+def _describe_settings(client: DynamoDBClient, table: str) -> dict[str, Any] | None:
     described: Any = client.describe_table(TableName=table)["Table"]
     found: dict[str, Any] | None = described.get("SSEDescription")
     return found
@@ -36,13 +36,13 @@ def _set(client: DynamoDBClient, table: str, **specification: Any) -> dict[str, 
 
 
 @pytest.mark.parametrize("specification", [None, {}, {"Enabled": False}])
-def test_the_key_that_aws_owns_is_not_told(
+def test_the_key_that_aws_owns_is_not_reported(
     client: DynamoDBClient, tables: Tables, specification: dict[str, Any] | None
 ) -> None:
-    """A table is encrypted by default, and says nothing of it."""
+    """A table is encrypted by default and does not report it."""
     more = {} if specification is None else {"SSESpecification": specification}
 
-    assert _told(client, tables(**more)) is None
+    assert _describe_settings(client, tables(**more)) is None
 
 
 @pytest.mark.parametrize(
@@ -57,15 +57,15 @@ def test_the_key_that_aws_owns_is_not_told(
 def test_the_managed_key_is_one(
     client: DynamoDBClient, tables: Tables, specification: dict[str, Any]
 ) -> None:
-    """Every way to ask for the account's own key gives the same ARN, of a key and not of an alias."""
+    """Every way to select the AWS managed key reports the same ARN, of a key and not of an alias."""
     table, another = tables(SSESpecification=specification), tables(SSESpecification={"Enabled": True})
-    told = _told(client, table)
+    result = _describe_settings(client, table)
 
-    assert told is not None
-    assert set(told) == {"Status", "SSEType", "KMSMasterKeyArn"}  # and no InaccessibleEncryptionDateTime
-    assert (told["Status"], told["SSEType"]) == ("ENABLED", "KMS")
-    assert told["KMSMasterKeyArn"].startswith(HERE.format(account=_account(client, table)) + "key/")
-    assert told == _told(client, another)
+    assert result is not None
+    assert set(result) == {"Status", "SSEType", "KMSMasterKeyArn"}  # and no InaccessibleEncryptionDateTime
+    assert (result["Status"], result["SSEType"]) == ("ENABLED", "KMS")
+    assert result["KMSMasterKeyArn"].startswith(HERE.format(account=_account(client, table)) + "key/")
+    assert result == _describe_settings(client, another)
 
 
 def test_a_key_is_named_in_four_ways(client: DynamoDBClient, tables: Tables) -> None:
@@ -73,12 +73,12 @@ def test_a_key_is_named_in_four_ways(client: DynamoDBClient, tables: Tables) -> 
     table = tables()
     here = HERE.format(account=_account(client, table))
     found = {
-        key: _told(
+        key: _describe_settings(
             client, tables(SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key})
         )
         for key in (KEY, f"{here}key/{KEY}", "alias/mine", f"{here}alias/mine")
     }
-    arns = [told["KMSMasterKeyArn"] for told in found.values() if told is not None]
+    arns = [result["KMSMasterKeyArn"] for result in found.values() if result is not None]
 
     assert arns[0] == arns[1] == f"{here}key/{KEY}"
     assert arns[2] == arns[3]
@@ -87,14 +87,14 @@ def test_a_key_is_named_in_four_ways(client: DynamoDBClient, tables: Tables) -> 
 
 
 def test_the_key_is_changed(client: DynamoDBClient, tables: Tables) -> None:
-    """The answer shows the old key as UPDATING on a table that stays ACTIVE; then the new one stands."""
+    """The response shows the old key as UPDATING on an ACTIVE table; then the new one is reported."""
     table = tables()
     arn = HERE.format(account=_account(client, table)) + f"key/{KEY}"
 
     enabled = _set(client, table, Enabled=True)
-    managed = _told(client, table)
+    managed = _describe_settings(client, table)
     changed = _set(client, table, Enabled=True, SSEType="KMS", KMSMasterKeyId=KEY)
-    own = _told(client, table)
+    own = _describe_settings(client, table)
     disabled = _set(client, table, Enabled=False)
 
     assert managed is not None
@@ -102,51 +102,51 @@ def test_the_key_is_changed(client: DynamoDBClient, tables: Tables) -> None:
     assert changed["SSEDescription"] == managed | {"Status": "UPDATING"}
     assert own == {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": arn}
     assert disabled["SSEDescription"] == own | {"Status": "UPDATING"}
-    assert _told(client, table) is None
+    assert _describe_settings(client, table) is None
     assert {each["TableStatus"] for each in (enabled, changed, disabled)} == {"ACTIVE"}
 
 
 def test_the_same_key_by_its_arn_is_refused(client: DynamoDBClient, tables: Tables) -> None:
-    """Only the ARN is seen to be the same; an alias or an id of the same key encrypts anew."""
+    """Only the ARN is seen to be the same; an alias or an id of the same key encrypts again."""
     table = tables(SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": KEY})
-    told = _told(client, table)
-    assert told is not None
+    result = _describe_settings(client, table)
+    assert result is not None
     request: dict[str, Any] = {"Enabled": True, "SSEType": "KMS"}
 
-    again = refused(_set, client=client, table=table, **request, KMSMasterKeyId=told["KMSMasterKeyArn"])
+    again = refused(_set, client=client, table=table, **request, KMSMasterKeyId=result["KMSMasterKeyArn"])
     _set(client, table, **request, KMSMasterKeyId=KEY)
 
     assert again.message == (
         f"{OOM}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want to "
         "change Master Key"
     )
-    assert _told(client, table) == told
+    assert _describe_settings(client, table) == result
 
 
 @pytest.mark.parametrize("specification", [{}, {"Enabled": False}])
-def test_what_is_off_is_not_switched_off(
+def test_disabling_disabled_encryption_is_refused(
     client: DynamoDBClient, tables: Tables, specification: dict[str, Any]
 ) -> None:
-    """A table without a key of the account's has none to let go."""
-    told = refused(_set, client=client, table=tables(), **specification)
+    """A table without a key of the account cannot disable one."""
+    result = refused(_set, client=client, table=tables(), **specification)
 
-    assert told.message == f"{OOM}Table is already encrypted by default"
+    assert result.message == f"{OOM}Table is already encrypted by default"
 
 
 def test_encryption_is_changed_alone(client: DynamoDBClient, tables: Tables) -> None:
     """Beside another change it is refused, and neither is made."""
     table = tables()
-    told = refused(
+    result = refused(
         client.update_table,
         TableName=table,
         SSESpecification={"Enabled": True},
         DeletionProtectionEnabled=True,
     )
 
-    assert told.message == (
+    assert result.message == (
         f"{OOM}Server-Side Encryption modification must be the only operation in the request"
     )
-    assert _told(client, table) is None
+    assert _describe_settings(client, table) is None
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_encryption_is_changed_alone(client: DynamoDBClient, tables: Tables) -> 
 def test_a_key_from_elsewhere_is_refused(
     client: DynamoDBClient, tables: Tables, fresh: Callable[[], str], key: str, sentence: str
 ) -> None:
-    """A key of another region, another account, or no key at all; nothing is made and nothing changed."""
+    """A key of another region or account, or an invalid key; nothing is created or changed."""
     name, table = fresh(), tables()
     specification: dict[str, Any] = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key}
 
@@ -174,7 +174,7 @@ def test_a_key_from_elsewhere_is_refused(
     assert (made.code, made.message.split(" (Service")[0]) == ("ValidationException", UNKNOWN + sentence)
     assert changed.message == made.message
     assert name not in client.list_tables()["TableNames"]
-    assert _told(client, table) is None
+    assert _describe_settings(client, table) is None
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_specifications_that_contradict_themselves_are_refused(
     specification: dict[str, Any],
     sentence: str,
 ) -> None:
-    """Of a new table and of one that is there, in the same words."""
+    """The message is the same for a new and for an existing table."""
     made = refused(client.create_table, **table_request(fresh(), "pk", SSESpecification=specification))
     changed = refused(_set, client=client, table=tables(), **specification)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.asking import ENVELOPE, OOM, item, n, s
 from tests.conformance.backends import Answer
+from tests.conformance.requests import ENVELOPE, OOM, item, n, s
 from tests.conformance.sentences import (
     HASH,
     KEY,
@@ -135,7 +135,7 @@ def _enums() -> Iterator[Row]:
     )
 
 
-# An attribute value that is refused: what it is called, its text for the modern layer, and for the classic one
+# An attribute value that is refused: its name, its message in the modern layer, and in the classic one
 # (None: the same). Those in `_BARE_VALUES` are never enveloped.
 _VALUES: list[tuple[str, dict[str, Any], str, str | None]] = [
     ("NULL false", {"NULL": False}, f"{OOM}Null attribute value types must have the value of true", None),
@@ -382,7 +382,7 @@ def _keys() -> Iterator[Row]:
         v=s(""),
     )
     scalars = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
-    for text, told in (("pk.x", "Key: pk"), ("sk[0]", "Key: sk"), ("a.x", "IndexKey: a")):
+    for text, result in (("pk.x", "Key: pk"), ("sk[0]", "Key: sk"), ("a.x", "IndexKey: a")):
         projection = {"ProjectionExpression": text}
         reads: dict[str, dict[str, Any]] = {
             "GetItem": {"TableName": TABLE, "Key": KEY, **projection},
@@ -390,16 +390,16 @@ def _keys() -> Iterator[Row]:
             "Scan": {"TableName": TABLE, **projection},
         }
         for operation, request in reads.items():
-            yield Row(f"projection of {text}", operation, request, scalars + told)
+            yield Row(f"projection of {text}", operation, request, scalars + result)
         condition = f"attribute_exists({text})"
         yield Row(
             f"condition on {text}",
             "DeleteItem",
             {"TableName": TABLE, "Key": KEY, "ConditionExpression": condition},
-            scalars + told,
+            scalars + result,
         )
         yield Row(
-            f"filter on {text}", "Scan", {"TableName": TABLE, "FilterExpression": condition}, scalars + told
+            f"filter on {text}", "Scan", {"TableName": TABLE, "FilterExpression": condition}, scalars + result
         )
     yield update("path into a key", "SET pk.x = :v", f"{scalars}Key: pk", v=s("x"))
     yield update("list place of a key", "SET pk[0] = :v", f"{scalars}Key: pk", v=s("x"))
@@ -407,27 +407,27 @@ def _keys() -> Iterator[Row]:
 
 
 @rows(_names())
-def test_names_and_absent_members(ask: Callable[..., Answer], row: Row) -> None:
+def test_names_and_absent_members(send_raw: Callable[..., Answer], row: Row) -> None:
     """A table's name, a key and an item are checked as members, and the table is looked up after them."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_enums())
-def test_words_that_are_not_in_an_enum(ask: Callable[..., Answer], row: Row) -> None:
-    """A word that an enum does not have is refused with the words that it has."""
-    check(ask, row)
+def test_words_that_are_not_in_an_enum(send_raw: Callable[..., Answer], row: Row) -> None:
+    """A value outside an enum is refused with the list of its values."""
+    check(send_raw, row)
 
 
 @rows(_values())
-def test_attribute_values(ask: Callable[..., Answer], row: Row) -> None:
+def test_attribute_values(send_raw: Callable[..., Answer], row: Row) -> None:
     """A bad value is refused before the table is looked at; Put, Update and Delete count it first."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_keys())
-def test_keys(ask: Callable[..., Answer], row: Row) -> None:
-    """A key that the schema refuses is told bare, in the words of its operation."""
-    check(ask, row)
+def test_keys(send_raw: Callable[..., Answer], row: Row) -> None:
+    """A key that the schema refuses is reported bare, in the words of its operation."""
+    check(send_raw, row)
 
 
 @pytest.mark.parametrize(
@@ -450,24 +450,24 @@ def test_keys(ask: Callable[..., Answer], row: Row) -> None:
     ids=["PutItem", "UpdateItem", "DeleteItem", "GetItem", "Query"],
 )
 def test_all_bad_members_are_listed_in_one_answer(
-    ask: Callable[..., Answer], operation: str, request_: dict[str, Any], order: list[str]
+    send_raw: Callable[..., Answer], operation: str, request_: dict[str, Any], order: list[str]
 ) -> None:
-    """Every bad member is told at once, in the operation's own order."""
-    answer = ask(operation, request_)
+    """Every bad member is reported at once, in the operation's own order."""
+    answer = send_raw(operation, request_)
 
     text = answer.text or ""
-    told = [part.split("'")[-2] for part in text.split(" failed to satisfy")[:-1]]
-    assert [name for name in told if name in order] == order
-    assert text.startswith(f"{len(told)} validation errors detected: ")
+    result = [part.split("'")[-2] for part in text.split(" failed to satisfy")[:-1]]
+    assert [name for name in result if name in order] == order
+    assert text.startswith(f"{len(result)} validation errors detected: ")
 
 
-def test_nesting_beyond_32_levels(ask: Callable[..., Answer]) -> None:
+def test_nesting_beyond_32_levels(send_raw: Callable[..., Answer]) -> None:
     """A document of more than 32 levels is refused bare."""
     value: dict[str, Any] = s("deep")
     for _ in range(32):
         value = {"M": {"a": value}}
 
-    answer = ask("PutItem", {"TableName": HASH, "Item": {"pk": s("p"), "x": value}})
+    answer = send_raw("PutItem", {"TableName": HASH, "Item": {"pk": s("p"), "x": value}})
 
     assert answer.text == (
         "Nesting Levels have exceeded supported limits: "
@@ -475,16 +475,16 @@ def test_nesting_beyond_32_levels(ask: Callable[..., Answer]) -> None:
     )
 
 
-def test_an_empty_attribute_name(ask: Callable[..., Answer]) -> None:
+def test_an_empty_attribute_name(send_raw: Callable[..., Answer]) -> None:
     """An attribute has a name."""
-    answer = ask("PutItem", {"TableName": HASH, "Item": {"pk": s("p"), "": s("x")}})
+    answer = send_raw("PutItem", {"TableName": HASH, "Item": {"pk": s("p"), "": s("x")}})
 
     assert answer.code == "ValidationException"
     assert "Empty attribute name" in (answer.text or "")
 
 
-def test_a_value_is_refused_before_the_table_is_looked_up(ask: Callable[..., Answer]) -> None:
-    """What can be told from the request alone comes before a missing table."""
-    answer = ask("PutItem", {"TableName": MISSING, "Item": {"pk": {"SS": []}}})
+def test_a_value_is_refused_before_the_table_is_looked_up(send_raw: Callable[..., Answer]) -> None:
+    """Errors in the request alone come before a missing table."""
+    answer = send_raw("PutItem", {"TableName": MISSING, "Item": {"pk": {"SS": []}}})
 
     assert answer.text == enveloped("PutItem", f"{OOM}An string set  may not be empty")

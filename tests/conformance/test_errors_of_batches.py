@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.asking import OOM, item, n, s
 from tests.conformance.backends import Answer
+from tests.conformance.requests import OOM, item, n, s
 from tests.conformance.sentences import HASH, KEY, MISSING, TABLE, Row, check, member, modern_member, rows
 
 pytestmark = pytest.mark.usefixtures("sentences")
@@ -109,8 +109,8 @@ def _batches() -> Iterator[Row]:
 
 
 def _transactions() -> Iterator[Row]:
-    def write(id: str, action: dict[str, Any], told: str, code: str = "ValidationException") -> Row:
-        return Row(id, "TransactWriteItems", {"TransactItems": [action]}, told, code)
+    def write(id: str, action: dict[str, Any], result: str, code: str = "ValidationException") -> Row:
+        return Row(id, "TransactWriteItems", {"TransactItems": [action]}, result, code)
 
     for operation in ("TransactGetItems", "TransactWriteItems"):
         yield Row("nothing", operation, {}, member("transactItems", _NULL))
@@ -286,31 +286,31 @@ def _reasons() -> Iterator[tuple[str, str, dict[str, Any], str]]:
 
 
 @rows(_batches())
-def test_batches(ask: Callable[..., Answer], row: Row) -> None:
+def test_batches(send_raw: Callable[..., Answer], row: Row) -> None:
     """A batch is refused whole for its form, for a missing table, and for one item named twice."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_transactions())
-def test_transactions(ask: Callable[..., Answer], row: Row) -> None:
-    """What the request alone shows refuses a transaction; nothing is cancelled."""
-    check(ask, row)
+def test_transactions(send_raw: Callable[..., Answer], row: Row) -> None:
+    """An error in the request alone refuses a transaction; nothing is cancelled."""
+    check(send_raw, row)
 
 
 _REASONS = list(_reasons())
 
 
 @pytest.mark.parametrize(
-    ("operation", "action", "told"), [each[1:] for each in _REASONS], ids=[each[0] for each in _REASONS]
+    ("operation", "action", "result"), [each[1:] for each in _REASONS], ids=[each[0] for each in _REASONS]
 )
 def test_reasons_that_say_validation_error(
-    ask: Callable[..., Answer], operation: str, action: dict[str, Any], told: str
+    send_raw: Callable[..., Answer], operation: str, action: dict[str, Any], result: str
 ) -> None:
-    """What the table and its items show cancels the transaction, with a ValidationError in its place."""
+    """An error that depends on the table or its items cancels the transaction, with a ValidationError in its position."""
     other = {"TableName": TABLE, "Key": item(pk="other", sk="s")}
     first = {"Get": other} if operation == "TransactGetItems" else {"Delete": other}
 
-    answer = ask(operation, {"TransactItems": [first, action]})
+    answer = send_raw(operation, {"TransactItems": [first, action]})
 
     assert answer.code == "TransactionCanceledException"
     assert answer.text == (
@@ -318,14 +318,14 @@ def test_reasons_that_say_validation_error(
     )
     assert answer.body["CancellationReasons"] == [
         {"Code": "None"},
-        {"Code": "ValidationError", "Message": told},
+        {"Code": "ValidationError", "Message": result},
     ]
 
 
 @pytest.mark.parametrize("count", [0, 26])
-def test_a_batch_of_no_or_26_writes(ask: Callable[..., Answer], count: int) -> None:
+def test_a_batch_of_no_or_26_writes(send_raw: Callable[..., Answer], count: int) -> None:
     """A table's list of writes has 1 to 25 entries; the sentence shows the whole map."""
-    answer = ask("BatchWriteItem", {"RequestItems": {TABLE: [_put(key) for key in _KEYS[:count]]}})
+    answer = send_raw("BatchWriteItem", {"RequestItems": {TABLE: [_put(key) for key in _KEYS[:count]]}})
 
     text = answer.text or ""
     assert answer.code == "ValidationException"
@@ -337,11 +337,13 @@ def test_a_batch_of_no_or_26_writes(ask: Callable[..., Answer], count: int) -> N
 
 
 @pytest.mark.parametrize("operation", ["TransactGetItems", "TransactWriteItems"])
-def test_a_transaction_of_101_actions(ask: Callable[..., Answer], operation: str) -> None:
+def test_a_transaction_of_101_actions(send_raw: Callable[..., Answer], operation: str) -> None:
     """A transaction has at most 100 actions; the sentence shows the whole list."""
     action = "Get" if operation == "TransactGetItems" else "Delete"
 
-    answer = ask(operation, {"TransactItems": [{action: {"TableName": TABLE, "Key": key}} for key in _KEYS]})
+    answer = send_raw(
+        operation, {"TransactItems": [{action: {"TableName": TABLE, "Key": key}} for key in _KEYS]}
+    )
 
     text = answer.text or ""
     assert text.startswith("1 validation error detected: Value '[")
@@ -350,28 +352,28 @@ def test_a_transaction_of_101_actions(ask: Callable[..., Answer], operation: str
     )
 
 
-def test_26_writes_over_two_tables(ask: Callable[..., Answer]) -> None:
+def test_26_writes_over_two_tables(send_raw: Callable[..., Answer]) -> None:
     """The 25 writes of a batch are counted over all its tables."""
     writes = {TABLE: [_put(key) for key in _KEYS[:20]], HASH: [_put(item(pk=str(i))) for i in range(6)]}
 
-    answer = ask("BatchWriteItem", {"RequestItems": writes})
+    answer = send_raw("BatchWriteItem", {"RequestItems": writes})
 
     assert answer.code == "ValidationException"
 
 
-def test_a_transaction_over_4_mb(ask: Callable[..., Answer]) -> None:
+def test_a_transaction_over_4_mb(send_raw: Callable[..., Answer]) -> None:
     """The payload of a transaction has at most 4 MB; AWS's words are known in part."""
     puts = [{"Put": {"TableName": TABLE, "Item": {**key, "x": s("x" * 390_000)}}} for key in _KEYS[:11]]
 
-    answer = ask("TransactWriteItems", {"TransactItems": puts})
+    answer = send_raw("TransactWriteItems", {"TransactItems": puts})
 
     assert answer.code == "ValidationException"
     assert "size cannot exceed" in (answer.text or "")
 
 
-def test_projection_and_attributes_to_get_of_two_tables(ask: Callable[..., Answer]) -> None:
+def test_projection_and_attributes_to_get_of_two_tables(send_raw: Callable[..., Answer]) -> None:
     """A batch uses one generation of parameters for all its tables."""
-    answer = ask(
+    answer = send_raw(
         "BatchGetItem",
         {
             "RequestItems": {

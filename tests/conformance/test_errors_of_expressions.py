@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.asking import ENVELOPE, OOM, n, s
 from tests.conformance.backends import Answer
+from tests.conformance.requests import ENVELOPE, OOM, n, s
 from tests.conformance.sentences import (
     HASH,
     KEY,
@@ -27,7 +27,7 @@ _STORED_VALUES: dict[str, Any] = {":n": n(1), ":set": {"SS": ["x"]}, ":ns": {"NS
 _B = {":b": s("b")}
 _N = {":n": n(1)}
 
-# A condition, its values, and the sentence after `Invalid <field>: `. Asked as a condition and as a filter.
+# A condition, its values, and the message after `Invalid <field>: `. Sent as a condition and as a filter.
 _CONDITIONS: list[tuple[str, str, dict[str, Any], str]] = [
     ("empty", "", {}, "The expression can not be empty;"),
     ("three signs", "!!!", {}, 'Syntax error; token: "!", near: "!!"'),
@@ -217,9 +217,9 @@ _CONDITIONS: list[tuple[str, str, dict[str, Any], str]] = [
 
 
 def _conditions() -> Iterator[Row]:
-    for id, text, values, told in _CONDITIONS:
+    for id, text, values, result in _CONDITIONS:
         bound = {"ExpressionAttributeValues": values} if values else {}
-        condition, filtered = f"Invalid ConditionExpression: {told}", f"Invalid FilterExpression: {told}"
+        condition, filtered = f"Invalid ConditionExpression: {result}", f"Invalid FilterExpression: {result}"
         conditional = {"TableName": TABLE, "ConditionExpression": text, **bound}
         yield Row(id, "PutItem", {**conditional, "Item": KEY}, ENVELOPE + condition)
         yield Row(id, "DeleteItem", {**conditional, "Key": KEY}, ENVELOPE + condition)
@@ -398,10 +398,10 @@ _UPDATES: list[tuple[str, str, dict[str, Any], str]] = [
 
 
 def _updates() -> Iterator[Row]:
-    for id, text, values, told in _UPDATES:
+    for id, text, values, result in _UPDATES:
         bound = {"ExpressionAttributeValues": values} if values else {}
         request = {"TableName": TABLE, "Key": KEY, "UpdateExpression": text, **bound}
-        sentence = f"Invalid UpdateExpression: {told}"
+        sentence = f"Invalid UpdateExpression: {result}"
         yield Row(id, "UpdateItem", request, ENVELOPE + sentence)
         yield Row(id, "TransactWriteItems", {"TransactItems": [{"Update": request}]}, sentence)
 
@@ -438,8 +438,8 @@ _PROJECTIONS: list[tuple[str, str, str]] = [
 
 
 def _projections() -> Iterator[Row]:
-    for id, text, told in _PROJECTIONS:
-        sentence = f"Invalid ProjectionExpression: {told}"
+    for id, text, result in _PROJECTIONS:
+        sentence = f"Invalid ProjectionExpression: {result}"
         yield Row(id, "GetItem", {"TableName": TABLE, "Key": KEY, "ProjectionExpression": text}, sentence)
         yield Row(id, "Scan", {"TableName": TABLE, "ProjectionExpression": text}, sentence)
         yield Row(
@@ -684,9 +684,9 @@ def _legacy() -> Iterator[Row]:
     for id, condition, text in _LEGACY_EXPECTED:
         yield Row(id, "DeleteItem", {"TableName": TABLE, "Key": KEY, "Expected": {"a": condition}}, text)
         if "Exists" not in condition and "Value" not in condition and "ComparisonOperator" in condition:
-            told = text.replace("Value or AttributeValueList must", "Invalid number")
+            result = text.replace("Value or AttributeValueList must", "Invalid number")
             if "Value or" not in text:
-                yield Row(id, "Scan", {"TableName": TABLE, "ScanFilter": {"a": condition}}, told)
+                yield Row(id, "Scan", {"TableName": TABLE, "ScanFilter": {"a": condition}}, result)
 
     def updates(id: str, change: dict[str, Any], text: str) -> Row:
         return Row(
@@ -750,7 +750,7 @@ def _legacy() -> Iterator[Row]:
 
 
 def _executed() -> Iterator[Row]:
-    """What only the stored item shows; never enveloped."""
+    """Yield errors that depend on the stored item; never enveloped."""
     data_type = "An operand in the update expression has an incorrect data type"
     absent = "The provided expression refers to an attribute that does not exist in the item"
     document = "The document path provided in the update expression is invalid for update"
@@ -771,7 +771,7 @@ def _executed() -> Iterator[Row]:
         ("member of a list", "SET #list.x = :n", document),
         ("remove from an absent parent", "REMOVE nobody.x", document),
     ]
-    for id, text, told in updates:
+    for id, text, result in updates:
         request: dict[str, Any] = {"TableName": TABLE, "Key": KEY, "UpdateExpression": text}
         used = {
             name: value for name, value in _STORED_VALUES.items() if name in text.replace(",", " ").split()
@@ -780,7 +780,7 @@ def _executed() -> Iterator[Row]:
             request["ExpressionAttributeValues"] = used
         if names := {f"#{word}": word for word in ("set", "list", "map") if f"#{word}" in text}:
             request["ExpressionAttributeNames"] = names
-        yield Row(id, "UpdateItem", request, told)
+        yield Row(id, "UpdateItem", request, result)
     yield Row(
         "legacy add to a stored string",
         "UpdateItem",
@@ -809,51 +809,51 @@ def _executed() -> Iterator[Row]:
 
 
 @rows(_conditions())
-def test_conditions_and_filters(ask: Callable[..., Answer], row: Row) -> None:
+def test_conditions_and_filters(send_raw: Callable[..., Answer], row: Row) -> None:
     """A condition and a filter are refused for the same faults, in the same order and words."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_updates())
-def test_updates(ask: Callable[..., Answer], row: Row) -> None:
+def test_updates(send_raw: Callable[..., Answer], row: Row) -> None:
     """An update expression is refused before the item is read."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_projections())
-def test_projections(ask: Callable[..., Answer], row: Row) -> None:
+def test_projections(send_raw: Callable[..., Answer], row: Row) -> None:
     """A projection is refused bare by every read."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_placeholders())
-def test_placeholders(ask: Callable[..., Answer], row: Row) -> None:
-    """Names and values must be well formed, used, and given with an expression."""
-    check(ask, row)
+def test_placeholders(send_raw: Callable[..., Answer], row: Row) -> None:
+    """Names and values must be well formed, used, and sent with an expression."""
+    check(send_raw, row)
 
 
 @rows(_mixtures())
-def test_expressions_do_not_mix_with_legacy_parameters(ask: Callable[..., Answer], row: Row) -> None:
+def test_expressions_do_not_mix_with_legacy_parameters(send_raw: Callable[..., Answer], row: Row) -> None:
     """Both generations of parameters in one request are listed in AWS's order."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_legacy())
-def test_legacy_parameters(ask: Callable[..., Answer], row: Row) -> None:
+def test_legacy_parameters(send_raw: Callable[..., Answer], row: Row) -> None:
     """The legacy parameters are refused in their own words."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_executed())
-def test_what_the_stored_item_shows(ask: Callable[..., Answer], row: Row) -> None:
-    """What the stored item makes impossible is told bare."""
-    check(ask, row)
+def test_errors_that_depend_on_the_stored_item(send_raw: Callable[..., Answer], row: Row) -> None:
+    """Their messages have no envelope."""
+    check(send_raw, row)
 
 
 @pytest.mark.parametrize("function", ["if_not_exists(a, :b)", "list_append(a, :b)"])
-def test_functions_of_updates_in_a_condition(ask: Callable[..., Answer], function: str) -> None:
+def test_functions_of_updates_in_a_condition(send_raw: Callable[..., Answer], function: str) -> None:
     """A condition may not use a function of updates."""
-    answer = ask(
+    answer = send_raw(
         "DeleteItem",
         {
             "TableName": TABLE,
@@ -869,9 +869,9 @@ def test_functions_of_updates_in_a_condition(ask: Callable[..., Answer], functio
     )
 
 
-def test_an_unknown_type_name(ask: Callable[..., Answer]) -> None:
-    """attribute_type knows ten names, which the refusal lists in no order that AWS keeps."""
-    answer = ask(
+def test_an_unknown_type_name(send_raw: Callable[..., Answer]) -> None:
+    """attribute_type accepts ten names, which the refusal lists in no stable order."""
+    answer = send_raw(
         "Scan",
         {
             "TableName": TABLE,
@@ -880,34 +880,34 @@ def test_an_unknown_type_name(ask: Callable[..., Answer]) -> None:
         },
     )
 
-    told, _, types = (answer.text or "").partition(", valid types: ")
-    assert told == "Invalid FilterExpression: Invalid attribute type name found; type: string"
+    result, _, types = (answer.text or "").partition(", valid types: ")
+    assert result == "Invalid FilterExpression: Invalid attribute type name found; type: string"
     assert set(types.strip("{}").split(",")) == set("S SS N NS B BS BOOL NULL L M".split())
 
 
-def test_update_item_tells_of_the_condition_first(ask: Callable[..., Answer]) -> None:
+def test_update_item_reports_the_condition_first(send_raw: Callable[..., Answer]) -> None:
     """UpdateItem reads the condition before the update; a transaction reads the update first."""
     request = {"TableName": TABLE, "Key": KEY, "UpdateExpression": "SET", "ConditionExpression": "a"}
 
-    alone = ask("UpdateItem", request)
-    together = ask("TransactWriteItems", {"TransactItems": [{"Update": request}]})
+    alone = send_raw("UpdateItem", request)
+    together = send_raw("TransactWriteItems", {"TransactItems": [{"Update": request}]})
 
     assert "Invalid ConditionExpression" in (alone.text or "")
     assert "Invalid UpdateExpression" in (together.text or "")
 
 
-def test_expressions_come_before_the_table(ask: Callable[..., Answer]) -> None:
-    """An expression is refused even when the table is not there."""
-    answer = ask("DeleteItem", {"TableName": MISSING, "Key": KEY, "ConditionExpression": "a ="})
+def test_expressions_come_before_the_table(send_raw: Callable[..., Answer]) -> None:
+    """An invalid expression is refused even if the table is missing."""
+    answer = send_raw("DeleteItem", {"TableName": MISSING, "Key": KEY, "ConditionExpression": "a ="})
 
     assert answer.code == "ValidationException"
 
 
-def test_a_placeholder_may_be_255_bytes(ask: Callable[..., Answer]) -> None:
+def test_a_placeholder_may_be_255_bytes(send_raw: Callable[..., Answer]) -> None:
     """A placeholder has at most 255 bytes, its first sign included."""
     name = "#" + "a" * 254
 
-    accepted = ask(
+    accepted = send_raw(
         "GetItem",
         {
             "TableName": HASH,
@@ -916,7 +916,7 @@ def test_a_placeholder_may_be_255_bytes(ask: Callable[..., Answer]) -> None:
             "ExpressionAttributeNames": {name: "x"},
         },
     )
-    refused = ask(
+    refused = send_raw(
         "GetItem",
         {
             "TableName": HASH,

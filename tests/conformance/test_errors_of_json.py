@@ -169,22 +169,22 @@ ROWS = [
 
 
 @rows(ROWS)
-def test_json_of_the_wrong_type_is_refused(ask: Callable[..., Answer], row: Row) -> None:
+def test_json_of_the_wrong_type_is_refused(send_raw: Callable[..., Answer], row: Row) -> None:
     """A member of the wrong JSON type is a SerializationException in Java's words."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @pytest.mark.parametrize("word", ["true", "false", "1", "0", "yes", "no"])
-def test_a_boolean_is_read_from_a_word(ask: Callable[..., Answer], word: str) -> None:
+def test_a_boolean_is_read_from_a_word(send_raw: Callable[..., Answer], word: str) -> None:
     """A boolean may be sent as one of six words."""
-    answer = ask("GetItem", {"TableName": HASH, "Key": {"pk": {"S": "a"}}, "ConsistentRead": word})
+    answer = send_raw("GetItem", {"TableName": HASH, "Key": {"pk": {"S": "a"}}, "ConsistentRead": word})
 
     assert answer.status == 200
 
 
-def test_unknown_members_and_nulls_are_ignored(ask: Callable[..., Answer]) -> None:
-    """A member that the API does not know, and one that is null, count as absent."""
-    answer = ask(
+def test_unknown_members_and_nulls_are_ignored(send_raw: Callable[..., Answer]) -> None:
+    """An unknown member, and one that is null, count as absent."""
+    answer = send_raw(
         "GetItem",
         {"TableName": HASH, "Key": {"pk": {"S": "nobody"}}, "Colour": {"x": [1]}, "ConsistentRead": None},
     )
@@ -192,8 +192,8 @@ def test_unknown_members_and_nulls_are_ignored(ask: Callable[..., Answer]) -> No
     assert (answer.status, answer.body) == (200, {})
 
 
-def test_types_come_before_the_table(ask: Callable[..., Answer]) -> None:
-    """A wrong type is told even when the table is not there."""
-    answer = ask("PutItem", {"TableName": MISSING, "Item": {"pk": {"S": 1}}})
+def test_types_come_before_the_table(send_raw: Callable[..., Answer]) -> None:
+    """A wrong type is reported even if the table is missing."""
+    answer = send_raw("PutItem", {"TableName": MISSING, "Item": {"pk": {"S": 1}}})
 
     assert answer.code == "SerializationException"

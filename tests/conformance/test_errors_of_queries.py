@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.asking import ENVELOPE, OOM, item, n, s
 from tests.conformance.backends import Answer
+from tests.conformance.requests import ENVELOPE, OOM, item, n, s
 from tests.conformance.sentences import HASH, MISSING, MULTI, TABLE, Row, check, member, modern_member, rows
 
 pytestmark = pytest.mark.usefixtures("sentences")
@@ -17,17 +17,17 @@ _INVALID = "Invalid KeyConditionExpression: "
 
 
 def _values(text: str) -> dict[str, Any]:
-    """Return values for the placeholders in a text: `:n…` numbers, `:t…` booleans, the rest strings."""
+    """Return values for the placeholders in a string: `:n…` numbers, `:t…` booleans, the rest strings."""
     words = text.replace("(", " ").replace(")", " ").replace(",", " ").split()
     found = sorted({word for word in words if word.startswith(":")})
     kinds: dict[str, dict[str, Any]] = {"n": n(1), "t": {"BOOL": True}}
     return {word: kinds.get(word[1], s(word[1:])) for word in found}
 
 
-def _query(id: str, text: str, told: str, **rest: Any) -> Row:
+def _query(id: str, text: str, result: str, **rest: Any) -> Row:
     values = {"ExpressionAttributeValues": _values(text)} if ":" in text else {}
     request = {"TableName": TABLE, "KeyConditionExpression": text, **values, **rest}
-    return Row(id, "Query", request, told)
+    return Row(id, "Query", request, result)
 
 
 def _key_conditions() -> Iterator[Row]:
@@ -91,8 +91,8 @@ def _key_conditions() -> Iterator[Row]:
         "attribute_exists": "pk = :a AND attribute_exists(sk)",
     }
     for operator, text in operators.items():
-        told = f"{_INVALID}Invalid operator used in KeyConditionExpression: {operator}"
-        yield _query(f"operator {operator}", text, told)
+        result = f"{_INVALID}Invalid operator used in KeyConditionExpression: {operator}"
+        yield _query(f"operator {operator}", text, result)
     yield _query(
         "nested size",
         "pk = :a AND size(sk) = :n",
@@ -171,14 +171,15 @@ def _choices() -> Iterator[Row]:
             f"{OOM}Global secondary index by-a does not project [x, y]",
         )
         plain = {**request, "KeyConditionExpression": "pk = :a"} if operation == "Query" else request
+        counted = ENVELOPE if operation == "Query" else ""
         specific = "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
         yield Row(
             "specific without projection",
             operation,
             {**plain, "Select": "SPECIFIC_ATTRIBUTES"},
-            ENVELOPE + specific if operation == "Query" else specific,
+            counted + specific,
         )
-        for select, told in (
+        for select, result in (
             ("ALL_ATTRIBUTES", "ALL_ATTRIBUTES"),
             ("ALL_PROJECTED_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"),
             ("COUNT", "only the Count"),
@@ -191,13 +192,13 @@ def _choices() -> Iterator[Row]:
                     "Select": select,
                     "ProjectionExpression": "pk",
                 },
-                f"Cannot specify the ProjectionExpression when choosing to get {told}",
+                f"{counted}Cannot specify the ProjectionExpression when choosing to get {result}",
             )
         yield Row(
             "projected without an index",
             operation,
             {**plain, "Select": "ALL_PROJECTED_ATTRIBUTES"},
-            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
+            f"{counted}ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
         )
     yield _query(
         "limit 0",
@@ -247,8 +248,8 @@ def _choices() -> Iterator[Row]:
             ),
         ),
     }
-    for id, (segment, told) in segments.items():
-        yield Row(id, "Scan", {"TableName": TABLE, **segment}, told)
+    for id, (segment, result) in segments.items():
+        yield Row(id, "Scan", {"TableName": TABLE, **segment}, result)
     yield Row(
         "too many segments",
         "Scan",
@@ -262,8 +263,8 @@ _SCHEMA = "The provided key element does not match the schema"
 
 
 def _starts() -> Iterator[Row]:
-    def query(id: str, start: dict[str, Any], told: str, text: str = "pk = :p", **rest: Any) -> Row:
-        return _query(id, text, told, ExclusiveStartKey=start, **rest)
+    def query(id: str, start: dict[str, Any], result: str, text: str = "pk = :p", **rest: Any) -> Row:
+        return _query(id, text, result, ExclusiveStartKey=start, **rest)
 
     yield query("lacks the range", item(pk="p"), _START)
     yield query("extra attribute", item(pk="p", sk="s", x="x"), _START)
@@ -301,8 +302,8 @@ def _starts() -> Iterator[Row]:
     )
     yield query("value that is none", item(pk="p", sk={"SS": []}), f"{OOM}An string set  may not be empty")
 
-    def scan(id: str, start: dict[str, Any], told: str, **rest: Any) -> Row:
-        return Row(id, "Scan", {"TableName": TABLE, "ExclusiveStartKey": start, **rest}, told)
+    def scan(id: str, start: dict[str, Any], result: str, **rest: Any) -> Row:
+        return Row(id, "Scan", {"TableName": TABLE, "ExclusiveStartKey": start, **rest}, result)
 
     yield scan("lacks the range", item(pk="p"), f"{_START}: {_SCHEMA}")
     yield scan("wrong type", item(pk="p", sk=1), f"{_START}: {_SCHEMA}")
@@ -320,8 +321,8 @@ def _starts() -> Iterator[Row]:
 
 
 def _multi() -> Iterator[Row]:
-    def query(id: str, text: str, told: str) -> Row:
-        return _query(id, text, told, TableName=MULTI, IndexName="multi")
+    def query(id: str, text: str, result: str) -> Row:
+        return _query(id, text, result, TableName=MULTI, IndexName="multi")
 
     def gap(earlier: str, later: str) -> str:
         return (
@@ -341,32 +342,32 @@ def _multi() -> Iterator[Row]:
 
 
 @rows(_key_conditions())
-def test_key_conditions(ask: Callable[..., Answer], row: Row) -> None:
+def test_key_conditions(send_raw: Callable[..., Answer], row: Row) -> None:
     """A key condition names one partition and at most one range of it."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_choices())
-def test_what_is_read(ask: Callable[..., Answer], row: Row) -> None:
+def test_members_of_a_read_must_fit_each_other(send_raw: Callable[..., Answer], row: Row) -> None:
     """Index, selection, projection, limit and segments must fit each other."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_starts())
-def test_starting_keys(ask: Callable[..., Answer], row: Row) -> None:
-    """A starting key has the attributes and types of the keys read, and lies in what is read."""
-    check(ask, row)
+def test_starting_keys(send_raw: Callable[..., Answer], row: Row) -> None:
+    """A starting key has the attributes and types of the keys read, and lies in the range read."""
+    check(send_raw, row)
 
 
 @rows([row for row in _multi() if row.id != "filter on a key"])
-def test_keys_of_several_attributes(ask: Callable[..., Answer], row: Row) -> None:
+def test_keys_of_several_attributes(send_raw: Callable[..., Answer], row: Row) -> None:
     """Range attributes are named without a gap, and all but the last with equality."""
-    check(ask, row)
+    check(send_raw, row)
 
 
-def test_a_filter_may_not_name_any_part_of_the_key(ask: Callable[..., Answer]) -> None:
+def test_a_filter_may_not_name_any_part_of_the_key(send_raw: Callable[..., Answer]) -> None:
     """Each attribute of an index's key is a key attribute."""
-    answer = ask(
+    answer = send_raw(
         "Query",
         {
             "TableName": MULTI,
@@ -382,9 +383,9 @@ def test_a_filter_may_not_name_any_part_of_the_key(ask: Callable[..., Answer]) -
     )
 
 
-def test_a_missing_hash_condition_of_several(ask: Callable[..., Answer]) -> None:
-    """Every hash attribute must have an equality; AWS's words for it are known by a pattern alone."""
-    answer = ask(
+def test_a_missing_hash_condition_of_several(send_raw: Callable[..., Answer]) -> None:
+    """Every hash attribute needs an equality; AWS's message is known only as a pattern."""
+    answer = send_raw(
         "Query",
         {
             "TableName": MULTI,
@@ -399,8 +400,8 @@ def test_a_missing_hash_condition_of_several(ask: Callable[..., Answer]) -> None
     assert "equality" in (answer.text or "")
 
 
-def test_an_expression_is_refused_before_the_table_is_looked_up(ask: Callable[..., Answer]) -> None:
-    """A key condition that no table could satisfy is told first."""
-    answer = ask("Query", {"TableName": MISSING, "KeyConditionExpression": "pk ="})
+def test_an_expression_is_refused_before_the_table_is_looked_up(send_raw: Callable[..., Answer]) -> None:
+    """A key condition that no table could satisfy is reported first."""
+    answer = send_raw("Query", {"TableName": MISSING, "KeyConditionExpression": "pk ="})
 
     assert answer.code == "ValidationException"

@@ -1,4 +1,4 @@
-"""PartiQL: every refusal in AWS's own words, with the place where AWS gives one."""
+"""PartiQL: every refusal with AWS's message, with the position if AWS reports one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import OOM, get, item, n, put, refused, s
+from tests.conformance.requests import OOM, get, item, n, put, refused, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 Tables = Callable[..., str]
-Told = Callable[..., str]
+ErrorOf = Callable[..., str]
 
 BAD = "Statement wasn't well formed, can't be processed: "
 LEFTOVER = f"{BAD}Unexpected token after expression"
@@ -218,12 +218,12 @@ UPDATES = [
 
 
 @pytest.fixture
-def told(client: DynamoDBClient) -> Told:
-    """Give the sentence that a statement is refused with."""
+def error_of(client: DynamoDBClient) -> ErrorOf:
+    """Return a function that returns the message with which a statement is refused."""
 
     def message(statement: str, *parameters: Any, **more: Any) -> str:
-        given: Any = {"Parameters": list(parameters)} if parameters else {}
-        found = refused(client.execute_statement, Statement=statement, **given, **more)
+        arguments: Any = {"Parameters": list(parameters)} if parameters else {}
+        found = refused(client.execute_statement, Statement=statement, **arguments, **more)
         assert found.code == "ValidationException", statement
         return found.message
 
@@ -237,10 +237,12 @@ def _transacted(client: DynamoDBClient, *statements: str) -> Any:
 
 
 @pytest.mark.parametrize("rows", [GRAMMAR, VALUES, UPDATES], ids=["grammar", "values", "updates"])
-def test_words(client: DynamoDBClient, tables: Tables, told: Told, rows: list[tuple[str, str]]) -> None:
-    """A statement that cannot be is refused in AWS's words, and changes nothing.
+def test_invalid_statements_are_refused(
+    client: DynamoDBClient, tables: Tables, error_of: ErrorOf, rows: list[tuple[str, str]]
+) -> None:
+    """An invalid statement is refused with AWS's message and changes nothing.
 
-    `$` stands for the table, `%` for the column of the last function or number in the statement.
+    `$` is replaced by the table, `%` by the column of the last function or number in the statement.
     """
     table = tables()
     stored = item(pk="a", s="str", ss={"SS": ["a", "b"]}, n=1, m={"M": {}}, l={"L": [n(1)]})
@@ -252,35 +254,35 @@ def test_words(client: DynamoDBClient, tables: Tables, told: Told, rows: list[tu
                 return sentence.replace("%", str(statement.rindex(word) + 1))
         return sentence
 
-    asked = [(text.replace("$", f'"{table}"'), sentence) for text, sentence in rows]
-    expected = {text: column_of(text, sentence) for text, sentence in asked}
+    statements = [(text.replace("$", f'"{table}"'), sentence) for text, sentence in rows]
+    expected = {text: column_of(text, sentence) for text, sentence in statements}
 
-    assert {text: told(text) for text in expected} == expected
+    assert {text: error_of(text) for text in expected} == expected
     assert get(client, table, pk="a") == stored
 
 
-def test_places_are_told_by_line(client: DynamoDBClient, tables: Tables, told: Told) -> None:
+def test_places_are_reported_by_line(client: DynamoDBClient, tables: Tables, error_of: ErrorOf) -> None:
     """A place is line, column and length, and that of a wrong second argument is the first one's."""
     table = tables()
     put(client, table, item(pk="a", Members={"SS": ["x"]}))
     head = f'UPDATE "{table}"\nSET Members = set_add('
 
-    assert told(f"{head}Members, 'x')\nWHERE pk = 'a'") == (
+    assert error_of(f"{head}Members, 'x')\nWHERE pk = 'a'") == (
         "The second argument to SET_ADD must be a value with type SET at 2:23:7"
     )
-    assert told(f"{head}Members, ?)\nWHERE pk = 'a'", s("x")) == (
+    assert error_of(f"{head}Members, ?)\nWHERE pk = 'a'", s("x")) == (
         "The second argument to SET_ADD must be a value with type SET at 2:23:7"
     )
-    assert told(f"UPDATE \"{table}\" SET x =\n  [?] WHERE pk = 'a'", s("x")) == (
+    assert error_of(f"UPDATE \"{table}\" SET x =\n  [?] WHERE pk = 'a'", s("x")) == (
         "Unsupported data type: Parameter under key root[0] at 2:4:1"
     )
-    assert told(f"INSERT INTO \"{table}\"\n\nVALUE {{'pk':'b','m':{{'k':?}}}}", s("x")) == (
+    assert error_of(f"INSERT INTO \"{table}\"\n\nVALUE {{'pk':'b','m':{{'k':?}}}}", s("x")) == (
         "Unsupported data type: Parameter under key root.k at 3:26:1"
     )
 
 
-def test_parameters_come_first(client: DynamoDBClient, tables: Tables, told: Told) -> None:
-    """A bad parameter is told before the statement is read, in order, wherever it would go."""
+def test_parameters_come_first(client: DynamoDBClient, tables: Tables, error_of: ErrorOf) -> None:
+    """A bad parameter is reported before the statement is read, in order, wherever it would go."""
     table = tables()
     where = f"SELECT * FROM \"{table}\" WHERE pk = 'a' AND "
     deep: Any = s("leaf")
@@ -288,26 +290,28 @@ def test_parameters_come_first(client: DynamoDBClient, tables: Tables, told: Tol
         deep = {"M": {"n": deep}}
     nest = f"{DEEP}: Attributes in the item have nested levels beyond supported limit"
 
-    assert told("SELECT WHERE", {"SS": ["a", "a"]}) == f"{OOM}Input collection [a, a] contains duplicates."
-    assert told(where + "n = ?", {"NULL": False}) == (
+    assert (
+        error_of("SELECT WHERE", {"SS": ["a", "a"]}) == f"{OOM}Input collection [a, a] contains duplicates."
+    )
+    assert error_of(where + "n = ?", {"NULL": False}) == (
         f"{OOM}Null attribute value types must have the value of true"
     )
     for number in ("1e99999999999", "-1e99999999999", "1e-99999999999", "1e2147483648", "abc"):
-        assert told(where + "n = ?", n(number)) == f"{UNCONVERTIBLE}: {number}"
-        assert told(where + "n = ?", {"L": [n(1), n(number)]}) == f"{UNCONVERTIBLE}: {number}"
-    assert told(where + "n = ?", n("1e2147483647")) == UNDERFLOW
-    assert told(where + "n = ?", n("1e126")) == OVERFLOW
-    assert told(where + "n = ?", n("")) == UNCONVERTIBLE
-    assert told(where + "x = ? AND y = ?", deep, n("abc")) == nest
-    assert told(where + "x = ? AND y = ?", n("abc"), deep) == f"{UNCONVERTIBLE}: abc"
-    assert told(where + "x = ?", s("a"), s("b")) == (
+        assert error_of(where + "n = ?", n(number)) == f"{UNCONVERTIBLE}: {number}"
+        assert error_of(where + "n = ?", {"L": [n(1), n(number)]}) == f"{UNCONVERTIBLE}: {number}"
+    assert error_of(where + "n = ?", n("1e2147483647")) == UNDERFLOW
+    assert error_of(where + "n = ?", n("1e126")) == OVERFLOW
+    assert error_of(where + "n = ?", n("")) == UNCONVERTIBLE
+    assert error_of(where + "x = ? AND y = ?", deep, n("abc")) == nest
+    assert error_of(where + "x = ? AND y = ?", n("abc"), deep) == f"{UNCONVERTIBLE}: abc"
+    assert error_of(where + "x = ?", s("a"), s("b")) == (
         "Number of parameters in request and statement don't match."
     )
-    assert told(where + "x < ?", {"SS": ["a"]}) == f"{OPERAND}<, operand type: SS"
-    assert told(where + "attribute_exists(?)", s("x")) == f"{NEEDS_PATH}attribute_exists"
+    assert error_of(where + "x < ?", {"SS": ["a"]}) == f"{OPERAND}<, operand type: SS"
+    assert error_of(where + "attribute_exists(?)", s("x")) == f"{NEEDS_PATH}attribute_exists"
 
 
-def test_reads_that_cannot_be(client: DynamoDBClient, tables: Tables, told: Told) -> None:
+def test_reads_that_cannot_be(client: DynamoDBClient, tables: Tables, error_of: ErrorOf) -> None:
     """Ranges may not overlap, are at most fifty, and have the key's types; an order goes by the key."""
     table = tables("pk sk")
     select = f'SELECT sk FROM "{table}" '
@@ -323,32 +327,32 @@ def test_reads_that_cannot_be(client: DynamoDBClient, tables: Tables, told: Told
         "(pk = 'r' AND flag = 'one') OR (pk = 'r' AND flag = 'two')",
         "pk = 'a' AND x <> '1' OR pk = 'a' AND sk = '2'",
     ):
-        assert told(f"{select}WHERE {where}") == OVERLAPPING, where
+        assert error_of(f"{select}WHERE {where}") == OVERLAPPING, where
     for where in (
         f"pk IN [{values(51)}]",
         f"pk = 'r' AND sk IN [{values(51)}]",
         f"pk IN [{values(26)}] AND sk IN ['1', '2']",
     ):
-        assert told(f"{select}WHERE {where}") == TOO_MANY_READS, where
-    assert told(f"{select}WHERE pk = 'r' AND flag IN [{values(101)}]") == (
+        assert error_of(f"{select}WHERE {where}") == TOO_MANY_READS, where
+    assert error_of(f"{select}WHERE pk = 'r' AND flag IN [{values(101)}]") == (
         "The IN operator is provided with too many operands; number of operands: 101"
     )
-    assert told(f"{select}WHERE pk = 1 OR pk = 'r'") == f"{KEY_TYPE}pk"
-    assert told(f"{select}WHERE pk = 'r' AND sk IN ['1', 2]") == f"{KEY_TYPE}sk"
-    assert told(f"{select}WHERE pk = ''") == (
+    assert error_of(f"{select}WHERE pk = 1 OR pk = 'r'") == f"{KEY_TYPE}pk"
+    assert error_of(f"{select}WHERE pk = 'r' AND sk IN ['1', 2]") == f"{KEY_TYPE}sk"
+    assert error_of(f"{select}WHERE pk = ''") == (
         "One or more parameter values are not valid. The AttributeValue for a key attribute "
         "cannot contain an empty string value. Key: pk"
     )
-    assert told(f"{select}ORDER BY sk") == (
+    assert error_of(f"{select}ORDER BY sk") == (
         "Must have WHERE clause in the statement when using ORDER BY clause."
     )
-    assert told(f"{select}WHERE pk = 'o' ORDER BY Total DESC") == (
+    assert error_of(f"{select}WHERE pk = 'o' ORDER BY Total DESC") == (
         "Attribute Total in ORDER BY clause must be part of the primary key"
     )
-    assert told(f"{select}WHERE pk > 'a' ORDER BY sk") == (
+    assert error_of(f"{select}WHERE pk > 'a' ORDER BY sk") == (
         "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."
     )
-    assert told(f"{select}WHERE pk IN ['o', 'p'] ORDER BY sk DESC") == (
+    assert error_of(f"{select}WHERE pk IN ['o', 'p'] ORDER BY sk DESC") == (
         "Must have hash key in ORDER BY clause when more than one hash key condition specified in WHERE clause."
     )
     for where in (
@@ -360,8 +364,8 @@ def test_reads_that_cannot_be(client: DynamoDBClient, tables: Tables, told: Told
         client.execute_statement(Statement=f"{select}WHERE {where}")
 
 
-def test_indexes_that_cannot_be_read(client: DynamoDBClient, tables: Tables, told: Told) -> None:
-    """An index must be there, hold what is named, and have a key of one attribute each."""
+def test_indexes_that_cannot_be_read(client: DynamoDBClient, tables: Tables, error_of: ErrorOf) -> None:
+    """An index must exist, project what is named, and have a key of one attribute each."""
     table = tables(
         "pk sk",
         gsi={"gsi-inc": "g | proj", "multi": "h1 h2 / r1"},
@@ -374,30 +378,30 @@ def test_indexes_that_cannot_be_read(client: DynamoDBClient, tables: Tables, tol
         "RANGE keys."
     )
 
-    assert told(f'SELECT * FROM "{table}"."none"') == "The table does not have the specified index"
-    assert told(f"SELECT * {gsi} g = 'x'", ConsistentRead=True) == (
+    assert error_of(f'SELECT * FROM "{table}"."none"') == "The table does not have the specified index"
+    assert error_of(f"SELECT * {gsi} g = 'x'", ConsistentRead=True) == (
         "Strongly consistent read is not supported on Global Secondary Indexes"
     )
-    assert told(f"SELECT zz, proj, aa {gsi} g = 'x'") == (
+    assert error_of(f"SELECT zz, proj, aa {gsi} g = 'x'") == (
         f"{OOM}Global secondary index gsi-inc does not project [zz, aa]"
     )
-    assert told(f'SELECT zz FROM "{table}"."gsi-inc"') == (
+    assert error_of(f'SELECT zz FROM "{table}"."gsi-inc"') == (
         f"{OOM}Global secondary index gsi-inc does not project [zz]"
     )
-    assert told(f"SELECT pk {gsi} g = 'y' AND NOT (non = 'x' OR proj = 'x')") == f"{unheld}[non]"
-    assert told(f"SELECT pk {gsi} g = 'y' AND b = '1' AND (a = '2' OR proj = '3')") == f"{unheld}[a, b]"
-    assert told(f"SELECT pk {gsi} g = 'y' AND (zz = '1' OR aa = '2' OR mm = '3')") == (
+    assert error_of(f"SELECT pk {gsi} g = 'y' AND NOT (non = 'x' OR proj = 'x')") == f"{unheld}[non]"
+    assert error_of(f"SELECT pk {gsi} g = 'y' AND b = '1' AND (a = '2' OR proj = '3')") == f"{unheld}[a, b]"
+    assert error_of(f"SELECT pk {gsi} g = 'y' AND (zz = '1' OR aa = '2' OR mm = '3')") == (
         f"{unheld}[zz, aa, mm]"
     )
-    assert told(f"SELECT pk {gsi} g IN ['y', 'z'] AND zz = '1'") == f"{unheld}[zz]"
-    assert told(f"SELECT pk {gsi} (g = 'b' AND u1 = '1') OR (g = 'q' AND u2 = '1')") == f"{unheld}[u2]"
-    assert told(f"SELECT pk {gsi} (g = 'q' AND u1 = '1') OR (g = 'b' AND u2 = '1')") == f"{unheld}[u1]"
-    assert told(f'SELECT pk FROM "{table}"."lsi-keys" WHERE pk = \'p\' AND non IS MISSING') == (
+    assert error_of(f"SELECT pk {gsi} g IN ['y', 'z'] AND zz = '1'") == f"{unheld}[zz]"
+    assert error_of(f"SELECT pk {gsi} (g = 'b' AND u1 = '1') OR (g = 'q' AND u2 = '1')") == f"{unheld}[u2]"
+    assert error_of(f"SELECT pk {gsi} (g = 'q' AND u1 = '1') OR (g = 'b' AND u2 = '1')") == f"{unheld}[u1]"
+    assert error_of(f'SELECT pk FROM "{table}"."lsi-keys" WHERE pk = \'p\' AND non IS MISSING') == (
         f"{OOM}Secondary index lsi-keys does not project one or more filter attributes: [non]"
     )
     for rest in ("*", "COUNT(*)"):
-        assert told(f'SELECT {rest} FROM "{table}"."multi"') == multi
-    assert told(f'SELECT * FROM "{table}"."multi" WHERE h1 = 5') == multi
+        assert error_of(f'SELECT {rest} FROM "{table}"."multi"') == multi
+    assert error_of(f'SELECT * FROM "{table}"."multi" WHERE h1 = 5') == multi
     for where in (
         "(g = 'y' AND proj = '1') OR (g = 'z' AND aa = '1')",
         "g > 'a' AND zz = '1'",
@@ -407,10 +411,10 @@ def test_indexes_that_cannot_be_read(client: DynamoDBClient, tables: Tables, tol
         client.execute_statement(Statement=f"SELECT pk {gsi} {where}")
 
 
-def test_what_a_document_becomes_may_not_be_too_deep(
-    client: DynamoDBClient, tables: Tables, told: Told
+def test_a_nested_value_may_not_become_too_deep(
+    client: DynamoDBClient, tables: Tables, error_of: ErrorOf
 ) -> None:
-    """A value that is allowed by itself may be too deep where it goes."""
+    """A value that is valid by itself may be too deep at its path."""
     table = tables()
     put(client, table, item(pk="a", m={"M": {}}))
     deep: Any = s("x")
@@ -418,7 +422,7 @@ def test_what_a_document_becomes_may_not_be_too_deep(
         deep = {"M": {"a": deep}}
     update = f"UPDATE \"{table}\" SET m.deep = ? WHERE pk = 'a'"
 
-    alone = told(update, deep)
+    alone = error_of(update, deep)
     batched: Any = client.batch_execute_statement(Statements=[{"Statement": update, "Parameters": [deep]}])
     together = refused(
         client.execute_transaction, TransactStatements=[{"Statement": update, "Parameters": [deep]}]
@@ -431,8 +435,8 @@ def test_what_a_document_becomes_may_not_be_too_deep(
     assert together.reasons == [{"Code": "ValidationError", "Message": DEEP}]
 
 
-def test_tables_that_are_not_there(client: DynamoDBClient, tables: Tables) -> None:
-    """A missing table is told as such; in a transaction as a reason, after everything that is invalid."""
+def test_missing_tables(client: DynamoDBClient, tables: Tables) -> None:
+    """A missing table is reported as such; in a transaction as a reason, after all validation errors."""
     table = tables("pk sk")
     missing = f"UPDATE \"{table}-none\" SET a = 1 WHERE pk = 'x' AND sk = '1'"
     read = f"SELECT * FROM \"{table}\" WHERE pk = 'a' AND sk = '1'"
@@ -518,40 +522,42 @@ def test_transactions_that_cannot_be(client: DynamoDBClient, tables: Tables) -> 
     assert get(client, table, pk="a", sk="1") == item(pk="a", sk="1", flag="x")
 
 
-def test_counts_and_lengths(ask: Callable[..., Any], tables: Tables) -> None:
+def test_counts_and_lengths(send_raw: Callable[..., Any], tables: Tables) -> None:
     """A request has statements, but not too many, and a statement has text, but not too much."""
     table = tables()
     one = {"Statement": f'SELECT * FROM "{table}"'}
     detected = "1 validation error detected: "
     short = "failed to satisfy constraint: Member must have length greater than or equal to 1"
 
-    def told(operation: str, **request: Any) -> str:
-        answer = ask(operation, request)
+    def error_of(operation: str, **request: Any) -> str:
+        answer = send_raw(operation, request)
         assert answer.status == 400
         return str(answer.body["message"])
 
-    assert told("ExecuteTransaction", TransactStatements=[]) == (
+    assert error_of("ExecuteTransaction", TransactStatements=[]) == (
         f"{detected}Value at 'transactStatements' {short}"
     )
-    assert told("ExecuteTransaction", TransactStatements=[one] * 101) == (
+    assert error_of("ExecuteTransaction", TransactStatements=[one] * 101) == (
         f"{detected}Value at 'transactStatements' failed to satisfy constraint: "
         "Member must have length less than or equal to 100"
     )
-    assert told("BatchExecuteStatement", Statements=[]) == f"{detected}Value '[]' at 'statements' {short}"
-    assert told("BatchExecuteStatement", Statements=[one] * 26).endswith(
+    assert error_of("BatchExecuteStatement", Statements=[]) == f"{detected}Value '[]' at 'statements' {short}"
+    assert error_of("BatchExecuteStatement", Statements=[one] * 26).endswith(
         "at 'statements' failed to satisfy constraint: Member must have length less than or equal to 25"
     )
-    assert told("ExecuteStatement", Statement="") == f"{detected}Value '' at 'statement' {short}"
-    assert told("ExecuteStatement", Statement="x" * 8193).endswith(
+    assert error_of("ExecuteStatement", Statement="") == f"{detected}Value '' at 'statement' {short}"
+    assert error_of("ExecuteStatement", Statement="x" * 8193).endswith(
         "at 'statement' failed to satisfy constraint: Member must have length less than or equal to 8192"
     )
-    assert told("ExecuteStatement", **one, Parameters=[]) == f"{detected}Value '[]' at 'parameters' {short}"
-    assert told("ExecuteStatement") == (
+    assert (
+        error_of("ExecuteStatement", **one, Parameters=[]) == f"{detected}Value '[]' at 'parameters' {short}"
+    )
+    assert error_of("ExecuteStatement") == (
         f"{detected}Value null at 'statement' failed to satisfy constraint: Member must not be null"
     )
 
 
-def test_depth_and_length_are_refused(client: DynamoDBClient, told: Told) -> None:
+def test_depth_and_length_are_refused(client: DynamoDBClient, error_of: ErrorOf) -> None:
     """No statement that fits a request breaks anything, however deep it is or long."""
     for text in (
         "(" * 1000,
@@ -563,6 +569,6 @@ def test_depth_and_length_are_refused(client: DynamoDBClient, told: Told) -> Non
         "SELECT * FROM t WHERE " + "size(" * 1600,
         "SELECT * FROM t WHERE a" + "[0" * 4000,
     ):
-        assert told(text[:8192]).startswith(BAD), text[:60]
+        assert error_of(text[:8192]).startswith(BAD), text[:60]
     long = refused(client.execute_statement, Statement="SELECT * FROM t WHERE a = 1" + " AND a = 1" * 816)
     assert long.code == "ResourceNotFoundException"

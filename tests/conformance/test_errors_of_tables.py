@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.asking import OOM, definitions, index, schema, table_request
 from tests.conformance.backends import ACCOUNT, REGION, Answer
+from tests.conformance.requests import OOM, definitions, index, schema, table_request
 from tests.conformance.sentences import HASH, MISSING, MULTI, TABLE, Row, check, member, rows
 
 pytestmark = pytest.mark.usefixtures("sentences")
@@ -36,8 +36,8 @@ def _names() -> Iterator[Row]:
             ("short name", "ab", "greater than or equal to 3"),
             ("long name", "a" * 256, "less than or equal to 255"),
         ):
-            told = member("tableName", f"Member must have length {rule}", value=f"'{name}'")
-            yield Row(id, operation, {"TableName": name}, told)
+            result = member("tableName", f"Member must have length {rule}", value=f"'{name}'")
+            yield Row(id, operation, {"TableName": name}, result)
         yield Row("bad name", operation, {"TableName": "abc;"}, member("tableName", _PATTERN, value="'abc;'"))
         yield Row(
             "missing table",
@@ -71,9 +71,9 @@ def _names() -> Iterator[Row]:
         )
 
 
-def _create(id: str, told: str, keys: str = "pk", code: str = "ValidationException", **rest: Any) -> Row:
+def _create(id: str, result: str, keys: str = "pk", code: str = "ValidationException", **rest: Any) -> Row:
     request = {name: value for name, value in table_request(_NEW, keys, **rest).items() if value is not ...}
-    return Row(id, "CreateTable", request, told, code)
+    return Row(id, "CreateTable", request, result, code)
 
 
 def _schemas() -> Iterator[Row]:
@@ -275,8 +275,8 @@ def _indexes() -> Iterator[Row]:
     )
     both: dict[str, Any] = {"keys": "pk sk", "AttributeDefinitions": definitions("pk sk l")}
 
-    def local(id: str, told: str, projection: dict[str, Any]) -> Row:
-        return _create(id, told, **both, LocalSecondaryIndexes=_local("pk l", projection))
+    def local(id: str, result: str, projection: dict[str, Any]) -> Row:
+        return _create(id, result, **both, LocalSecondaryIndexes=_local("pk l", projection))
 
     path = "localSecondaryIndexes.1.member.projection"
     yield local("no projection type", f"{OOM}Unknown ProjectionType: null", {})
@@ -356,8 +356,10 @@ def _indexes() -> Iterator[Row]:
 
 
 def _updates() -> Iterator[Row]:
-    def update(id: str, told: str, code: str = "ValidationException", table: str = TABLE, **rest: Any) -> Row:
-        return Row(id, "UpdateTable", {"TableName": table, **rest}, told, code)
+    def update(
+        id: str, result: str, code: str = "ValidationException", table: str = TABLE, **rest: Any
+    ) -> Row:
+        return Row(id, "UpdateTable", {"TableName": table, **rest}, result, code)
 
     yield update(
         "nothing",
@@ -498,47 +500,47 @@ def _tags_and_ttl() -> Iterator[Row]:
 
 
 @rows(_names())
-def test_names_of_tables(ask: Callable[..., Answer], row: Row) -> None:
+def test_names_of_tables(send_raw: Callable[..., Answer], row: Row) -> None:
     """The control plane checks a table's name first and alone, and names a table that it cannot find."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_schemas())
-def test_key_schemas(ask: Callable[..., Answer], row: Row) -> None:
+def test_key_schemas(send_raw: Callable[..., Answer], row: Row) -> None:
     """A table has a hash attribute and perhaps a range attribute, each defined, none defined in vain."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_throughput())
-def test_throughput_and_streams(ask: Callable[..., Answer], row: Row) -> None:
-    """A billing mode and the units that are given must fit each other."""
-    check(ask, row)
+def test_throughput_and_streams(send_raw: Callable[..., Answer], row: Row) -> None:
+    """A billing mode and the provisioned units must fit each other."""
+    check(send_raw, row)
 
 
 @rows(_indexes())
-def test_index_definitions(ask: Callable[..., Answer], row: Row) -> None:
-    """An index has keys, a projection and a name of its own, and a table has few of them."""
-    check(ask, row)
+def test_index_definitions(send_raw: Callable[..., Answer], row: Row) -> None:
+    """An index has keys, a projection and a distinct name, and a table has a limited number."""
+    check(send_raw, row)
 
 
 @rows(_updates())
-def test_table_updates(ask: Callable[..., Answer], row: Row) -> None:
+def test_table_updates(send_raw: Callable[..., Answer], row: Row) -> None:
     """An update changes something, and one index at a time."""
-    check(ask, row)
+    check(send_raw, row)
 
 
 @rows(_tags_and_ttl())
-def test_tags_and_time_to_live(ask: Callable[..., Answer], row: Row) -> None:
+def test_tags_and_time_to_live(send_raw: Callable[..., Answer], row: Row) -> None:
     """Tags hang on the ARN of a table that exists; time to live names an attribute."""
-    check(ask, row)
+    check(send_raw, row)
 
 
-def test_an_update_of_an_unknown_index(ask: Callable[..., Answer], tables: Callable[..., str]) -> None:
-    """The units of an index that is not there cannot change."""
+def test_an_update_of_an_unknown_index(send_raw: Callable[..., Answer], tables: Callable[..., str]) -> None:
+    """The units of a missing index cannot change."""
     table = tables(BillingMode="PROVISIONED", ProvisionedThroughput=_UNITS)
     change = {"Update": {"IndexName": "nobody", "ProvisionedThroughput": _UNITS}}
 
-    answer = ask("UpdateTable", {"TableName": table, "GlobalSecondaryIndexUpdates": [change]})
+    answer = send_raw("UpdateTable", {"TableName": table, "GlobalSecondaryIndexUpdates": [change]})
 
     assert (answer.code, answer.text) == (
         "ResourceNotFoundException",
@@ -546,11 +548,13 @@ def test_an_update_of_an_unknown_index(ask: Callable[..., Answer], tables: Calla
     )
 
 
-def test_a_maximum_of_a_provisioned_table(ask: Callable[..., Answer], tables: Callable[..., str]) -> None:
+def test_a_maximum_of_a_provisioned_table(
+    send_raw: Callable[..., Answer], tables: Callable[..., str]
+) -> None:
     """Requests are limited on demand alone."""
     table = tables(BillingMode="PROVISIONED", ProvisionedThroughput=_UNITS)
 
-    answer = ask("UpdateTable", {"TableName": table, "OnDemandThroughput": {"MaxReadRequestUnits": 5}})
+    answer = send_raw("UpdateTable", {"TableName": table, "OnDemandThroughput": {"MaxReadRequestUnits": 5}})
 
     assert answer.text == (
         f"{OOM}MaxReadRequestUnits for OnDemandThroughput cannot be specified when the table BillingMode is "
@@ -559,23 +563,23 @@ def test_a_maximum_of_a_provisioned_table(ask: Callable[..., Answer], tables: Ca
 
 
 def test_an_index_whose_attribute_is_not_defined(
-    ask: Callable[..., Answer], tables: Callable[..., str]
+    send_raw: Callable[..., Answer], tables: Callable[..., str]
 ) -> None:
     """A new index brings the definitions of its attributes with it."""
     table = tables()
     create = {"GlobalSecondaryIndexUpdates": [{"Create": index("by-a", "a")}]}
 
-    bare = ask("UpdateTable", {"TableName": table, **create})
-    wrong = ask("UpdateTable", {"TableName": table, "AttributeDefinitions": definitions("b"), **create})
+    bare = send_raw("UpdateTable", {"TableName": table, **create})
+    wrong = send_raw("UpdateTable", {"TableName": table, "AttributeDefinitions": definitions("b"), **create})
 
     assert {bare.code, wrong.code} == {"ValidationException"}
 
 
-def test_tags_of_another_account(ask: Callable[..., Answer]) -> None:
+def test_tags_of_another_account(send_raw: Callable[..., Answer]) -> None:
     """An ARN of another account is not ours to tag."""
     arn = f"arn:aws:dynamodb:{REGION}:999999999999:table/{TABLE}"
 
-    answer = ask("TagResource", {"ResourceArn": arn, "Tags": [{"Key": "k", "Value": "v"}]})
+    answer = send_raw("TagResource", {"ResourceArn": arn, "Tags": [{"Key": "k", "Value": "v"}]})
 
     assert (answer.code, answer.text) == ("AccessDeniedException", "Access is denied")
 
@@ -588,15 +592,15 @@ def test_tags_of_another_account(ask: Callable[..., Answer]) -> None:
         ("a a / r", ["same name"]),
     ],
 )
-def test_keys_of_too_many_attributes(ask: Callable[..., Answer], keys: str, words: list[str]) -> None:
+def test_keys_of_too_many_attributes(send_raw: Callable[..., Answer], keys: str, words: list[str]) -> None:
     """An index has at most four hash and four range attributes, each once; AWS's words are known in part."""
-    answer = ask("CreateTable", table_request(_NEW, "pk", gsi={"multi": keys}))
+    answer = send_raw("CreateTable", table_request(_NEW, "pk", gsi={"multi": keys}))
 
     assert answer.code == "ValidationException"
     assert [word for word in words if word not in (answer.text or "")] == []
 
 
-def test_hash_attributes_precede_range_attributes(ask: Callable[..., Answer]) -> None:
+def test_hash_attributes_precede_range_attributes(send_raw: Callable[..., Answer]) -> None:
     """A schema of several attributes lists every hash attribute before the first range attribute."""
     mixed = {
         **index("multi", "a"),
@@ -608,7 +612,7 @@ def test_hash_attributes_precede_range_attributes(ask: Callable[..., Answer]) ->
     }
     request = table_request(_NEW, "pk", GlobalSecondaryIndexes=[mixed])
 
-    answer = ask("CreateTable", {**request, "AttributeDefinitions": definitions("pk a r b")})
+    answer = send_raw("CreateTable", {**request, "AttributeDefinitions": definitions("pk a r b")})
 
     assert answer.code == "ValidationException"
     assert "HASH" in (answer.text or "")

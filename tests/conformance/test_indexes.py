@@ -1,4 +1,4 @@
-"""Indexes: who is in, what is projected, and that every write path keeps them."""
+"""Indexes: membership, projection, and maintenance by every kind of write."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import column, item, items_of, n, pages, put, refused, s
+from tests.conformance.requests import column, item, items_of, n, pages, put, refused, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -31,7 +31,7 @@ def _query(client: DynamoDBClient, table: str, value: str, **more: Any) -> list[
 
 
 @pytest.mark.parametrize(
-    ("projected", "wanted"),
+    ("projected", "expected"),
     [
         ("ALL", item(pk="p", sk="s", a="x", b=1, c="c", d="d")),
         ("KEYS_ONLY", item(pk="p", sk="s", a="x", b=1)),
@@ -39,14 +39,14 @@ def _query(client: DynamoDBClient, table: str, value: str, **more: Any) -> list[
     ],
 )
 def test_a_projection_is_what_the_index_holds(
-    client: DynamoDBClient, tables: Tables, projected: str, wanted: dict[str, Any]
+    client: DynamoDBClient, tables: Tables, projected: str, expected: dict[str, Any]
 ) -> None:
-    """Both keys are always there; the rest as the projection says, by query and by scan."""
+    """Both keys are always projected; the rest as declared, by query and by scan."""
     table = tables("pk sk", gsi={"by-a": f"a b:N | {projected}"})
     put(client, table, item(pk="p", sk="s", a="x", b=1, c="c", d="d"))
 
-    assert _query(client, table, "x") == [wanted]
-    assert _entries(client, table) == [wanted]
+    assert _query(client, table, "x") == [expected]
+    assert _entries(client, table) == [expected]
 
 
 def test_an_index_holds_only_items_with_its_keys(client: DynamoDBClient, tables: Tables) -> None:
@@ -65,8 +65,8 @@ def test_an_index_holds_only_items_with_its_keys(client: DynamoDBClient, tables:
     assert column(_entries(client, table), "pk") == ["both"]
 
 
-def test_equal_index_keys_keep_every_item(client: DynamoDBClient, tables: Tables) -> None:
-    """Index keys need not be unique; pages through equal ones lose and repeat nothing."""
+def test_index_keys_need_not_be_unique(client: DynamoDBClient, tables: Tables) -> None:
+    """Pages through items with equal index keys skip and repeat nothing."""
     table = tables(gsi={"by-a": "a b:N"})
     put(client, table, *(item(pk=f"{number:02}", a="x", b=7) for number in range(20)))
 
@@ -102,7 +102,7 @@ def test_the_last_key_of_an_index_has_both_keys(client: DynamoDBClient, tables: 
 
 
 @pytest.mark.parametrize("forward", [True, False])
-def test_a_range_is_kept_on_the_second_page(client: DynamoDBClient, tables: Tables, forward: bool) -> None:
+def test_a_range_holds_on_every_page(client: DynamoDBClient, tables: Tables, forward: bool) -> None:
     """BETWEEN bounds hold on every page of an index, in both directions."""
     table = tables(gsi={"by-a": "a b:N"})
     put(client, table, *(item(pk=f"{number}", a="x", b=number) for number in range(10)))
@@ -117,8 +117,8 @@ def test_a_range_is_kept_on_the_second_page(client: DynamoDBClient, tables: Tabl
         ScanIndexForward=forward,
     )
 
-    wanted = [str(number) for number in range(2, 8)]
-    assert column(found, "b") == (wanted if forward else wanted[::-1])
+    expected = [str(number) for number in range(2, 8)]
+    assert column(found, "b") == (expected if forward else expected[::-1])
 
 
 def _put(client: DynamoDBClient, table: str, new: dict[str, Any]) -> None:
@@ -159,7 +159,7 @@ _WRITES = [_put, _batch, _transact, _update, _transact_update]
 
 @pytest.mark.parametrize("write", _WRITES, ids=[write.__name__[1:] for write in _WRITES])
 def test_an_index_follows_every_write(client: DynamoDBClient, tables: Tables, write: Any) -> None:
-    """Whatever way an item changes, its old entry goes and its new one comes."""
+    """However an item changes, its old entry is removed and its new one added."""
     table = tables(gsi={"by-a": "a", "by-ab": "a b:N | KEYS_ONLY"})
     steps = [
         item(pk="p", a="one", b=1),
@@ -202,8 +202,8 @@ def test_an_index_follows_every_delete(client: DynamoDBClient, tables: Tables, d
     assert column(_entries(client, table, "by-b"), "pk") == ["q"]
 
 
-def test_a_projected_attribute_is_kept_current(client: DynamoDBClient, tables: Tables) -> None:
-    """A change of a projected attribute is seen through the index; its removal too."""
+def test_a_projected_attribute_is_current(client: DynamoDBClient, tables: Tables) -> None:
+    """A change of a projected attribute is visible through the index; its removal too."""
     table = tables(gsi={"by-a": "a | c"})
     put(client, table, item(pk="p", a="x", c="old", d="d"))
 
@@ -228,7 +228,7 @@ def test_a_key_of_the_wrong_type_refuses_the_write(
     table = tables(gsi={"by-a": "a"})
     wrong = {"pk": s("p"), "a": value}
     kind = next(iter(value))
-    told = (
+    result = (
         "One or more parameter values were invalid: "
         f"Type mismatch for Index Key a Expected: S Actual: {kind} IndexName: by-a"
     )
@@ -246,12 +246,12 @@ def test_a_key_of_the_wrong_type_refuses_the_write(
         client.transact_write_items, TransactItems=[{"Put": {"TableName": table, "Item": wrong}}]
     )
 
-    assert (single.message, batch.message, update.message) == (told, told, told)
-    assert transaction.reasons == [{"Code": "ValidationError", "Message": told}]
+    assert (single.message, batch.message, update.message) == (result, result, result)
+    assert transaction.reasons == [{"Code": "ValidationError", "Message": result}]
     assert client.scan(TableName=table)["Count"] == 0
 
 
-def test_a_local_index_sorts_a_partition_anew(client: DynamoDBClient, tables: Tables) -> None:
+def test_a_local_index_sorts_a_partition_again(client: DynamoDBClient, tables: Tables) -> None:
     """A local index holds a partition's items in the order of another attribute."""
     table = tables("pk sk:N", lsi={"by-l": "pk l"})
     put(
@@ -272,8 +272,8 @@ def test_a_local_index_sorts_a_partition_anew(client: DynamoDBClient, tables: Ta
     assert column(found, "sk") == ["2", "1", "0"]
 
 
-def test_a_local_index_fetches_what_it_does_not_hold(client: DynamoDBClient, tables: Tables) -> None:
-    """A local index gives any attribute that is asked for, and its own by default."""
+def test_a_local_index_fetches_unprojected_attributes(client: DynamoDBClient, tables: Tables) -> None:
+    """A local index returns any requested attribute, and its own by default."""
     table = tables("pk sk", lsi={"by-l": "pk l | KEYS_ONLY"})
     put(client, table, item(pk="p", sk="s", l="l", other="o", more="m"))
     request: Any = {
@@ -295,8 +295,8 @@ def test_a_local_index_fetches_what_it_does_not_hold(client: DynamoDBClient, tab
     assert named == [item(other="o", l="l")]
 
 
-def test_a_global_index_gives_projected_attributes_alone(client: DynamoDBClient, tables: Tables) -> None:
-    """A projection on an index may name what the index holds, keys of the table included."""
+def test_a_global_index_returns_projected_attributes_alone(client: DynamoDBClient, tables: Tables) -> None:
+    """A projection on an index may name projected attributes and the table's keys."""
     table = tables("pk sk", gsi={"by-a": "a | c"})
     put(client, table, item(pk="p", sk="s", a="x", c="c", d="d"))
 
@@ -368,7 +368,7 @@ def test_index_order_is_that_of_its_type(client: DynamoDBClient, tables: Tables)
 def test_ties_page_in_both_directions(
     client: DynamoDBClient, tables: Tables, limit: int, forward: bool
 ) -> None:
-    """Pages through equal index keys give each item once, and the whole in one order."""
+    """Pages through equal index keys return each item once, in one order."""
     table = tables("pk sk:N", gsi={"by-a": "a b:N"})
     rows = [item(pk=f"{i % 3}", sk=i, a="x", b=i // 6) for i in range(18)]
     put(client, table, *rows)
@@ -383,7 +383,7 @@ def test_ties_page_in_both_directions(
 
 
 def test_a_start_that_left_the_index_still_starts(client: DynamoDBClient, tables: Tables) -> None:
-    """A page goes on from a last key whose item has since moved or gone."""
+    """A page continues after a last key whose item has since moved or been deleted."""
     table = tables(gsi={"by-a": "a b:N"})
     put(client, table, *(item(pk=f"{i}", a="x", b=i) for i in range(6)))
     request: Any = {
@@ -403,7 +403,7 @@ def test_a_start_that_left_the_index_still_starts(client: DynamoDBClient, tables
 
 
 def test_count_and_all_attributes_of_an_index(client: DynamoDBClient, tables: Tables) -> None:
-    """An index that projects everything gives ALL_ATTRIBUTES; any index counts."""
+    """An index that projects everything returns ALL_ATTRIBUTES; any index counts."""
     table = tables(gsi={"by-a": "a", "keys": "a | KEYS_ONLY"})
     put(client, table, item(pk="p", a="x", c="c"))
 

@@ -27,7 +27,7 @@ def table(tables: Callable[..., str]) -> str:
 
 
 def test_a_table_that_was_never_watched_is_disabled(client: DynamoDBClient, table: str) -> None:
-    """Without ever being enabled there is a name and a status, nothing else, and nothing in the list."""
+    """If it was never enabled the response has a name and a status alone, and the list is empty."""
     described = _plain(client.describe_contributor_insights(TableName=table))
     listed = _plain(client.list_contributor_insights(TableName=table))
     stopped = _plain(client.update_contributor_insights(TableName=table, ContributorInsightsAction="DISABLE"))
@@ -64,7 +64,7 @@ def test_enabling_makes_rules_by_key_and_mode(client: DynamoDBClient, table: str
 
 
 def test_the_answer_has_the_members_of_aws(client: DynamoDBClient, table: str) -> None:
-    """An SDK finds what AWS defines and nothing else."""
+    """The response has AWS's members and no others."""
     client.update_contributor_insights(TableName=table, ContributorInsightsAction="ENABLE")
     described = _plain(client.describe_contributor_insights(TableName=table))
 
@@ -77,8 +77,8 @@ def test_the_answer_has_the_members_of_aws(client: DynamoDBClient, table: str) -
     }
 
 
-def test_what_is_already_so_is_told_and_not_done_again(client: DynamoDBClient, table: str) -> None:
-    """Enabling twice changes nothing; another mode does, under the same stamp; disabling leaves the mode."""
+def test_enabling_twice_changes_nothing(client: DynamoDBClient, table: str) -> None:
+    """Another mode changes it, with the same timestamp; disabling preserves the mode."""
     client.update_contributor_insights(TableName=table, ContributorInsightsAction="ENABLE")
     first = client.describe_contributor_insights(TableName=table)
     again = client.update_contributor_insights(TableName=table, ContributorInsightsAction="ENABLE")
@@ -104,7 +104,10 @@ def test_what_is_already_so_is_told_and_not_done_again(client: DynamoDBClient, t
 
 
 def test_the_list_goes_table_first_and_by_pages(client: DynamoDBClient, table: str) -> None:
-    """What is enabled is listed, the table before its indexes; a token leads on, and one of another's does not."""
+    """Enabled insights are listed, the table before its indexes, with a token per page;
+
+    a foreign token is refused.
+    """
     client.update_contributor_insights(TableName=table, ContributorInsightsAction="ENABLE")
     client.update_contributor_insights(
         TableName=table, IndexName="by_owner", ContributorInsightsAction="ENABLE"
@@ -123,10 +126,10 @@ def test_the_list_goes_table_first_and_by_pages(client: DynamoDBClient, table: s
     assert [found["TableName"] for found in everywhere].count(table) == 2
 
 
-def test_what_is_not_there_is_not_found(
-    ask: Callable[..., Answer], tables: Callable[..., str], fresh: Callable[[], str]
+def test_a_missing_table_or_index_is_not_found(
+    send_raw: Callable[..., Answer], tables: Callable[..., str], fresh: Callable[[], str]
 ) -> None:
-    """A table or index that is not there, and a local index, is not found, in the words of each."""
+    """A missing table or index, and a local index, each have their own message."""
     missing, table = fresh(), tables("pk sk", lsi={"by_n": "pk n"})
     refusals = []
     for request in ({"TableName": missing}, {"TableName": table, "IndexName": "by_n"}):
@@ -134,7 +137,7 @@ def test_what_is_not_there_is_not_found(
             ("DescribeContributorInsights", {}),
             ("UpdateContributorInsights", {"ContributorInsightsAction": "ENABLE"}),
         ):
-            answer = ask(operation, {**request, **more})
+            answer = send_raw(operation, {**request, **more})
             refusals.append((answer.code, answer.text))
 
     assert {code for code, _ in refusals} == {"ResourceNotFoundException"}
@@ -144,13 +147,13 @@ def test_what_is_not_there_is_not_found(
     ]
 
 
-def test_members_are_checked(ask: Callable[..., Answer]) -> None:
-    """An action, a mode and a number of results that AWS does not know are refused."""
-    action = ask(
+def test_members_are_checked(send_raw: Callable[..., Answer]) -> None:
+    """An unknown action or mode and an invalid number of results are refused."""
+    action = send_raw(
         "UpdateContributorInsights", {"TableName": "some-table", "ContributorInsightsAction": "START"}
     )
-    none = ask("UpdateContributorInsights", {"TableName": "some-table"})
-    many = ask("ListContributorInsights", {"MaxResults": 101})
+    none = send_raw("UpdateContributorInsights", {"TableName": "some-table"})
+    many = send_raw("ListContributorInsights", {"MaxResults": 101})
 
     assert {answer.code for answer in (action, none, many)} == {"ValidationException"}
     assert "Member must satisfy enum value set" in str(action.text)
@@ -158,10 +161,10 @@ def test_members_are_checked(ask: Callable[..., Answer]) -> None:
     assert "less than or equal to 100" in str(many.text)
 
 
-def test_the_true_hottest_keys_are_told_beside_it(
-    backend: Backend, client: DynamoDBClient, ask: Callable[..., Answer], table: str
+def test_the_true_hottest_keys_are_reported_beside_it(
+    backend: Backend, client: DynamoDBClient, send_raw: Callable[..., Answer], table: str
 ) -> None:
-    """The body says which keys took most, exactly, in a member that SDKs pass over; AWS has it in CloudWatch."""
+    """The body names the hottest keys exactly, in a member that SDKs ignore; AWS has it in CloudWatch."""
     if backend.name == "aws":
         return
     client.update_contributor_insights(TableName=table, ContributorInsightsAction="ENABLE")
@@ -172,8 +175,8 @@ def test_the_true_hottest_keys_are_told_beside_it(
         key = {"pk": {"S": "hot" if number % 3 else "cold"}, "sk": {"S": f"{number % 2}"}}
         client.put_item(TableName=table, Item={**key, "owner": {"S": "me"}, "n": {"N": str(number)}})
     client.get_item(TableName=table, Key={"pk": {"S": "hot"}, "sk": {"S": "1"}}, ConsistentRead=True)
-    found = ask("DescribeContributorInsights", {"TableName": table}).body["TavolaHottestKeys"]
-    index = ask("DescribeContributorInsights", {"TableName": table, "IndexName": "by_owner"})
+    found = send_raw("DescribeContributorInsights", {"TableName": table}).body["TavolaHottestKeys"]
+    index = send_raw("DescribeContributorInsights", {"TableName": table, "IndexName": "by_owner"})
 
     assert found["MostAccessedPartitionKeys"] == [
         {"Key": {"pk": {"S": "hot"}}, "CapacityUnits": 7.0, "ErrorAtMost": 0.0},

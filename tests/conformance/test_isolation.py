@@ -1,4 +1,4 @@
-"""Who sees what: writers beside each other, accounts apart, transactions whole, tokens that last."""
+"""Isolation: concurrent writers, separate accounts, atomic transactions, durable tokens."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from tavola.engine import Engine
 from tavola.mocks import mock
-from tests.conformance.asking import get, item, items_of, n, put, refused, s, table_request
 from tests.conformance.backends import Backend, new_client
+from tests.conformance.requests import get, item, items_of, n, put, refused, s, table_request
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -23,7 +23,7 @@ _WORKERS = 8
 
 
 def _together(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """Do a piece of work so many times at once and return what came of each."""
+    """Do a piece of work this many times at once and return what came of each."""
     with ThreadPoolExecutor(_WORKERS) as pool:
         return list(pool.map(work, range(count)))
 
@@ -108,7 +108,7 @@ def test_optimistic_writers_lose_nothing(client: DynamoDBClient, tables: Tables)
 
 
 def _move(client: DynamoDBClient, table: str, source: str, target: str) -> None:
-    """Move one from one account to another, if there is one; a conflict is no failure."""
+    """Move one unit between accounts if there is one; a conflict is not a failure."""
     try:
         client.transact_write_items(
             TransactItems=[
@@ -188,7 +188,7 @@ def test_a_snapshot_holds_absent_items_too(client: DynamoDBClient, tables: Table
 
 
 def test_a_transaction_beside_single_writes(client: DynamoDBClient, tables: Tables) -> None:
-    """Transactions and single writes of one item all arrive, or are told that they conflict."""
+    """Transactions and single writes of one item all arrive, or are reported that they conflict."""
     table = tables()
     one = {":one": n(1)}
 
@@ -306,14 +306,14 @@ def test_the_arn_of_another_account_opens_nothing(
     table = fresh()
     arn = owner.create_table(**table_request(table, "pk"))["TableDescription"]["TableArn"]
     owner.get_waiter("table_exists").wait(TableName=table, WaiterConfig={"Delay": 1})
-    stranger_arn = arn.replace(arn.split(":")[4], "666666666666")
+    foreign_arn = arn.replace(arn.split(":")[4], "666666666666")
     more: Any = {
         "get_item": {"Key": item(pk="p")},
         "put_item": {"Item": item(pk="p")},
         "describe_table": {},
     }[operation]
 
-    error = refused(getattr(owner, operation), TableName=stranger_arn, **more)
+    error = refused(getattr(owner, operation), TableName=foreign_arn, **more)
     count = owner.scan(TableName=table)["Count"]
     owner.delete_table(TableName=table)
     owner.close()
@@ -323,7 +323,7 @@ def test_the_arn_of_another_account_opens_nothing(
 
 
 def test_a_change_of_schema_is_seen_at_once(client: DynamoDBClient, tables: Tables) -> None:
-    """A table that is made anew under a name is used with its new keys, by every kind of call."""
+    """A table that is made again under a name is used with its new keys, by every kind of call."""
     table = tables("pk")
     put(client, table, item(pk="p"))
     client.delete_table(TableName=table)
@@ -341,8 +341,8 @@ def test_a_change_of_schema_is_seen_at_once(client: DynamoDBClient, tables: Tabl
     assert found["Items"] == [item(id="a", sk=1)]
 
 
-def test_a_file_keeps_everything_over_a_restart(tmp_path: Path) -> None:
-    """Items, indexes, tags, expiry and tokens are there when the file is opened again."""
+def test_a_file_survives_a_restart(tmp_path: Path) -> None:
+    """Items, indexes, tags, expiry and tokens are unchanged when the file is opened again."""
     path, token = tmp_path / "kept.db", str(uuid.uuid4())
     request: Any = {
         "TransactItems": [

@@ -10,8 +10,8 @@ import boto3
 import pytest
 from boto3.dynamodb.conditions import Attr, Key
 
-from tests.conformance.asking import get, item, n, put, refused, s
 from tests.conformance.backends import Answer
+from tests.conformance.requests import get, item, n, put, refused, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -38,7 +38,7 @@ _VALUES: dict[str, Any] = {
     "binary set": {"BS": [b"\x00", b"", b"\xff"]},
 }
 
-# What is sent, and what is read back.
+# The value sent, and the value read back.
 _NUMBERS = {
     "0": "0",
     "-0": "0",
@@ -68,7 +68,7 @@ _NUMBERS = {
 
 
 def _sorted_sets(value: Any) -> Any:
-    """Return a value with its sets in one order, for DynamoDB keeps none."""
+    """Return a value with sorted sets, because DynamoDB's order is undefined."""
     if not isinstance(value, dict):
         return value
     return {
@@ -85,7 +85,7 @@ def _sorted_sets(value: Any) -> Any:
 
 @pytest.mark.parametrize("value", _VALUES.values(), ids=_VALUES)
 def test_a_value_comes_back(client: DynamoDBClient, tables: Tables, value: dict[str, Any]) -> None:
-    """Each of the ten types is kept as it was put, empty ones included."""
+    """Each of the ten types is stored unchanged, empty values included."""
     table = tables()
     client.put_item(TableName=table, Item={"pk": s("p"), "v": value})
 
@@ -95,22 +95,22 @@ def test_a_value_comes_back(client: DynamoDBClient, tables: Tables, value: dict[
     assert _sorted_sets(found["v"]) == _sorted_sets(value)
 
 
-@pytest.mark.parametrize(("sent", "kept"), _NUMBERS.items(), ids=_NUMBERS)
-def test_a_number_has_one_text(client: DynamoDBClient, tables: Tables, sent: str, kept: str) -> None:
+@pytest.mark.parametrize(("sent", "stored"), _NUMBERS.items(), ids=_NUMBERS)
+def test_a_number_has_one_text(client: DynamoDBClient, tables: Tables, sent: str, stored: str) -> None:
     """A number is read back as a plain decimal, whatever way it was written."""
     table = tables()
     client.put_item(TableName=table, Item={"pk": s("p"), "v": n(sent), "set": {"NS": [sent]}})
 
     found = get(client, table, pk="p")
 
-    assert found == {"pk": s("p"), "v": n(kept), "set": {"NS": [kept]}}
+    assert found == {"pk": s("p"), "v": n(stored), "set": {"NS": [stored]}}
 
 
 @pytest.mark.parametrize(
     "name", ["a b", "a.b", "#a", ":a", "ä", "名", "1", "a" * 255, "\n", "'", '"', "a" * 5000]
 )
 def test_an_attribute_may_have_any_name(client: DynamoDBClient, tables: Tables, name: str) -> None:
-    """An attribute's name is any text; what an expression cannot spell goes by a placeholder."""
+    """An attribute's name is any string; an expression refers to unusual ones by a placeholder."""
     table = tables()
     put(client, table, {"pk": s("p"), name: s("v")})
 
@@ -125,7 +125,7 @@ def test_an_attribute_may_have_any_name(client: DynamoDBClient, tables: Tables, 
 
 
 def test_put_replaces_the_whole_item(client: DynamoDBClient, tables: Tables) -> None:
-    """A put leaves nothing of the item that stood there."""
+    """A put leaves no attribute of the previous item."""
     table = tables()
     put(client, table, item(pk="p", a="x", b="y"))
 
@@ -135,7 +135,7 @@ def test_put_replaces_the_whole_item(client: DynamoDBClient, tables: Tables) -> 
 
 
 def test_a_missing_item_is_no_error(client: DynamoDBClient, tables: Tables) -> None:
-    """GetItem of a key that nobody put has no Item."""
+    """GetItem of a key that no one put has no Item."""
     table = tables()
 
     found = client.get_item(TableName=table, Key=item(pk="nobody"))
@@ -143,22 +143,22 @@ def test_a_missing_item_is_no_error(client: DynamoDBClient, tables: Tables) -> N
     assert "Item" not in found
 
 
-def test_a_projection_that_matches_nothing_gives_an_empty_item(
-    tables: Tables, client: DynamoDBClient, ask: Callable[..., Answer]
+def test_a_projection_that_matches_nothing_returns_an_empty_item(
+    tables: Tables, client: DynamoDBClient, send_raw: Callable[..., Answer]
 ) -> None:
-    """An item that has none of the attributes asked for is an empty item; a missing one is none."""
+    """An item without any requested attribute is an empty item; a missing one is absent."""
     table = tables()
     put(client, table, item(pk="p"))
 
-    there = ask("GetItem", {"TableName": table, "Key": item(pk="p"), "ProjectionExpression": "x"})
-    missing = ask("GetItem", {"TableName": table, "Key": item(pk="q"), "ProjectionExpression": "x"})
+    there = send_raw("GetItem", {"TableName": table, "Key": item(pk="p"), "ProjectionExpression": "x"})
+    missing = send_raw("GetItem", {"TableName": table, "Key": item(pk="q"), "ProjectionExpression": "x"})
 
     assert there.body == {"Item": {}}
     assert missing.body == {}
 
 
 def test_delete_is_repeatable(client: DynamoDBClient, tables: Tables) -> None:
-    """A delete of what is not there is a success."""
+    """A delete of a missing item succeeds."""
     table = tables()
     put(client, table, item(pk="p"))
 
@@ -172,7 +172,7 @@ def test_delete_is_repeatable(client: DynamoDBClient, tables: Tables) -> None:
 
 @pytest.mark.parametrize("consistent", [True, False])
 def test_both_kinds_of_read(client: DynamoDBClient, tables: Tables, consistent: bool) -> None:
-    """A consistent and an eventual read give the same item once it has settled."""
+    """A consistent and an eventual read return the same item once it has settled."""
     table = tables()
     put(client, table, item(pk="p", a="x"))
 
@@ -182,7 +182,7 @@ def test_both_kinds_of_read(client: DynamoDBClient, tables: Tables, consistent: 
 
 
 @pytest.mark.parametrize(
-    ("expression", "wanted"),
+    ("expression", "expected"),
     [
         ("a", {"a": s("x")}),
         ("a, nobody", {"a": s("x")}),
@@ -201,8 +201,10 @@ def test_both_kinds_of_read(client: DynamoDBClient, tables: Tables, consistent: 
         ("m", {"m": {"M": {"x": n(1), "y": n(2)}}}),
     ],
 )
-def test_projections(client: DynamoDBClient, tables: Tables, expression: str, wanted: dict[str, Any]) -> None:
-    """A projection gives the named paths inside their containers, list elements closed up."""
+def test_projections(
+    client: DynamoDBClient, tables: Tables, expression: str, expected: dict[str, Any]
+) -> None:
+    """A projection returns the named paths inside their containers, with list elements compacted."""
     table = tables()
     put(
         client,
@@ -217,11 +219,11 @@ def test_projections(client: DynamoDBClient, tables: Tables, expression: str, wa
 
     found = client.get_item(TableName=table, Key=item(pk="p"), ProjectionExpression=expression)
 
-    assert found["Item"] == wanted
+    assert found["Item"] == expected
 
 
 def test_a_placeholder_is_one_segment(client: DynamoDBClient, tables: Tables) -> None:
-    """A name with a dot in it, given by a placeholder, is one attribute and no path."""
+    """A placeholder's name with a dot in it is one attribute, not a path."""
     table = tables()
     put(client, table, {"pk": s("p"), "a.b": s("flat"), "a": {"M": {"b": s("nested")}}})
 
@@ -268,7 +270,7 @@ def test_keys_do_not_collide(client: DynamoDBClient, tables: Tables) -> None:
 
 
 def test_binary_keys_do_not_collide(client: DynamoDBClient, tables: Tables) -> None:
-    """Binary keys are told apart by every byte, zeros included."""
+    """Binary keys are distinguished by every byte, zeros included."""
     table = tables("pk:B sk:B")
     keys: list[Any] = [
         {"pk": {"B": pk}, "sk": {"B": sk}}
@@ -298,29 +300,29 @@ def test_a_number_key_is_one_number(client: DynamoDBClient, tables: Tables) -> N
     assert client.scan(TableName=table)["Count"] == 1
 
 
-def test_duplicate_members_of_a_json_object(ask: Callable[..., Answer], tables: Tables) -> None:
+def test_duplicate_members_of_a_json_object(send_raw: Callable[..., Answer], tables: Tables) -> None:
     """Of two members with one name in the JSON, the last counts."""
     table = tables()
     body = f'{{"TableName": "{table}", "Item": {{"pk": {{"S": "p"}}, "a": {{"S": "1"}}, "a": {{"S": "2"}}}}}}'
 
-    put_ = ask("PutItem", body.encode())
-    found = ask("GetItem", {"TableName": table, "Key": item(pk="p")})
+    put_ = send_raw("PutItem", body.encode())
+    found = send_raw("GetItem", {"TableName": table, "Key": item(pk="p")})
 
     assert put_.status == 200
     assert found.body["Item"]["a"] == s("2")
 
 
 def test_item_collection_metrics(client: DynamoDBClient, tables: Tables) -> None:
-    """The size of an item collection is told for tables with local indexes, and for no others."""
+    """The size of an item collection is reported for tables with local indexes, and for no others."""
     local, plain = tables("pk sk", lsi={"by-l": "pk l"}), tables("pk sk")
 
-    told = client.put_item(TableName=local, Item=item(pk="p", sk="s"), ReturnItemCollectionMetrics="SIZE")
+    result = client.put_item(TableName=local, Item=item(pk="p", sk="s"), ReturnItemCollectionMetrics="SIZE")
     silent: Any = client.put_item(
         TableName=plain, Item=item(pk="p", sk="s"), ReturnItemCollectionMetrics="SIZE"
     )
     unasked: Any = client.put_item(TableName=local, Item=item(pk="p", sk="s"))
 
-    metrics = told["ItemCollectionMetrics"]
+    metrics = result["ItemCollectionMetrics"]
     assert metrics["ItemCollectionKey"] == item(pk="p")
     low, high = metrics["SizeEstimateRangeGB"]
     assert 0 <= low < high
@@ -329,7 +331,7 @@ def test_item_collection_metrics(client: DynamoDBClient, tables: Tables) -> None
 
 
 def test_a_refused_put_changes_nothing(client: DynamoDBClient, tables: Tables) -> None:
-    """What is refused leaves the item as it was."""
+    """A refused put does not change the item."""
     table = tables(gsi={"by-a": "a"})
     put(client, table, item(pk="p", a="x"))
 

@@ -1,11 +1,11 @@
-"""Kinesis streaming destinations: what AWS answers where the Kinesis stream is not there."""
+"""Kinesis streaming destinations: AWS's responses if the Kinesis stream is missing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tests.conformance.asking import refused
+from tests.conformance.requests import refused
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -17,19 +17,19 @@ OTHER = "arn:aws:kinesis:us-east-1:000000000000:stream/others"
 STATE = "Table is not in a valid state to enable Kinesis Streaming Destination: "
 
 
-def _told(client: DynamoDBClient, table: str) -> list[dict[str, Any]]:
+def _describe_settings(client: DynamoDBClient, table: str) -> list[dict[str, Any]]:
     found: Any = client.describe_kinesis_streaming_destination(TableName=table)
     assert found["TableName"] == table
     return list(found["KinesisDataStreamDestinations"])
 
 
 def test_a_table_has_no_destination_at_first(client: DynamoDBClient, tables: Tables) -> None:
-    """The list is empty, and there."""
-    assert _told(client, tables()) == []
+    """The list is present and empty."""
+    assert _describe_settings(client, tables()) == []
 
 
-def test_a_stream_that_is_not_there_fails_afterwards(client: DynamoDBClient, tables: Tables) -> None:
-    """Enabling is taken at once; the description tells that it failed, and why."""
+def test_a_missing_stream_fails_afterwards(client: DynamoDBClient, tables: Tables) -> None:
+    """Enabling is accepted at once; the description reports the failure and its reason."""
     table = tables()
 
     answer: Any = client.enable_kinesis_streaming_destination(
@@ -43,7 +43,7 @@ def test_a_stream_that_is_not_there_fails_afterwards(client: DynamoDBClient, tab
     assert answer["EnableKinesisStreamingConfiguration"] == {
         "ApproximateCreationDateTimePrecision": "MICROSECOND"
     }
-    (found,) = _told(client, table)
+    (found,) = _describe_settings(client, table)
     assert found["StreamArn"] == ARN
     assert found["DestinationStatus"] == "ENABLE_FAILED"
     assert found["DestinationStatusDescription"].startswith(
@@ -53,16 +53,16 @@ def test_a_stream_that_is_not_there_fails_afterwards(client: DynamoDBClient, tab
 
 
 def test_failures_gather_by_stream(client: DynamoDBClient, tables: Tables) -> None:
-    """Another try of the same stream takes the place of the first, another stream stands beside it."""
+    """Another attempt with the same stream replaces the first; another stream is listed beside it."""
     table = tables()
     for arn in (ARN, OTHER, ARN):
         client.enable_kinesis_streaming_destination(TableName=table, StreamArn=arn)
 
-    assert [each["StreamArn"] for each in _told(client, table)] == [ARN, OTHER]
+    assert [each["StreamArn"] for each in _describe_settings(client, table)] == [ARN, OTHER]
 
 
 def test_only_a_working_destination_is_changed(client: DynamoDBClient, tables: Tables) -> None:
-    """Disabling and updating want one that is ACTIVE; never is a destination not found."""
+    """Disabling and updating require an ACTIVE destination; the error is never that it was not found."""
     table = tables()
     client.enable_kinesis_streaming_destination(TableName=table, StreamArn=ARN)
 
@@ -101,8 +101,8 @@ def test_requests_that_say_nothing_or_too_much_are_refused(client: DynamoDBClien
     assert full.message == "Stream cannot be disabled using EnableKinesisStreamingConfiguration parameters"
 
 
-def test_a_table_that_is_not_there_is_not_found(client: DynamoDBClient, fresh: Callable[[], str]) -> None:
-    """The table is looked for before anything else."""
+def test_a_missing_table_is_not_found(client: DynamoDBClient, fresh: Callable[[], str]) -> None:
+    """The table is looked up first."""
     name = fresh()
     sentence = f"Requested resource not found: Table: {name} not found"
 
@@ -111,5 +111,5 @@ def test_a_table_that_is_not_there_is_not_found(client: DynamoDBClient, fresh: C
         (client.enable_kinesis_streaming_destination, {"StreamArn": ARN}),
         (client.disable_kinesis_streaming_destination, {"StreamArn": ARN}),
     ):
-        told = refused(call, TableName=name, **more)
-        assert (told.code, told.message) == ("ResourceNotFoundException", sentence)
+        result = refused(call, TableName=name, **more)
+        assert (result.code, result.message) == ("ResourceNotFoundException", sentence)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import column, get, item, items_of, n, put, refused, s
+from tests.conformance.requests import column, get, item, items_of, n, put, refused, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -78,7 +78,7 @@ def _condition(operator: str, values: list[Any]) -> dict[str, Any]:
 def test_comparison_operators(
     client: DynamoDBClient, tables: Tables, name: str, operator: str, values: list[Any], holds: bool
 ) -> None:
-    """Each operator says the same as an expectation and as a filter of a scan and of a query."""
+    """Each operator has the same result as an expectation and as a filter of a scan and of a query."""
     table = tables()
     client.put_item(TableName=table, Item=_ITEM)
     condition: Any = _condition(operator, values)
@@ -111,7 +111,7 @@ def test_comparison_operators(
     ],
 )
 def test_expectations(client: DynamoDBClient, tables: Tables, expected: dict[str, Any], holds: bool) -> None:
-    """An expectation is a value, or that there is none."""
+    """An expectation is a value or its absence."""
     table = tables()
     client.put_item(TableName=table, Item=_ITEM)
     request: Any = {"TableName": table, "Item": item(pk="p", v="new"), "Expected": expected}
@@ -128,7 +128,7 @@ def test_expectations(client: DynamoDBClient, tables: Tables, expected: dict[str
 def test_conditional_operator(
     client: DynamoDBClient, tables: Tables, operator: str | None, holds: bool
 ) -> None:
-    """Several conditions are joined by AND unless OR is asked for; in writes, queries and scans."""
+    """Several conditions are joined by AND, or by OR on request; in writes, queries and scans."""
     table = tables()
     client.put_item(TableName=table, Item=_ITEM)
     conditions: Any = {"txt": _condition("EQ", [s("hello")]), "num": _condition("EQ", [n(0)])}
@@ -178,14 +178,14 @@ def test_attribute_updates(
     client.update_item(TableName=table, Key=_KEY, AttributeUpdates=updates)
 
     found = get(client, table, pk="p") or {}
-    wanted = {name: value for name, value in {**_ITEM, **changes}.items() if value is not None}
+    expected = {name: value for name, value in {**_ITEM, **changes}.items() if value is not None}
     if "SS" in found.get("ss", {}):
         found["ss"] = {"SS": sorted(found["ss"]["SS"])}
-    assert found == wanted
+    assert found == expected
 
 
 def test_attribute_updates_make_the_item(client: DynamoDBClient, tables: Tables) -> None:
-    """An update of what is not there makes it; one that only deletes does not."""
+    """An update of a missing item creates it; one that only deletes does not."""
     table = tables()
 
     client.update_item(
@@ -197,7 +197,7 @@ def test_attribute_updates_make_the_item(client: DynamoDBClient, tables: Tables)
     assert get(client, table, pk="gone") is None
 
 
-def test_attribute_updates_return_what_they_touched(client: DynamoDBClient, tables: Tables) -> None:
+def test_attribute_updates_support_return_values(client: DynamoDBClient, tables: Tables) -> None:
     """ReturnValues means the same as with an expression."""
     table = tables()
     put(client, table, item(pk="p", num=5, a="x"))
@@ -227,7 +227,7 @@ def test_a_key_is_not_updated(client: DynamoDBClient, tables: Tables) -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "values", "wanted"),
+    ("operator", "values", "expected"),
     [
         ("EQ", [3], [3]),
         ("LT", [3], [0, 1, 2]),
@@ -238,7 +238,7 @@ def test_a_key_is_not_updated(client: DynamoDBClient, tables: Tables) -> None:
     ],
 )
 def test_key_conditions(
-    client: DynamoDBClient, tables: Tables, operator: str, values: list[int], wanted: list[int]
+    client: DynamoDBClient, tables: Tables, operator: str, values: list[int], expected: list[int]
 ) -> None:
     """The old key conditions select the same ranges."""
     table = tables("pk sk:N")
@@ -250,7 +250,7 @@ def test_key_conditions(
 
     found = items_of(client.query, TableName=table, KeyConditions=conditions)
 
-    assert column(found, "sk") == [str(number) for number in wanted]
+    assert column(found, "sk") == [str(number) for number in expected]
 
 
 def test_key_conditions_on_an_index(client: DynamoDBClient, tables: Tables) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import column, definitions, index, item, items_of, n, put, refused, s, settle
+from tests.conformance.requests import column, definitions, index, item, items_of, n, put, refused, s, settle
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -45,8 +45,8 @@ def _query(client: DynamoDBClient, table: str, text: str, **more: Any) -> list[s
     return column(found, "pk")
 
 
-def test_the_schema_is_described_as_it_was_given(client: DynamoDBClient, grid: str) -> None:
-    """DescribeTable gives the flat schema back in its order."""
+def test_the_schema_is_described_as_created(client: DynamoDBClient, grid: str) -> None:
+    """DescribeTable returns the flat schema in its order."""
     (found,) = client.describe_table(TableName=grid)["Table"]["GlobalSecondaryIndexes"]
 
     assert [(each["AttributeName"], each["KeyType"]) for each in found["KeySchema"]] == [
@@ -66,12 +66,12 @@ def test_a_partition_sorts_by_its_range_attributes_in_turn(
     """One tuple of hash values is one collection, sorted by each range attribute's own type."""
     found = _query(client, grid, _HASH, Limit=limit, ScanIndexForward=forward)
 
-    wanted = [f"A1{r1}{r2}{r3}" for r1, r2, r3 in product("ab", (9, 10), "xy")]
-    assert found == (wanted if forward else wanted[::-1])
+    expected = [f"A1{r1}{r2}{r3}" for r1, r2, r3 in product("ab", (9, 10), "xy")]
+    assert found == (expected if forward else expected[::-1])
 
 
 @pytest.mark.parametrize(
-    ("text", "values", "wanted"),
+    ("text", "values", "expected"),
     [
         ("r1 = :a", {":a": s("a")}, ["A1a9x", "A1a9y", "A1a10x", "A1a10y"]),
         ("r1 > :a", {":a": s("a")}, ["A1b9x", "A1b9y", "A1b10x", "A1b10y"]),
@@ -85,11 +85,13 @@ def test_a_partition_sorts_by_its_range_attributes_in_turn(
     ],
 )
 def test_conditions_on_a_prefix_of_the_range(
-    client: DynamoDBClient, grid: str, text: str, values: dict[str, Any], wanted: list[str]
+    client: DynamoDBClient, grid: str, text: str, values: dict[str, Any], expected: list[str]
 ) -> None:
     """Equality on a prefix of the range attributes, and any operator on the last one named."""
-    assert _query(client, grid, f"{_HASH} AND {text}", values=values) == wanted
-    assert _query(client, grid, f"{_HASH} AND {text}", values=values, ScanIndexForward=False) == wanted[::-1]
+    assert _query(client, grid, f"{_HASH} AND {text}", values=values) == expected
+    assert (
+        _query(client, grid, f"{_HASH} AND {text}", values=values, ScanIndexForward=False) == expected[::-1]
+    )
 
 
 def test_the_order_of_clauses_does_not_matter(client: DynamoDBClient, grid: str) -> None:
@@ -226,7 +228,7 @@ def test_consistent_reads_are_refused(client: DynamoDBClient, grid: str) -> None
 
 
 def test_such_an_index_may_be_added_later(client: DynamoDBClient, tables: Tables) -> None:
-    """UpdateTable fills an index of several attributes from what is there."""
+    """UpdateTable fills an index of several attributes from the stored items."""
     table = tables()
     put(client, table, *_GRID)
     words: Any = definitions(_KEYS)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tests.conformance.asking import refused, table_request
+from tests.conformance.requests import refused, table_request
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -50,7 +50,10 @@ def test_a_policy_is_put_got_and_deleted(client: DynamoDBClient, tables: Tables)
 
 
 def test_the_same_policy_has_the_same_revision(client: DynamoDBClient, tables: Tables) -> None:
-    """To put what is there changes nothing, whatever its spaces and order; another policy is another revision."""
+    """Putting an equal policy changes nothing, whatever its spaces and order;
+
+    another policy is another revision.
+    """
     arn = _arn(client, tables)
 
     first = client.put_resource_policy(ResourceArn=arn, Policy=_policy(arn))["RevisionId"]
@@ -63,14 +66,14 @@ def test_the_same_policy_has_the_same_revision(client: DynamoDBClient, tables: T
 
 
 def test_a_delete_of_nothing_is_no_error(client: DynamoDBClient, tables: Tables) -> None:
-    """It answers no revision where there never was a policy."""
+    """Without a policy the response has no revision."""
     arn = _arn(client, tables)
 
     assert "RevisionId" not in client.delete_resource_policy(ResourceArn=arn)
 
 
 def test_a_change_may_expect_a_revision(client: DynamoDBClient, tables: Tables) -> None:
-    """Another revision than the expected one is a policy that is not there; NO_POLICY expects none."""
+    """If the revision differs, the policy is not found; NO_POLICY expects none."""
     name = tables("pk")
     arn = client.describe_table(TableName=name)["Table"]["TableArn"]
     other = _policy(arn, "dynamodb:Query")
@@ -85,7 +88,7 @@ def test_a_change_may_expect_a_revision(client: DynamoDBClient, tables: Tables) 
     revision = first["RevisionId"]
     present = put(other, "NO_POLICY")
     stale = put(other, "123")
-    kept = refused(client.delete_resource_policy, ResourceArn=arn, ExpectedRevisionId="123")
+    refusal = refused(client.delete_resource_policy, ResourceArn=arn, ExpectedRevisionId="123")
     client.put_resource_policy(ResourceArn=arn, Policy=other, ExpectedRevisionId=revision)
 
     assert none.message.startswith(
@@ -97,7 +100,7 @@ def test_a_change_may_expect_a_revision(client: DynamoDBClient, tables: Tables) 
     )
     assert (
         stale.message
-        == kept.message
+        == refusal.message
         == (
             f"{NOT_FOUND}Requested update for policy with revision id 123, but the policy associated to target table "
             f"{name} has revision id {revision}."
@@ -107,7 +110,7 @@ def test_a_change_may_expect_a_revision(client: DynamoDBClient, tables: Tables) 
 
 
 def test_a_table_may_be_made_with_a_policy(client: DynamoDBClient, tables: Tables) -> None:
-    """The policy stands from the start; one that cannot be read makes no table."""
+    """The policy applies from the start; an invalid one creates no table."""
     arn = _arn(client, tables)
     made = arn.replace(arn.rpartition("/")[2], f"{arn.rpartition('/')[2]}.policy")
     request = table_request(made.rpartition("/")[2], "pk", ResourcePolicy=_policy(made))
@@ -125,7 +128,7 @@ def test_a_table_may_be_made_with_a_policy(client: DynamoDBClient, tables: Table
 
 
 def test_a_table_made_again_inherits_no_policy(client: DynamoDBClient, tables: Tables) -> None:
-    """A policy goes with its table."""
+    """A policy is deleted with its table."""
     name = tables("pk")
     arn = client.describe_table(TableName=name)["Table"]["TableArn"]
     client.put_resource_policy(ResourceArn=arn, Policy=_policy(arn))
@@ -136,8 +139,8 @@ def test_a_table_made_again_inherits_no_policy(client: DynamoDBClient, tables: T
     assert refused(client.get_resource_policy, ResourceArn=arn).code == "PolicyNotFoundException"
 
 
-def test_a_stream_has_a_policy_of_its_own(client: DynamoDBClient, tables: Tables) -> None:
-    """A stream's policy is not its table's; a stream that is not there is told by its label."""
+def test_a_stream_has_a_separate_policy(client: DynamoDBClient, tables: Tables) -> None:
+    """A stream's policy is not its table's; a missing stream is reported by its label."""
     streamed = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
     name = tables("pk", StreamSpecification=streamed)
     found = client.describe_table(TableName=name)["Table"]
@@ -155,7 +158,7 @@ def test_a_stream_has_a_policy_of_its_own(client: DynamoDBClient, tables: Tables
 
 
 def test_other_peoples_tables_have_no_policy_to_see(client: DynamoDBClient, tables: Tables) -> None:
-    """Another account's or region's table is refused, one that is not there is not found."""
+    """A table of another account or region is refused, a missing one is not found."""
     arn = _arn(client, tables)
     account, region = arn.split(":")[4], arn.split(":")[3]
 
@@ -177,7 +180,7 @@ def test_other_peoples_tables_have_no_policy_to_see(client: DynamoDBClient, tabl
 
 
 def test_a_bad_policy_leaves_the_good_one(client: DynamoDBClient, tables: Tables) -> None:
-    """A refusal is told at once, with the place, and changes nothing."""
+    """A refusal is reported at once, with the position, and changes nothing."""
     arn = _arn(client, tables)
     revision = client.put_resource_policy(ResourceArn=arn, Policy=_policy(arn))["RevisionId"]
 

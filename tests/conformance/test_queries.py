@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import column, item, items_of, n, pages, put, s
+from tests.conformance.requests import column, item, items_of, n, pages, put, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -134,7 +134,7 @@ def test_number_ranges(
     limit: int | None,
     forward: bool,
 ) -> None:
-    """A range is kept on every page, in both directions."""
+    """A range holds on every page, in both directions."""
     table = tables("pk sk:N")
     numbers = list(range(-3, 8))
     _lay(client, table, [n(number) for number in numbers])
@@ -142,12 +142,12 @@ def test_number_ranges(
 
     found = _keys(client, table, f"pk = :p AND {text}", values, ScanIndexForward=forward, **more)
 
-    wanted = [str(number) for number in numbers if rule(number)]
-    assert found == (wanted if forward else wanted[::-1])
+    expected = [str(number) for number in numbers if rule(number)]
+    assert found == (expected if forward else expected[::-1])
 
 
 @pytest.mark.parametrize(
-    ("kind", "values", "prefix", "wanted"),
+    ("kind", "values", "prefix", "expected"),
     [
         ("S", ["a", "ab", "abc", "b", "ac"], "ab", ["ab", "abc"]),
         ("S", ["a", "\U0010ffff", "\U0010ffffa"], "\U0010ffff", ["\U0010ffff", "\U0010ffffa"]),
@@ -157,19 +157,19 @@ def test_number_ranges(
     ],
 )
 def test_prefixes(
-    client: DynamoDBClient, tables: Tables, kind: str, values: list[Any], prefix: Any, wanted: list[Any]
+    client: DynamoDBClient, tables: Tables, kind: str, values: list[Any], prefix: Any, expected: list[Any]
 ) -> None:
-    """begins_with gives what starts with the prefix, up to the last byte there is."""
+    """begins_with returns values with the prefix, including the highest byte."""
     table = tables(f"pk sk:{kind}")
     _lay(client, table, [{kind: value} for value in values])
 
     found = _keys(client, table, "pk = :p AND begins_with(sk, :x)", {":x": {kind: prefix}})
 
-    assert found == wanted
+    assert found == expected
 
 
 def test_the_order_of_clauses_does_not_matter(client: DynamoDBClient, tables: Tables) -> None:
-    """The sort condition may stand first, and a value on the left."""
+    """The sort condition may come first, and a value on the left."""
     table = tables("pk sk:N")
     _lay(client, table, [n(number) for number in range(5)])
 
@@ -179,7 +179,7 @@ def test_the_order_of_clauses_does_not_matter(client: DynamoDBClient, tables: Ta
 
 
 def test_limit_counts_before_the_filter(client: DynamoDBClient, tables: Tables) -> None:
-    """A page of five items may hold none; where it ended is told all the same."""
+    """A page of five items may hold none; where it ended is reported all the same."""
     table = tables("pk sk:N")
     put(client, table, *(item(pk="p", sk=number, odd=number % 2) for number in range(20)))
     request: Any = {
@@ -214,7 +214,7 @@ def test_the_last_key_is_a_key(client: DynamoDBClient, tables: Tables) -> None:
 
 
 def test_a_start_need_not_exist(client: DynamoDBClient, tables: Tables) -> None:
-    """A query goes on after a key, whether or not an item has it."""
+    """A query continues after a key, whether or not its item exists."""
     table = tables("pk sk:N")
     put(client, table, *(item(pk="p", sk=number) for number in (1, 3, 5)))
     request: Any = {"TableName": table, "KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": _P}
@@ -258,7 +258,7 @@ def test_a_hash_table_is_queried(client: DynamoDBClient, tables: Tables) -> None
 
 @pytest.mark.parametrize("select", ["COUNT", "ALL_ATTRIBUTES", "SPECIFIC_ATTRIBUTES"])
 def test_select(client: DynamoDBClient, tables: Tables, select: Any) -> None:
-    """COUNT gives no items; the others give whole items or what a projection names."""
+    """COUNT returns no items; the others return whole items or projected attributes."""
     table = tables("pk sk:N")
     put(client, table, *(item(pk="p", sk=number, a="x") for number in range(3)))
     more: Any = {"ProjectionExpression": "sk"} if select == "SPECIFIC_ATTRIBUTES" else {}
@@ -295,8 +295,8 @@ def test_a_projection_of_nested_paths(client: DynamoDBClient, tables: Tables) ->
     assert found["Items"] == [{"m": {"M": {"x": n(1)}}}, {}]
 
 
-def test_a_name_may_stand_for_a_key(client: DynamoDBClient, tables: Tables) -> None:
-    """A key attribute may be given by a placeholder, which a reserved word needs."""
+def test_a_placeholder_may_name_a_key(client: DynamoDBClient, tables: Tables) -> None:
+    """A key attribute may be a placeholder, which a reserved word needs."""
     table = tables("name date:N")
     put(client, table, item(name="p", date=1))
 

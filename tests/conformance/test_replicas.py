@@ -1,4 +1,4 @@
-"""Global tables: what is answered where there is one region."""
+"""Global tables: responses in a single region."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import OOM, refused, table_request
+from tests.conformance.requests import OOM, refused, table_request
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -37,7 +37,7 @@ def test_no_legacy_global_table_is_found(client: DynamoDBClient, tables: Tables)
     table = tables()
     sentence = f"Global table with name: '{table}' does not exist."
 
-    told = [
+    result = [
         refused(client.describe_global_table, GlobalTableName=table),
         refused(client.describe_global_table_settings, GlobalTableName=table),
         refused(
@@ -57,24 +57,24 @@ def test_no_legacy_global_table_is_found(client: DynamoDBClient, tables: Tables)
         ),
     ]
 
-    assert {each.code for each in told} == {"GlobalTableNotFoundException"}
-    assert [each.message for each in told] == [f"Global table not found: {sentence}", *[sentence] * 3]
+    assert {each.code for each in result} == {"GlobalTableNotFoundException"}
+    assert [each.message for each in result] == [f"Global table not found: {sentence}", *[sentence] * 3]
     listed: Any = client.list_global_tables(Limit=1, RegionName="us-east-1")
     assert listed["GlobalTables"] == []
     assert "LastEvaluatedGlobalTableName" not in listed
 
 
 def test_an_update_of_nothing_is_refused(client: DynamoDBClient, tables: Tables) -> None:
-    """AWS says no more than that something is invalid."""
-    told = refused(client.update_global_table, GlobalTableName=tables(), ReplicaUpdates=[])
+    """AWS's message says only that the request is invalid."""
+    result = refused(client.update_global_table, GlobalTableName=tables(), ReplicaUpdates=[])
 
-    assert told.message == "One or more parameter values were invalid"
+    assert result.message == "One or more parameter values were invalid"
 
 
 def test_replica_auto_scaling_needs_replicas(
     client: DynamoDBClient, tables: Tables, fresh: Callable[[], str]
 ) -> None:
-    """A table of one region has none; a table that is not there is told as such."""
+    """A table of one region has none; a missing table is reported as such."""
     table, missing = tables(), fresh()
     sentence = f"Global table with name: {table} does not exist."
 
@@ -168,10 +168,10 @@ _ELSEWHERE = {"RegionName": "eu-west-1"}
 def test_replicas_are_refused_in_these_words(
     client: DynamoDBClient, tables: Tables, request_: dict[str, Any], sentence: str
 ) -> None:
-    """AWS's own rules first; what they let through needs a region that is not there."""
-    told = refused(client.update_table, TableName=tables(), **request_)
+    """AWS's own rules come first; requests that pass them need a region that does not exist here."""
+    result = refused(client.update_table, TableName=tables(), **request_)
 
-    assert (told.code, told.message) == ("ValidationException", sentence)
+    assert (result.code, result.message) == ("ValidationException", sentence)
 
 
 @pytest.mark.parametrize(
@@ -185,13 +185,13 @@ def test_a_consistency_alone_is_no_change(
     client: DynamoDBClient, tables: Tables, request_: dict[str, Any]
 ) -> None:
     """It belongs to replicas, and does not count as a change without them."""
-    told = refused(client.update_table, TableName=tables(), **request_)
+    result = refused(client.update_table, TableName=tables(), **request_)
 
-    assert told.message.startswith("At least one of ProvisionedThroughput, BillingMode")
+    assert result.message.startswith("At least one of ProvisionedThroughput, BillingMode")
 
 
-def test_settings_replication_is_kept(client: DynamoDBClient, tables: Tables) -> None:
-    """A regional table may say how its settings shall be replicated one day; by default it says nothing."""
+def test_settings_replication_is_stored(client: DynamoDBClient, tables: Tables) -> None:
+    """A regional table may declare how its settings will be replicated; by default it reports nothing."""
     table = tables()
     assert "GlobalTableSettingsReplicationMode" not in client.describe_table(TableName=table)["Table"]
 
@@ -201,7 +201,7 @@ def test_settings_replication_is_kept(client: DynamoDBClient, tables: Tables) ->
         assert described["GlobalTableSettingsReplicationMode"] == mode
 
 
-def test_a_regional_table_tells_nothing_of_replicas(client: DynamoDBClient, tables: Tables) -> None:
+def test_a_regional_table_reports_no_replicas(client: DynamoDBClient, tables: Tables) -> None:
     """The members are absent, not empty."""
     described = client.describe_table(TableName=tables())["Table"]
 
@@ -216,7 +216,7 @@ def test_a_regional_table_tells_nothing_of_replicas(client: DynamoDBClient, tabl
 def test_no_table_is_made_as_a_replica(client: DynamoDBClient, fresh: Callable[[], str]) -> None:
     """There is no other account's table to replicate."""
     arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/source"
-    told = refused(client.create_table, **table_request(fresh(), "pk", GlobalTableSourceArn=arn))
+    result = refused(client.create_table, **table_request(fresh(), "pk", GlobalTableSourceArn=arn))
 
-    assert told.code == "ValidationException"
-    assert arn in told.message
+    assert result.code == "ValidationException"
+    assert arn in result.message

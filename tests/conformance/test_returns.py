@@ -1,4 +1,4 @@
-"""What a write gives back: ReturnValues in each form, and the item that failed a condition."""
+"""Values returned by writes: ReturnValues in each form, and the item that failed a condition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import get, item, n, put, refused, s
+from tests.conformance.requests import get, item, n, put, refused, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -25,10 +25,10 @@ _KEY = item(pk="p")
 
 @pytest.mark.parametrize("operation", ["put_item", "delete_item"])
 @pytest.mark.parametrize("exists", [True, False])
-def test_put_and_delete_give_the_old_item(
+def test_put_and_delete_return_the_old_item(
     client: DynamoDBClient, tables: Tables, operation: str, exists: bool
 ) -> None:
-    """ALL_OLD gives the whole item that was there, and nothing where none was."""
+    """ALL_OLD returns the whole previous item, and nothing if there was none."""
     table = tables()
     if exists:
         put(client, table, _OLD)
@@ -40,7 +40,7 @@ def test_put_and_delete_give_the_old_item(
 
 
 @pytest.mark.parametrize("value", ["NONE", None])
-def test_nothing_is_given_unasked(client: DynamoDBClient, tables: Tables, value: Any) -> None:
+def test_nothing_is_returned_by_default(client: DynamoDBClient, tables: Tables, value: Any) -> None:
     """NONE is the default of every write."""
     table = tables()
     put(client, table, _OLD)
@@ -96,7 +96,7 @@ def _update(client: DynamoDBClient, table: str, text: str, values: dict[str, Any
 @pytest.mark.parametrize(
     ("text", "values", "old", "new"), [each[1:] for each in _CASES], ids=[each[0] for each in _CASES]
 )
-def test_an_update_gives_what_it_touched(
+def test_an_update_returns_the_updated_paths(
     client: DynamoDBClient,
     tables: Tables,
     text: str,
@@ -104,7 +104,7 @@ def test_an_update_gives_what_it_touched(
     old: dict[str, Any] | None,
     new: dict[str, Any] | None,
 ) -> None:
-    """UPDATED_OLD and UPDATED_NEW give the touched paths alone, inside their containers."""
+    """UPDATED_OLD and UPDATED_NEW return the updated paths alone, inside their containers."""
     table = tables()
     put(client, table, _OLD)
     before = _update(client, table, text, values, "UPDATED_OLD")
@@ -115,8 +115,8 @@ def test_an_update_gives_what_it_touched(
     assert (before, after) == (old, new)
 
 
-def test_an_update_gives_whole_items(client: DynamoDBClient, tables: Tables) -> None:
-    """ALL_OLD and ALL_NEW give the whole item before and after."""
+def test_an_update_returns_whole_items(client: DynamoDBClient, tables: Tables) -> None:
+    """ALL_OLD and ALL_NEW return the whole item before and after."""
     table = tables()
     put(client, table, _OLD)
 
@@ -128,7 +128,7 @@ def test_an_update_gives_whole_items(client: DynamoDBClient, tables: Tables) -> 
 
 
 def test_an_upsert_has_no_old_item(client: DynamoDBClient, tables: Tables) -> None:
-    """An update that creates the item has nothing old, and its key among the new."""
+    """An update that creates the item has no old values, and its key among the new."""
     table = tables()
 
     old = _update(client, table, "SET a = :v", {":v": s("x")}, "ALL_OLD")
@@ -145,17 +145,17 @@ def test_an_upsert_has_no_old_item(client: DynamoDBClient, tables: Tables) -> No
 
 
 @pytest.mark.parametrize("operation", ["put_item", "update_item", "delete_item"])
-@pytest.mark.parametrize("asked", ["ALL_OLD", "NONE", None])
+@pytest.mark.parametrize("return_values", ["ALL_OLD", "NONE", None])
 @pytest.mark.parametrize("exists", [True, False])
 def test_the_item_that_failed_the_condition(
-    client: DynamoDBClient, tables: Tables, operation: str, asked: str | None, exists: bool
+    client: DynamoDBClient, tables: Tables, operation: str, return_values: str | None, exists: bool
 ) -> None:
-    """The error carries the item when ALL_OLD asks for it and there is one."""
+    """The error has the item if ALL_OLD is requested and the item exists."""
     table = tables()
     if exists:
         put(client, table, _OLD)
     target = {"Item": item(pk="p", b="new")} if operation == "put_item" else {"Key": _KEY}
-    more = {} if asked is None else {"ReturnValuesOnConditionCheckFailure": asked}
+    more = {} if return_values is None else {"ReturnValuesOnConditionCheckFailure": return_values}
 
     error = refused(
         getattr(client, operation),
@@ -169,5 +169,5 @@ def test_the_item_that_failed_the_condition(
         "ConditionalCheckFailedException",
         "The conditional request failed",
     )
-    assert error.response.get("Item") == (_OLD if exists and asked == "ALL_OLD" else None)
+    assert error.response.get("Item") == (_OLD if exists and return_values == "ALL_OLD" else None)
     assert get(client, table, pk="p") == (_OLD if exists else None)

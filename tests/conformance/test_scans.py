@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import column, item, items_of, n, pages, put, refused, s
+from tests.conformance.requests import column, item, items_of, n, pages, put, refused, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -25,7 +25,7 @@ def _fill(client: DynamoDBClient, table: str, count: int, **more: Any) -> None:
 
 
 def test_an_empty_table(client: DynamoDBClient, tables: Tables) -> None:
-    """A scan of nothing is an empty page, and the last."""
+    """A scan of an empty table is one empty page."""
     found = client.scan(TableName=tables())
 
     assert (found["Items"], found["Count"], found["ScannedCount"]) == ([], 0, 0)
@@ -33,8 +33,8 @@ def test_an_empty_table(client: DynamoDBClient, tables: Tables) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 7, 100, 1000])
-def test_pages_give_each_item_once(client: DynamoDBClient, tables: Tables, limit: int) -> None:
-    """Whatever the limit, the pages together hold every item once, in one order."""
+def test_pages_return_each_item_once(client: DynamoDBClient, tables: Tables, limit: int) -> None:
+    """With any limit, the pages together hold every item once, in one order."""
     table = tables()
     _fill(client, table, 100)
 
@@ -63,7 +63,7 @@ def test_segments_share_the_table(client: DynamoDBClient, tables: Tables, total:
 
 
 def test_a_start_belongs_to_its_segment(client: DynamoDBClient, tables: Tables) -> None:
-    """A segment goes on from its own last key, and refuses another's."""
+    """A segment continues after its own last key and refuses another's."""
     table = tables()
     _fill(client, table, 60)
     page = client.scan(TableName=table, Segment=1, TotalSegments=2, Limit=3)
@@ -111,7 +111,7 @@ def test_the_last_key_has_both_parts(client: DynamoDBClient, tables: Tables) -> 
     assert page["LastEvaluatedKey"] == {name: page["Items"][-1][name] for name in ("pk", "sk")}
 
 
-def test_a_scan_keeps_the_order_of_a_partition(client: DynamoDBClient, tables: Tables) -> None:
+def test_a_scan_preserves_the_order_of_a_partition(client: DynamoDBClient, tables: Tables) -> None:
     """The items of one partition come together and in order."""
     table = tables("pk sk:N")
     put(client, table, *(item(pk=f"p{number % 5}", sk=-number) for number in range(50)))
@@ -126,7 +126,7 @@ def test_a_scan_keeps_the_order_of_a_partition(client: DynamoDBClient, tables: T
 
 
 def test_count_and_projection(client: DynamoDBClient, tables: Tables) -> None:
-    """A scan may count, or give parts of items."""
+    """A scan may count, or return parts of items."""
     table = tables()
     _fill(client, table, 5)
 
@@ -138,7 +138,7 @@ def test_count_and_projection(client: DynamoDBClient, tables: Tables) -> None:
 
 
 def test_a_scan_may_be_consistent(client: DynamoDBClient, tables: Tables) -> None:
-    """A consistent scan sees what was written before it."""
+    """A consistent scan includes all earlier writes."""
     table = tables()
     _fill(client, table, 10)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import get, item, n, pages, put, refused, s
 from tests.conformance.backends import Answer
+from tests.conformance.requests import get, item, n, pages, put, refused, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -49,7 +49,7 @@ _SIZES: list[tuple[str, Any, int]] = [
 
 @pytest.mark.parametrize(("value", "size"), [each[1:] for each in _SIZES], ids=[each[0] for each in _SIZES])
 def test_the_size_of_a_value(client: DynamoDBClient, tables: Tables, value: Any, size: int) -> None:
-    """A value counts for exactly so many bytes: with filler to 1 KB it costs one unit, with a byte more two."""
+    """A value counts for exactly this many bytes: with filler to 1 KB it costs one unit, with a byte more two."""
     table = tables()
     filler = 1024 - 3 - 1 - 1 - size  # pk and its value, the two names of one letter
 
@@ -66,11 +66,11 @@ def test_the_size_of_a_value(client: DynamoDBClient, tables: Tables, value: Any,
 
 
 def test_an_item_has_400_kb(client: DynamoDBClient, tables: Tables) -> None:
-    """409,600 bytes are an item, and one more are none; by put, by batch, by transaction and by update."""
+    """409,600 bytes are accepted and one more is refused; by put, batch, transaction and update."""
     table = tables()
     whole = item(pk="p", v="x" * (_ITEM_MAX - 4))
     over = item(pk="q", v="x" * (_ITEM_MAX - 3))
-    told = "Item size has exceeded the maximum allowed size"
+    result = "Item size has exceeded the maximum allowed size"
 
     put(client, table, whole)
     single = refused(client.put_item, TableName=table, Item=over)
@@ -86,7 +86,7 @@ def test_an_item_has_400_kb(client: DynamoDBClient, tables: Tables) -> None:
         ExpressionAttributeValues={":v": s("")},
     )
 
-    assert (single.message, batch.message, together.message) == (told, told, told)
+    assert (single.message, batch.message, together.message) == (result, result, result)
     assert update.message == "Item size to update has exceeded the maximum allowed size"
     assert get(client, table, pk="p") == whole
 
@@ -138,8 +138,8 @@ def test_binary_keys_are_measured_raw(client: DynamoDBClient, tables: Tables) ->
 
 
 @pytest.mark.parametrize("container", ["M", "L"])
-def test_31_levels_are_kept(client: DynamoDBClient, tables: Tables, container: str) -> None:
-    """A value may lie in 31 containers, and in no 32."""
+def test_31_levels_are_accepted(client: DynamoDBClient, tables: Tables, container: str) -> None:
+    """A value may be nested in 31 containers, not in 32."""
     table = tables()
     value: Any = s("deep")
     for _ in range(31):
@@ -198,17 +198,17 @@ def test_a_page_has_a_megabyte(client: DynamoDBClient, tables: Tables) -> None:
     assert sum(page["Count"] for page in filtered) == 0
 
 
-def test_expressions_of_the_greatest_length(ask: Callable[..., Answer], tables: Tables) -> None:
+def test_expressions_of_the_greatest_length(send_raw: Callable[..., Answer], tables: Tables) -> None:
     """An expression has 4096 bytes and 300 operators."""
     table = tables()
     operators = "NOT a = :v OR " + " OR ".join(["a = :v"] * 149)  # 150 =, 149 OR, 1 NOT
     long = "a" * 4091 + " = :v"
 
-    many = ask(
+    many = send_raw(
         "Scan",
         {"TableName": table, "FilterExpression": operators, "ExpressionAttributeValues": {":v": n(1)}},
     )
-    too_many = ask(
+    too_many = send_raw(
         "Scan",
         {
             "TableName": table,
@@ -216,7 +216,7 @@ def test_expressions_of_the_greatest_length(ask: Callable[..., Answer], tables: 
             "ExpressionAttributeValues": {":v": n(1)},
         },
     )
-    whole = ask(
+    whole = send_raw(
         "Scan", {"TableName": table, "FilterExpression": long, "ExpressionAttributeValues": {":v": n(1)}}
     )
 
@@ -228,7 +228,7 @@ def test_expressions_of_the_greatest_length(ask: Callable[..., Answer], tables: 
 
 
 def test_an_attribute_name_has_65535_bytes(client: DynamoDBClient, tables: Tables) -> None:
-    """An attribute's name may have 65,535 bytes, and no 65,536."""
+    """An attribute's name may have 65,535 bytes, not 65,536."""
     table = tables()
 
     put(client, table, {"pk": s("p"), "a" * 65_535: s("v")})
@@ -238,13 +238,13 @@ def test_an_attribute_name_has_65535_bytes(client: DynamoDBClient, tables: Table
 
 
 def test_a_key_attributes_name_has_255_bytes(
-    ask: Callable[..., Answer], client: DynamoDBClient, tables: Tables
+    send_raw: Callable[..., Answer], client: DynamoDBClient, tables: Tables
 ) -> None:
-    """A key attribute's name may have 255 bytes, and no 256."""
+    """A key attribute's name may have 255 bytes, not 256."""
     table = tables("k" * 255)
 
     put(client, table, {"k" * 255: s("p")})
-    answer = ask(
+    answer = send_raw(
         "CreateTable",
         {
             "TableName": "long-key-name",
@@ -257,11 +257,11 @@ def test_a_key_attributes_name_has_255_bytes(
     assert answer.code == "ValidationException"
 
 
-def test_substituted_values_have_2_mb(ask: Callable[..., Answer], tables: Tables) -> None:
+def test_substituted_values_have_2_mb(send_raw: Callable[..., Answer], tables: Tables) -> None:
     """The values of an expression have 2 MB together."""
     values = {f":v{number}": s("x" * 400_000) for number in range(6)}
 
-    answer = ask(
+    answer = send_raw(
         "Scan",
         {
             "TableName": tables(),

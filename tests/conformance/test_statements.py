@@ -1,4 +1,4 @@
-"""PartiQL: what statements do, alone, in batches and in transactions."""
+"""PartiQL: the effects of statements, alone, in batches and in transactions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import column, get, item, n, put, refused, s
+from tests.conformance.requests import column, get, item, n, put, refused, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -19,11 +19,11 @@ Run = Callable[..., list[dict[str, Any]]]
 
 @pytest.fixture
 def run(client: DynamoDBClient) -> Run:
-    """Carry out a statement and give its items."""
+    """Return a function that executes a statement and returns its items."""
 
     def execute(statement: str, *parameters: Any, **more: Any) -> list[dict[str, Any]]:
-        given: Any = {"Parameters": list(parameters)} if parameters else {}
-        return list(client.execute_statement(Statement=statement, **given, **more)["Items"])
+        arguments: Any = {"Parameters": list(parameters)} if parameters else {}
+        return list(client.execute_statement(Statement=statement, **arguments, **more)["Items"])
 
     return execute
 
@@ -76,7 +76,7 @@ def test_inserted_values_of_each_kind(client: DynamoDBClient, tables: Tables, ru
 
 
 def test_insert_is_no_put(client: DynamoDBClient, tables: Tables, run: Run) -> None:
-    """INSERT refuses a key that is taken, leaves what stands, and works again after a DELETE."""
+    """INSERT refuses a key that is taken, leaves the current state, and works again after a DELETE."""
     table = tables()
     run(f"INSERT INTO \"{table}\" VALUE {{'pk': 'a', 'v': 1}}")
 
@@ -85,7 +85,7 @@ def test_insert_is_no_put(client: DynamoDBClient, tables: Tables, run: Run) -> N
         Statement=f"INSERT INTO \"{table}\" VALUE {{'pk': 'a', 'v': 2}}",
         ReturnValuesOnConditionCheckFailure="ALL_OLD",
     )
-    kept = get(client, table, pk="a")
+    stored = get(client, table, pk="a")
     run(f"DELETE FROM \"{table}\" WHERE pk = 'a'")
     run(f"INSERT INTO \"{table}\" VALUE {{'pk': 'a', 'v': 3}}")
 
@@ -93,7 +93,7 @@ def test_insert_is_no_put(client: DynamoDBClient, tables: Tables, run: Run) -> N
         "DuplicateItemException",
         "Duplicate primary key exists in table",
     )
-    assert kept == item(pk="a", v=1)
+    assert stored == item(pk="a", v=1)
     assert get(client, table, pk="a") == item(pk="a", v=3)
 
 
@@ -138,7 +138,10 @@ def test_update_of_lists_sets_and_numbers(client: DynamoDBClient, tables: Tables
 
 
 def test_update_and_delete_are_conditional(client: DynamoDBClient, tables: Tables, run: Run) -> None:
-    """UPDATE needs its item; what WHERE asks besides the key is a condition; DELETE of nothing succeeds."""
+    """UPDATE needs its item;
+
+    WHERE clauses besides the key are a condition; DELETE of a missing item succeeds.
+    """
     table = tables("pk sk:N")
     put(client, table, item(pk="a", sk=1, v="x"))
     where = "WHERE (sk = 1 AND pk = 'a') AND v = "
@@ -151,14 +154,19 @@ def test_update_and_delete_are_conditional(client: DynamoDBClient, tables: Table
         Statement=f"UPDATE \"{table}\" SET v = 'y' {where} 'z'",
         ReturnValuesOnConditionCheckFailure="ALL_OLD",
     )
-    kept = refused(client.execute_statement, Statement=f"DELETE FROM \"{table}\" {where} 'z'")
+    refusal = refused(client.execute_statement, Statement=f"DELETE FROM \"{table}\" {where} 'z'")
     nothing = run(f"DELETE FROM \"{table}\" WHERE pk = 'no' AND sk = 1 AND v = 'x' RETURNING ALL OLD *")
     run(f"FROM \"{table}\" {where} 'x' SET v = 'y'")
     changed = get(client, table, pk="a", sk=1)
     gone = run(f"DELETE FROM \"{table}\" {where} 'y' RETURNING ALL OLD *")
 
     failed = ("ConditionalCheckFailedException", "The conditional request failed")
-    assert (fresh.code, fresh.message) == (wrong.code, wrong.message) == (kept.code, kept.message) == failed
+    assert (
+        (fresh.code, fresh.message)
+        == (wrong.code, wrong.message)
+        == (refusal.code, refusal.message)
+        == failed
+    )
     assert "Item" not in fresh.response
     assert wrong.response["Item"] == item(pk="a", sk=1, v="x")
     assert nothing == []
@@ -168,7 +176,7 @@ def test_update_and_delete_are_conditional(client: DynamoDBClient, tables: Table
 
 
 def test_returning(client: DynamoDBClient, tables: Tables, run: Run) -> None:
-    """RETURNING gives the whole image or the part that was touched; an empty part is no item at all."""
+    """RETURNING returns the whole image or the updated part; an empty part is no item at all."""
     table = tables()
     update = f"UPDATE \"{table}\" SET v = v + 1 REMOVE l[1] WHERE pk = 'a' RETURNING "
     rows = []
@@ -189,7 +197,7 @@ def test_returning(client: DynamoDBClient, tables: Tables, run: Run) -> None:
 
 
 def test_columns_are_called_by_their_last_name(client: DynamoDBClient, tables: Tables, run: Run) -> None:
-    """A column is named by the last name of its path and the indexes after it; what is absent is left out."""
+    """A column is named by the last name of its path and the indexes after it; absent ones are left out."""
     table = tables()
     put(client, table, item(pk="a", m={"M": {"k": {"L": [s("c")]}, "z": n(1)}}, l={"L": [s("x")]}))
 
@@ -256,7 +264,7 @@ def test_comments_case_and_semicolon(client: DynamoDBClient, tables: Tables, run
 
 
 def test_a_query_reads_less_than_a_scan(client: DynamoDBClient, tables: Tables, run: Run) -> None:
-    """A SELECT is a query where every way to satisfy it gives the partition key, else a scan."""
+    """A SELECT is a query if every way to satisfy it determines the partition key, otherwise a scan."""
     table = tables("pk sk")
     big = "x" * 4000
     put(client, table, *(item(pk=f"p{at % 4}", sk=f"s{at}", big=big) for at in range(16)))
@@ -278,8 +286,8 @@ def test_a_query_reads_less_than_a_scan(client: DynamoDBClient, tables: Tables, 
     assert units("WHERE pk = 'none'") == 0.5
 
 
-def test_clauses_that_give_several_ranges(client: DynamoDBClient, tables: Tables, run: Run) -> None:
-    """Each way to satisfy a WHERE is read, nothing twice, and nothing that it does not allow."""
+def test_a_where_may_read_several_ranges(client: DynamoDBClient, tables: Tables, run: Run) -> None:
+    """Each way to satisfy a WHERE is read, nothing twice, and nothing outside it."""
     table = tables("pk sk")
     put(client, table, *(item(pk=p, sk=k, flag=f"{p}{k}") for p in "ab" for k in "123"))
 
@@ -303,7 +311,7 @@ def test_clauses_that_give_several_ranges(client: DynamoDBClient, tables: Tables
 
 
 def test_order_by(client: DynamoDBClient, tables: Tables, run: Run) -> None:
-    """ORDER BY goes by the key; by the partition key alone, the items of a partition come last first."""
+    """ORDER BY uses the key; by the partition key alone, the items of a partition are descending."""
     table = tables("pk sk:N")
     put(client, table, *(item(pk=p, sk=k) for p in "op" for k in (1, 2, 10)))
 
@@ -334,7 +342,7 @@ def test_order_by(client: DynamoDBClient, tables: Tables, run: Run) -> None:
 def test_pages(
     client: DynamoDBClient, tables: Tables, where: str, limit: int | None, sizes: list[int]
 ) -> None:
-    """Limit counts what is evaluated; tokens lead through everything once, also after several partitions."""
+    """Limit counts evaluated items; tokens visit every item once, also after several partitions."""
     table = tables("pk sk:N")
     put(client, table, *(item(pk=p, sk=k, v="x") for p in "ab" for k in range(6)))
     more: Any = {} if limit is None else {"Limit": limit}
@@ -361,7 +369,7 @@ def test_a_limit_counts_before_the_filter(client: DynamoDBClient, tables: Tables
 
 
 def test_a_token_is_for_its_own_statement(client: DynamoDBClient, tables: Tables) -> None:
-    """A token goes with the statement and parameters it was given for; limit and consistency may change."""
+    """A token is valid for its statement and parameters; limit and consistency may change."""
     table, other = tables("pk sk:N"), tables("pk sk:N")
     for name in (table, other):
         put(client, name, *(item(pk="a", sk=k) for k in range(4)))
@@ -374,7 +382,7 @@ def test_a_token_is_for_its_own_statement(client: DynamoDBClient, tables: Tables
             client.execute_statement, Statement=text, Parameters=[parameter], NextToken=token
         ).message
 
-    told = [
+    result = [
         answer(statement, s("b"), token),
         answer(statement + " ", s("a"), token),
         answer(f'SELECT * FROM "{other}" WHERE pk = ?', s("a"), token),
@@ -384,13 +392,16 @@ def test_a_token_is_for_its_own_statement(client: DynamoDBClient, tables: Tables
         Statement=statement, Parameters=[s("a")], Limit=2, ConsistentRead=True, NextToken=token
     )
 
-    assert told == ["NextToken does not match request"] * 3
+    assert result == ["NextToken does not match request"] * 3
     assert forged == ["Invalid NextToken"] * 2
     assert column(again["Items"], "sk") == ["1", "2"]
 
 
 def test_reads_of_indexes(client: DynamoDBClient, tables: Tables, run: Run) -> None:
-    """An index gives what it holds; a local one fetches what is named; a scan filters what the index holds."""
+    """An index returns projected attributes;
+
+    a local one fetches others by name; a scan filters projected attributes.
+    """
     table = tables(
         "pk sk",
         gsi={"gsi-inc": "g | proj", "gsi-all": "g"},
@@ -405,8 +416,8 @@ def test_reads_of_indexes(client: DynamoDBClient, tables: Tables, run: Run) -> N
     )
 
     def answer(statement: str, **more: Any) -> tuple[list[str], dict[str, Any]]:
-        told = client.execute_statement(Statement=statement, ReturnConsumedCapacity="INDEXES", **more)
-        return sorted(column(told["Items"], "sk")), dict(told["ConsumedCapacity"])
+        result = client.execute_statement(Statement=statement, ReturnConsumedCapacity="INDEXES", **more)
+        return sorted(column(result["Items"], "sk")), dict(result["ConsumedCapacity"])
 
     star = run(f'SELECT * FROM "{table}"."gsi-inc" WHERE g = \'y\'')
     local = run(f'SELECT non FROM "{table}"."lsi-keys" WHERE pk = \'p\'')
@@ -436,9 +447,9 @@ def test_capacity_of_writes(client: DynamoDBClient, tables: Tables) -> None:
     table = tables(gsi={"idx": "g"})
     insert = f"INSERT INTO \"{table}\" VALUE {{'pk': 'a', 'g': 'x', 'big': '{'x' * 3000}'}}"
 
-    told = client.execute_statement(Statement=insert, ReturnConsumedCapacity="INDEXES")["ConsumedCapacity"]
+    result = client.execute_statement(Statement=insert, ReturnConsumedCapacity="INDEXES")["ConsumedCapacity"]
 
-    assert told == {
+    assert result == {
         "TableName": table,
         "CapacityUnits": 6.0,
         "Table": {"CapacityUnits": 3.0},
@@ -447,7 +458,7 @@ def test_capacity_of_writes(client: DynamoDBClient, tables: Tables) -> None:
 
 
 def test_a_batch_of_reads(client: DynamoDBClient, tables: Tables) -> None:
-    """Each read of a batch names one item by its key and is told by itself, in order."""
+    """Each read of a batch names one item by its key and is reported by itself, in order."""
     table = tables("pk sk")
     put(client, table, item(pk="a", sk="1", v="x"), item(pk="b", sk="1"))
     select = f'SELECT v FROM "{table}" WHERE '
@@ -493,7 +504,7 @@ def test_a_batch_of_reads(client: DynamoDBClient, tables: Tables) -> None:
 
 
 def test_a_batch_of_writes(client: DynamoDBClient, tables: Tables) -> None:
-    """A write of a batch that fails leaves the others done; RETURNING gives its item."""
+    """A failed write of a batch does not affect the others; RETURNING returns its item."""
     table = tables()
     put(client, table, item(pk="a", v="x"), item(pk="b", v="x"), item(pk="c", v="x"))
 
@@ -543,18 +554,20 @@ def test_a_batch_of_writes(client: DynamoDBClient, tables: Tables) -> None:
 
 
 def test_a_batch_is_of_one_kind_and_of_distinct_items(client: DynamoDBClient, tables: Tables) -> None:
-    """Reads and writes do not go together, nor two statements on one item; nothing is done then."""
+    """Reads and writes cannot be mixed, nor two statements on one item; nothing is done then."""
     table = tables()
     insert = f"INSERT INTO \"{table}\" VALUE {{'pk': 'a'}}"
     select = f"SELECT * FROM \"{table}\" WHERE pk = 'a'"
 
-    def told(*statements: str) -> str:
+    def result(*statements: str) -> str:
         return refused(
             client.batch_execute_statement, Statements=[{"Statement": each} for each in statements]
         ).message
 
-    assert told(insert, select) == "Read and write requests together in the same batch is not supported."
-    assert told(select, select) == told(insert, insert) == "Provided list of item keys contains duplicates"
+    assert result(insert, select) == "Read and write requests together in the same batch is not supported."
+    assert (
+        result(select, select) == result(insert, insert) == "Provided list of item keys contains duplicates"
+    )
     assert get(client, table, pk="a") is None
 
 
@@ -582,11 +595,11 @@ def test_a_transaction_of_writes(client: DynamoDBClient, tables: Tables) -> None
 
 
 def test_a_transaction_that_is_cancelled(client: DynamoDBClient, tables: Tables) -> None:
-    """Nothing is done where one statement fails, and each is told its reason."""
+    """Nothing is done where one statement fails, and each is reported its reason."""
     table = tables()
     put(client, table, item(pk="a", v=1), item(pk="b", v=1))
 
-    told = refused(
+    result = refused(
         client.execute_transaction,
         TransactStatements=[
             {"Statement": f"INSERT INTO \"{table}\" VALUE {{'pk': 'a'}}"},
@@ -600,19 +613,19 @@ def test_a_transaction_that_is_cancelled(client: DynamoDBClient, tables: Tables)
         ],
     )
 
-    assert told.code == "TransactionCanceledException"
-    assert told.message == (
+    assert result.code == "TransactionCanceledException"
+    assert result.message == (
         "Transaction cancelled, please refer cancellation reasons for specific reasons "
         "[DuplicateItem, None, ConditionalCheckFailed, ConditionalCheckFailed, ConditionalCheckFailed]"
     )
-    assert told.reasons[0] == {"Code": "DuplicateItem", "Message": "Duplicate primary key exists in table"}
-    assert told.reasons[1] == {"Code": "None"}
-    assert told.reasons[2]["Item"] == item(pk="b", v=1)
+    assert result.reasons[0] == {"Code": "DuplicateItem", "Message": "Duplicate primary key exists in table"}
+    assert result.reasons[1] == {"Code": "None"}
+    assert result.reasons[2]["Item"] == item(pk="b", v=1)
     assert get(client, table, pk="new") is None
 
 
 def test_a_transaction_of_reads(client: DynamoDBClient, tables: Tables) -> None:
-    """A transaction of reads answers each in order, nothing for what is not there."""
+    """A transaction of reads responds in order, with an empty entry for a missing item."""
     table = tables("pk sk")
     put(client, table, item(pk="a", sk="1", v="x"))
 

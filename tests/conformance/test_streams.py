@@ -1,4 +1,4 @@
-"""Streams: every change once, in the order of its item, with the images that were asked for."""
+"""Streams: every change once, in the order of its item, with the images of the stream's view."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 
-from tests.conformance.asking import item, n, put, refused, s
 from tests.conformance.backends import Backend, new_client
+from tests.conformance.requests import item, n, put, refused, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -61,10 +61,10 @@ def all_records(streams: Any, arn: str) -> list[Any]:
     return sorted(found, key=lambda record: int(record["dynamodb"]["SequenceNumber"]))
 
 
-def test_a_change_is_told_once_and_what_changes_nothing_not_at_all(
+def test_a_change_is_reported_once_and_a_no_op_write_never(
     client: DynamoDBClient, streams: Any, tables: Tables
 ) -> None:
-    """Insert, change and removal make a record each; a write that leaves the item as it is makes none."""
+    """Insert, change and removal make a record each; a write that leaves the item unchanged makes none."""
     table = tables("pk", **on("NEW_AND_OLD_IMAGES"))
     put(client, table, item(pk="a", v=1, m={"M": {"x": s("1"), "y": s("2")}}))
     put(client, table, item(pk="a", v=1, m={"M": {"y": s("2"), "x": s("1")}}))
@@ -99,9 +99,9 @@ def test_a_change_is_told_once_and_what_changes_nothing_not_at_all(
 def test_a_view_shows_its_images_and_no_others(
     client: DynamoDBClient, streams: Any, tables: Tables, view: str
 ) -> None:
-    """Keys always; the new and the old image as the view says, where there is one."""
+    """Keys always; the new and the old image as the view declares, if they exist."""
     table = tables("pk sk", **on(view))
-    big = "x" * 500  # long enough that the two images are kept as a difference
+    big = "x" * 500  # long enough that the two images are stored as a difference
     put(client, table, item(pk="a", sk="1", big=big, v=1))
     put(client, table, item(pk="a", sk="1", big=big, v=22))
     client.delete_item(TableName=table, Key=item(pk="a", sk="1"))
@@ -110,15 +110,15 @@ def test_a_view_shows_its_images_and_no_others(
 
     new, old = "NEW" in view, "OLD" in view
     first, second = (item(pk="a", sk="1", big=big, v=v) for v in (1, 22))
-    wanted = [(first if new else None, None), (second if new else None, first if old else None)]
-    wanted.append((None, second if old else None))
-    assert [(record.get("NewImage"), record.get("OldImage")) for record in records] == wanted
+    expected = [(first if new else None, None), (second if new else None, first if old else None)]
+    expected.append((None, second if old else None))
+    assert [(record.get("NewImage"), record.get("OldImage")) for record in records] == expected
     assert all(record["Keys"] == item(pk="a", sk="1") for record in records)
     assert {record["StreamViewType"] for record in records} == {view}
     assert all(record["SizeBytes"] >= len("pk") + len("a") + len("sk") + len("1") for record in records)
 
 
-def test_a_transaction_tells_each_of_its_changes_with_both_images(
+def test_a_transaction_records_each_change_with_both_images(
     client: DynamoDBClient, streams: Any, tables: Tables
 ) -> None:
     """Transactional writes have old images too; a condition check has no record."""
@@ -153,19 +153,19 @@ def test_a_transaction_tells_each_of_its_changes_with_both_images(
         ],
     )
 
-    told = {
+    result = {
         (record["eventName"], record["dynamodb"]["Keys"]["pk"]["S"]): record["dynamodb"].get("OldImage")
         for record in all_records(streams, arn_of(client, table))[2:]
     }
 
-    assert told == {
+    assert result == {
         ("MODIFY", "a"): item(pk="a", v=1),
         ("REMOVE", "b"): item(pk="b", v=1),
         ("INSERT", "c"): None,
     }
 
 
-def test_a_batch_tells_every_item(client: DynamoDBClient, streams: Any, tables: Tables) -> None:
+def test_a_batch_records_every_item(client: DynamoDBClient, streams: Any, tables: Tables) -> None:
     """All members of a batch are in the stream, spread over the shards, each shard in order."""
     table = tables("pk", **on("KEYS_ONLY"))
     put(client, table, *(item(pk=f"k{i}") for i in range(50)))
@@ -206,7 +206,7 @@ def test_iterators_start_where_they_say(client: DynamoDBClient, streams: Any, ta
 
 
 def test_a_page_ends_at_its_limit_and_goes_on(client: DynamoDBClient, streams: Any, tables: Tables) -> None:
-    """Limit bounds an answer; the next iterator misses nothing and repeats nothing."""
+    """Limit bounds a response; the next iterator skips and repeats nothing."""
     table = tables("pk sk:N", **on("KEYS_ONLY"))
     put(client, table, *(item(pk="one", sk=place) for place in range(10)))
     arn = arn_of(client, table)
@@ -226,7 +226,7 @@ def test_a_page_ends_at_its_limit_and_goes_on(client: DynamoDBClient, streams: A
 
 
 def test_a_large_answer_ends_at_a_megabyte(client: DynamoDBClient, streams: Any, tables: Tables) -> None:
-    """An answer holds about 1 MB of records; the next one goes on with the record that did not fit."""
+    """A response holds about 1 MB of records; the next one continues with the record that did not fit."""
     table = tables("pk sk:N", **on("NEW_IMAGE"))
     for place in range(8):
         put(client, table, item(pk="one", sk=place, big="x" * 300_000))
@@ -288,10 +288,10 @@ def test_a_stream_outlives_its_table_and_a_namesake_inherits_nothing(
     assert streams.describe_stream(StreamArn=old)["StreamDescription"]["StreamStatus"] == "DISABLED"
 
 
-def test_what_is_no_iterator_or_stream_is_refused(
+def test_invalid_iterators_and_streams_are_refused(
     client: DynamoDBClient, streams: Any, tables: Tables
 ) -> None:
-    """Forged tokens, unknown shards and streams, half-given places: each is told."""
+    """Forged tokens, unknown shards and streams and incomplete positions are each reported."""
     table = tables("pk", **on("KEYS_ONLY"))
     arn = arn_of(client, table)
     shard = shards_of(streams, arn)[0]["ShardId"]
@@ -302,9 +302,9 @@ def test_what_is_no_iterator_or_stream_is_refused(
     middle = len(token) // 2
     forged = token[:middle] + ("A" if token[middle] != "A" else "B") + token[middle + 1 :]
 
-    def iterate(**given: Any) -> str:
-        asked = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "LATEST"} | given
-        return refused(streams.get_shard_iterator, **asked).code
+    def iterate(**changes: Any) -> str:
+        request = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "LATEST"} | changes
+        return refused(streams.get_shard_iterator, **request).code
 
     assert refused(streams.get_records, ShardIterator=forged).code == "ValidationException"
     assert refused(streams.get_records, ShardIterator="nonsense").code == "ValidationException"
@@ -319,7 +319,7 @@ def test_what_is_no_iterator_or_stream_is_refused(
 def test_another_account_gets_nothing(
     backend: Backend, client: DynamoDBClient, streams: Any, tables: Tables
 ) -> None:
-    """Neither the stream nor an iterator of it is any use to somebody else."""
+    """Neither the stream nor an iterator of it is any use to someone else."""
     if backend.name == "aws":
         pytest.skip("needs the credentials of a second account")
     table = tables("pk", **on("NEW_IMAGE"))
@@ -355,3 +355,36 @@ def test_shards_are_described_in_pages(client: DynamoDBClient, streams: Any, tab
 
     assert len(everything) > 1
     assert paged == everything
+
+
+def test_a_start_shard_that_does_not_exist_is_a_bound(
+    client: DynamoDBClient, streams: Any, tables: Tables
+) -> None:
+    """Shards are listed in the order of their ids; an ExclusiveStartShardId is compared and need not exist."""
+    arn = arn_of(client, tables(**on("KEYS_ONLY")))
+
+    def shards_after(start: str) -> list[str]:
+        described = streams.describe_stream(StreamArn=arn, ExclusiveStartShardId=start)
+        return [shard["ShardId"] for shard in described["StreamDescription"]["Shards"]]
+
+    every = [shard["ShardId"] for shard in shards_of(streams, arn)]
+    assert every == sorted(every)
+    assert shards_after("shardId-00000000000000000000-00000000") == every
+    assert shards_after("shardId-99999999999999999999-ffffffff") == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "members", "limit"),
+    [("list_streams", {}, 100), ("get_records", {"ShardIterator": "x"}, 1000)],
+)
+def test_a_limit_above_the_maximum_is_refused(
+    streams: Any, operation: str, members: dict[str, Any], limit: int
+) -> None:
+    """ListStreams returns at most 100 streams and GetRecords 1,000 records: more is refused, not reduced."""
+    error = refused(getattr(streams, operation), Limit=limit + 1, **members)
+
+    assert error.code == "ValidationException"
+    assert error.message == (
+        f"1 validation error detected: Value '{limit + 1}' at 'limit' failed to satisfy constraint: "
+        f"Member must have value less than or equal to {limit}"
+    )

@@ -1,4 +1,4 @@
-"""What UpdateTable makes together, refuses to make again, and tells of it; captured on AWS in October 2026."""
+"""UpdateTable: changes it combines, refuses to repeat, and reports; captured on AWS in October 2026."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.mocks import mock
-from tests.conformance.asking import OOM, definitions, index, item, put, refused, settle, table_request
 from tests.conformance.backends import ACCOUNT, REGION, Answer, new_client
+from tests.conformance.requests import OOM, definitions, index, item, put, refused, settle, table_request
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 Tables = Callable[..., str]
-Ask = Callable[..., Answer]
+SendRaw = Callable[..., Answer]
 
 _DOCS = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html"
 _GUIDE = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
@@ -62,7 +62,7 @@ def _change(client: DynamoDBClient, table: str, **change: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "told"),
+    ("first", "second", "result"),
     [
         *(
             (_SSE, other, _SSE_ALONE)
@@ -100,15 +100,15 @@ def _change(client: DynamoDBClient, table: str, **change: Any) -> Any:
     ],
 )
 def test_changes_that_do_not_go_together(
-    client: DynamoDBClient, tables: Tables, first: Any, second: Any, told: str
+    client: DynamoDBClient, tables: Tables, first: Any, second: Any, result: str
 ) -> None:
-    """A call makes one change of a table; what comes with another is refused, and nothing of it is made."""
+    """A call makes one change of a table; a combination is refused as a whole."""
     table = _provisioned(tables)
     before = client.describe_table(TableName=table)["Table"]
 
     error = refused(client.update_table, TableName=table, **{**first, **second})
 
-    assert (error.code, error.message) == ("ValidationException", OOM + told)
+    assert (error.code, error.message) == ("ValidationException", OOM + result)
     assert client.describe_table(TableName=table)["Table"] == before
 
 
@@ -127,32 +127,32 @@ def test_changes_that_go_together(client: DynamoDBClient, tables: Tables) -> Non
     assert found["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["ReadCapacityUnits"] == 6
 
 
-def test_nothing_is_no_change(ask: Ask, tables: Tables) -> None:
-    """A call must ask for something; what is listed leaves out what was sent in vain."""
+def test_nothing_is_no_change(send_raw: SendRaw, tables: Tables) -> None:
+    """A call must request a change; the list in the message omits members without effect."""
     table = tables()
-    named = ask("UpdateTable", {"TableName": table}).text
-    strong = ask("UpdateTable", {"TableName": table, "MultiRegionConsistency": "EVENTUAL"}).text
-    defined = ask("UpdateTable", {"TableName": table, "AttributeDefinitions": definitions("pk")}).text
-    empty = ask("UpdateTable", {"TableName": table, "GlobalSecondaryIndexUpdates": []}).text
+    named = send_raw("UpdateTable", {"TableName": table}).text
+    strong = send_raw("UpdateTable", {"TableName": table, "MultiRegionConsistency": "EVENTUAL"}).text
+    defined = send_raw("UpdateTable", {"TableName": table, "AttributeDefinitions": definitions("pk")}).text
+    empty = send_raw("UpdateTable", {"TableName": table, "GlobalSecondaryIndexUpdates": []}).text
 
     assert named == defined == empty
     assert named is not None
     assert strong == named.replace("MultiRegionConsistency, ", "")
 
 
-def test_an_empty_throughput_is_none(ask: Ask, client: DynamoDBClient, tables: Tables) -> None:
+def test_an_empty_throughput_is_none(send_raw: SendRaw, client: DynamoDBClient, tables: Tables) -> None:
     """With another change an empty structure is passed over, and a table or index made with one has none."""
     both: dict[str, Any] = {"OnDemandThroughput": {}, "WarmThroughput": {}}
     table = tables(gsi={"by-a": "a"}, **both)
 
-    answer = ask("UpdateTable", {"TableName": table, "DeletionProtectionEnabled": False, **both})
+    answer = send_raw("UpdateTable", {"TableName": table, "DeletionProtectionEnabled": False, **both})
 
     assert answer.status == 200
     assert "OnDemandThroughput" not in client.describe_table(TableName=table)["Table"]
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "result"),
     [
         (
             {**_ON_DEMAND, "ProvisionedThroughput": _UNITS},
@@ -204,16 +204,16 @@ def test_an_empty_throughput_is_none(ask: Ask, client: DynamoDBClient, tables: T
     ],
 )
 def test_throughput_that_an_on_demand_table_does_not_take(
-    client: DynamoDBClient, tables: Tables, change: Any, told: str
+    client: DynamoDBClient, tables: Tables, change: Any, result: str
 ) -> None:
-    """On demand nothing has units, and warmth only grows."""
+    """An on-demand table has no provisioned units, and its warm throughput only grows."""
     error = refused(client.update_table, TableName=tables(gsi={"by-a": "a"}), **change)
 
-    assert (error.code, error.message) == ("ValidationException", OOM + told)
+    assert (error.code, error.message) == ("ValidationException", OOM + result)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "result"),
     [
         (
             _retune(ProvisionedThroughput=_UNITS),
@@ -246,16 +246,16 @@ def test_throughput_that_an_on_demand_table_does_not_take(
     ],
 )
 def test_throughput_that_a_provisioned_table_does_not_take(
-    client: DynamoDBClient, tables: Tables, change: Any, told: str
+    client: DynamoDBClient, tables: Tables, change: Any, result: str
 ) -> None:
-    """Units that change nothing are refused, and so is what only on-demand tables have."""
+    """Unchanged units are refused, and so are settings of on-demand tables."""
     error = refused(client.update_table, TableName=_provisioned(tables), **change)
 
-    assert (error.code, error.message) == ("ValidationException", told)
+    assert (error.code, error.message) == ("ValidationException", result)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "result"),
     [
         (
             {"ProvisionedThroughput": {"ReadCapacityUnits": 40_001, "WriteCapacityUnits": 1}},
@@ -288,16 +288,16 @@ def test_throughput_that_a_provisioned_table_does_not_take(
     ],
 )
 def test_a_table_has_no_more_than_its_limits(
-    client: DynamoDBClient, tables: Tables, change: Any, told: str
+    client: DynamoDBClient, tables: Tables, change: Any, result: str
 ) -> None:
-    """What DescribeLimits says of a table is the most that it, and each of its indexes, may be given."""
+    """DescribeLimits bounds the units of the table and of each of its indexes."""
     error = refused(client.update_table, TableName=_provisioned(tables), **change)
 
-    assert (error.code, error.message) == ("LimitExceededException", told)
+    assert (error.code, error.message) == ("LimitExceededException", result)
 
 
 @pytest.mark.parametrize(
-    ("described", "told"),
+    ("described", "result"),
     [
         (
             {"WarmThroughput": {"ReadUnitsPerSecond": 1}},
@@ -312,30 +312,32 @@ def test_a_table_has_no_more_than_its_limits(
         ),
     ],
 )
-def test_throughput_that_a_new_index_does_not_take(ask: Ask, described: Any, told: str) -> None:
+def test_throughput_that_a_new_index_does_not_take(send_raw: SendRaw, described: Any, result: str) -> None:
     """An index of a new table is held to what the table is."""
     request = table_request("t-never-made", "pk", AttributeDefinitions=definitions("pk a"))
 
-    answer = ask("CreateTable", {**request, "GlobalSecondaryIndexes": [{**index("by-a", "a"), **described}]})
+    answer = send_raw(
+        "CreateTable", {**request, "GlobalSecondaryIndexes": [{**index("by-a", "a"), **described}]}
+    )
 
-    assert (answer.code, answer.text) == ("ValidationException", OOM + told)
+    assert (answer.code, answer.text) == ("ValidationException", OOM + result)
 
 
-def test_an_unused_attribute_is_told_before_what_an_index_lacks(ask: Ask) -> None:
+def test_an_unused_attribute_is_reported_before_what_an_index_lacks(send_raw: SendRaw) -> None:
     """AWS looks at the attributes of a table before it looks at projections and throughput."""
     wrong = {**index("by-a", "a"), "Projection": {}, "ProvisionedThroughput": _UNITS}
     request = table_request("t-never-made", "pk", AttributeDefinitions=definitions("pk a b"))
 
-    answer = ask("CreateTable", {**request, "GlobalSecondaryIndexes": [wrong]})
+    answer = send_raw("CreateTable", {**request, "GlobalSecondaryIndexes": [wrong]})
 
     assert answer.text == (
         f"{OOM}Some AttributeDefinitions are not used. AttributeDefinitions: [pk, a, b], keys used: [pk, a]"
     )
 
 
-def test_a_table_without_definitions(ask: Ask) -> None:
-    """A key whose table defines nothing has a sentence of its own."""
-    answer = ask("CreateTable", table_request("t-never-made", "pk", AttributeDefinitions=[]))
+def test_a_table_without_definitions(send_raw: SendRaw) -> None:
+    """A key without attribute definitions has its own message."""
+    answer = send_raw("CreateTable", table_request("t-never-made", "pk", AttributeDefinitions=[]))
 
     assert answer.text == "Invalid KeySchema: Some index key attribute have no definition"
 
@@ -366,7 +368,7 @@ def test_a_local_index_is_not_changed(client: DynamoDBClient, tables: Tables, ac
 
 
 def test_a_21st_index_of_a_living_table(client: DynamoDBClient, tables: Tables) -> None:
-    """What is a mistake in CreateTable is a limit in UpdateTable."""
+    """CreateTable's validation error is a LimitExceededException in UpdateTable."""
     table = tables(gsi={f"by-a{number}": f"a{number}" for number in range(20)})
 
     error = refused(
@@ -382,8 +384,8 @@ def test_a_21st_index_of_a_living_table(client: DynamoDBClient, tables: Tables) 
     )
 
 
-def test_attributes_and_projections_are_told_by_name(client: DynamoDBClient, tables: Tables) -> None:
-    """Definitions and projected names come sorted, indexes as they were given."""
+def test_attributes_and_projections_are_reported_by_name(client: DynamoDBClient, tables: Tables) -> None:
+    """Definitions and projected names are sorted, indexes are in request order."""
     table = tables("z m", gsi={"g-z": "k a | zz aa mm", "g-a": "a"})
 
     found = client.describe_table(TableName=table)["Table"]
@@ -394,7 +396,7 @@ def test_attributes_and_projections_are_told_by_name(client: DynamoDBClient, tab
 
 
 def test_definitions_without_a_new_index_are_passed_over(client: DynamoDBClient, tables: Tables) -> None:
-    """Definitions that no new index needs change nothing, whatever types they have."""
+    """Definitions that no new index needs change nothing, whatever their types."""
     table = tables()
     words: Any = definitions("pk:N other")
 
@@ -405,7 +407,7 @@ def test_definitions_without_a_new_index_are_passed_over(client: DynamoDBClient,
 
 
 def test_the_answer_to_create_table(client: DynamoDBClient, fresh: Callable[[], str]) -> None:
-    """The answer leaves out what AWS adds once the table is there."""
+    """The response omits members that AWS adds once the table is ACTIVE."""
     name, warm = fresh(), fresh()
 
     made = client.create_table(**table_request(name, "pk", gsi={"by-a": "a"}))["TableDescription"]
@@ -427,14 +429,14 @@ def test_the_answer_to_new_units(client: DynamoDBClient, tables: Tables) -> None
     """The answer has the old units and the new moment; of an index, the index alone is UPDATING."""
     table = _provisioned(tables)
 
-    told = _change(client, table, ProvisionedThroughput=_MORE)
+    result = _change(client, table, ProvisionedThroughput=_MORE)
     settle(client, table)
     retuned = _change(client, table, **_retune(ProvisionedThroughput=_MORE))
     found = settle(client, table)
 
-    assert told["TableStatus"] == "UPDATING"
-    assert told["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
-    assert "LastIncreaseDateTime" in told["ProvisionedThroughput"]
+    assert result["TableStatus"] == "UPDATING"
+    assert result["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
+    assert "LastIncreaseDateTime" in result["ProvisionedThroughput"]
     assert retuned["TableStatus"] == "ACTIVE"
     assert retuned["GlobalSecondaryIndexes"][0]["IndexStatus"] == "UPDATING"
     assert retuned["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
@@ -442,7 +444,7 @@ def test_the_answer_to_new_units(client: DynamoDBClient, tables: Tables) -> None
 
 
 def test_the_answers_to_other_changes(client: DynamoDBClient, tables: Tables) -> None:
-    """What AWS changes at once leaves the table ACTIVE; a class is told when it is in force."""
+    """Immediate changes leave the table ACTIVE; a class is reported once it applies."""
     table = tables(gsi={"by-a": "a"})
 
     protected = _change(client, table, **_PROTECTION)
@@ -480,23 +482,26 @@ def test_the_answers_to_other_changes(client: DynamoDBClient, tables: Tables) ->
     assert found["WarmThroughput"]["ReadUnitsPerSecond"] == 13_000
 
 
-def test_a_class_that_was_never_set_is_not_told(client: DynamoDBClient, tables: Tables) -> None:
+def test_a_class_that_was_never_set_is_not_reported(client: DynamoDBClient, tables: Tables) -> None:
     """STANDARD is what a table has anyway: setting it is no change."""
     table = tables()
 
-    told = _change(client, table, TableClass="STANDARD")
+    result = _change(client, table, TableClass="STANDARD")
 
-    assert told["TableStatus"] == "UPDATING"
+    assert result["TableStatus"] == "UPDATING"
     assert "TableClassSummary" not in settle(client, table)
 
 
 def test_a_change_of_the_billing_mode(client: DynamoDBClient, tables: Tables) -> None:
-    """On demand a table keeps its dates and its warmth grows; provisioned again it has no maxima."""
+    """On demand a table retains its dates and its warm throughput grows;
+
+    provisioned again it has no maxima.
+    """
     table = _provisioned(tables)
     _change(client, table, ProvisionedThroughput=_MORE)
     settle(client, table)
 
-    told = _change(client, table, **_ON_DEMAND, **_BOUNDS)
+    result = _change(client, table, **_ON_DEMAND, **_BOUNDS)
     demanded = settle(client, table)
     _change(client, table, **_retune(OnDemandThroughput={"MaxReadRequestUnits": 7}))
     settle(client, table)
@@ -509,8 +514,8 @@ def test_a_change_of_the_billing_mode(client: DynamoDBClient, tables: Tables) ->
     )
     found = settle(client, table)
 
-    assert told["BillingModeSummary"] == {"BillingMode": "PAY_PER_REQUEST"}
-    assert told["ProvisionedThroughput"]["ReadCapacityUnits"] == 0
+    assert result["BillingModeSummary"] == {"BillingMode": "PAY_PER_REQUEST"}
+    assert result["ProvisionedThroughput"]["ReadCapacityUnits"] == 0
     assert "LastIncreaseDateTime" in demanded["ProvisionedThroughput"]
     assert demanded["WarmThroughput"]["ReadUnitsPerSecond"] == 12_000
     assert back["BillingModeSummary"] == {"BillingMode": "PROVISIONED"}
@@ -537,12 +542,12 @@ def test_warmth_never_goes_down(client: DynamoDBClient, tables: Tables) -> None:
 
 
 def test_maxima_are_merged_and_taken_away(client: DynamoDBClient, tables: Tables) -> None:
-    """Each maximum is changed alone; -1 takes it away, and is told in the answer only."""
+    """Each maximum is changed alone; -1 takes it away, and is reported in the answer only."""
     table = tables(gsi={"by-a": "a"})
 
-    def bounds(**asked: int) -> tuple[Any, Any]:
-        told = _change(client, table, OnDemandThroughput=asked)
-        return told["OnDemandThroughput"], settle(client, table).get("OnDemandThroughput")
+    def bounds(**maxima: int) -> tuple[Any, Any]:
+        result = _change(client, table, OnDemandThroughput=maxima)
+        return result["OnDemandThroughput"], settle(client, table).get("OnDemandThroughput")
 
     both = bounds(MaxReadRequestUnits=1000, MaxWriteRequestUnits=500)
     one = bounds(MaxReadRequestUnits=-1)
@@ -560,10 +565,10 @@ def test_maxima_are_merged_and_taken_away(client: DynamoDBClient, tables: Tables
     assert gsi["OnDemandThroughput"] == {"MaxWriteRequestUnits": 5}
 
 
-def test_a_table_that_is_named_by_a_strange_arn(ask: Ask) -> None:
+def test_a_table_that_is_named_by_a_strange_arn(send_raw: SendRaw) -> None:
     """An ARN of another region is no name here, and one of another account is not ours."""
-    region = ask("DescribeTable", {"TableName": f"arn:aws:dynamodb:eu-west-3:{ACCOUNT}:table/orders"})
-    account = ask("DescribeTable", {"TableName": f"arn:aws:dynamodb:{REGION}:999999999999:table/orders"})
+    region = send_raw("DescribeTable", {"TableName": f"arn:aws:dynamodb:eu-west-3:{ACCOUNT}:table/orders"})
+    account = send_raw("DescribeTable", {"TableName": f"arn:aws:dynamodb:{REGION}:999999999999:table/orders"})
 
     assert (region.code, region.text) == (
         "ValidationException",
@@ -614,18 +619,18 @@ def slow() -> Iterator[tuple[DynamoDBClient, ManualClock]]:
 
 
 def test_a_table_that_is_being_made(slow: tuple[DynamoDBClient, ManualClock]) -> None:
-    """While it is CREATING a table has no time to live to be told, and cannot be given one."""
+    """A CREATING table reports no time to live and cannot get one."""
     client, _ = slow
     client.create_table(**table_request("slow", "pk"))
 
-    told = refused(client.describe_time_to_live, TableName="slow")
+    result = refused(client.describe_time_to_live, TableName="slow")
     set_ = refused(
         client.update_time_to_live,
         TableName="slow",
         TimeToLiveSpecification={"Enabled": True, "AttributeName": "ttl"},
     )
 
-    assert (told.code, told.message) == (
+    assert (result.code, result.message) == (
         "ValidationException",
         "Cannot describe time to live while table is in CREATING state: Current table state is CREATING",
     )
@@ -636,7 +641,7 @@ def test_a_table_that_is_being_made(slow: tuple[DynamoDBClient, ManualClock]) ->
 
 
 def test_a_table_whose_index_is_being_made(slow: tuple[DynamoDBClient, ManualClock]) -> None:
-    """Such a table is not deleted and takes no second index; the index itself may be given up."""
+    """Such a table cannot be deleted and takes no second index; the index itself may be dropped."""
     client, clock = slow
     client.create_table(**table_request("slow", "pk", gsi={"by-c": "c"}))
     clock.advance(11)

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import column, definitions, get, index, item, items_of, put, refused, s, settle
+from tests.conformance.requests import (
+    column,
+    definitions,
+    get,
+    index,
+    item,
+    items_of,
+    put,
+    refused,
+    s,
+    settle,
+)
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -30,7 +41,7 @@ def test_a_new_index_is_filled_from_the_table(client: DynamoDBClient, tables: Ta
     put(client, table, *(item(pk=f"{number:03}", a="x" if number % 2 else "y") for number in range(60)))
     put(client, table, item(pk="none"))
 
-    told = _add_index(client, table, "by-a", "a pk")
+    result = _add_index(client, table, "by-a", "a pk")
     found = settle(client, table)
     odd = items_of(
         client.query,
@@ -40,8 +51,8 @@ def test_a_new_index_is_filled_from_the_table(client: DynamoDBClient, tables: Ta
         ExpressionAttributeValues={":a": s("x")},
     )
 
-    assert told["TableStatus"] == "UPDATING"
-    assert told["GlobalSecondaryIndexes"][0]["IndexStatus"] == "CREATING"
+    assert result["TableStatus"] == "UPDATING"
+    assert result["GlobalSecondaryIndexes"][0]["IndexStatus"] == "CREATING"
     assert [each["IndexName"] for each in found["GlobalSecondaryIndexes"]] == ["by-a"]
     assert {"AttributeName": "a", "AttributeType": "S"} in found["AttributeDefinitions"]
     assert column(odd, "pk") == [f"{number:03}" for number in range(60) if number % 2]
@@ -49,7 +60,7 @@ def test_a_new_index_is_filled_from_the_table(client: DynamoDBClient, tables: Ta
 
 
 def test_backfill_leaves_out_what_does_not_fit(client: DynamoDBClient, tables: Tables) -> None:
-    """An old item whose index key has another type, or is empty, stays out; a new one is refused."""
+    """An old item whose index key has another type or is empty is left out; a new one is refused."""
     table = tables()
     put(client, table, item(pk="fits", a="x"), item(pk="number", a=1), item(pk="empty", a=""))
 
@@ -81,7 +92,7 @@ def test_an_item_outside_an_index_may_still_be_changed(client: DynamoDBClient, t
 
 
 def test_a_new_index_follows_later_writes(client: DynamoDBClient, tables: Tables) -> None:
-    """After backfill the index is kept like one that was there from the start."""
+    """After backfill the index is maintained like an original one."""
     table = tables()
     put(client, table, item(pk="old", a="x"))
     _add_index(client, table, "by-a", "a | KEYS_ONLY")
@@ -95,18 +106,18 @@ def test_a_new_index_follows_later_writes(client: DynamoDBClient, tables: Tables
 
 
 def test_an_index_may_be_deleted(client: DynamoDBClient, tables: Tables) -> None:
-    """A deleted index is gone, its attribute is free, and the table keeps its items."""
+    """A deleted index is gone, its attribute is free, and the table's items are unchanged."""
     table = tables(gsi={"by-a": "a", "by-b": "b"})
     put(client, table, item(pk="p", a="x", b="y"))
 
-    told = client.update_table(
+    result = client.update_table(
         TableName=table, GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "by-a"}}]
     )["TableDescription"]
     found = settle(client, table)
     put(client, table, item(pk="q", a=1, b="z"))
     error = refused(client.scan, TableName=table, IndexName="by-a")
 
-    states = {each["IndexName"]: each["IndexStatus"] for each in told["GlobalSecondaryIndexes"]}
+    states = {each["IndexName"]: each["IndexStatus"] for each in result["GlobalSecondaryIndexes"]}
     assert states["by-a"] == "DELETING"
     assert [each["IndexName"] for each in found["GlobalSecondaryIndexes"]] == ["by-b"]
     assert error.message == "The table does not have the specified index: by-a"
@@ -115,7 +126,7 @@ def test_an_index_may_be_deleted(client: DynamoDBClient, tables: Tables) -> None
 
 
 def test_an_index_may_be_made_again(client: DynamoDBClient, tables: Tables) -> None:
-    """A name that is free again may have other keys, and inherits nothing."""
+    """A released name may have other keys, and inherits nothing."""
     table = tables(gsi={"again": "a"})
     put(client, table, item(pk="p", a="x"), item(pk="q", b="y"))
     client.update_table(TableName=table, GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "again"}}])
@@ -129,7 +140,7 @@ def test_an_index_may_be_made_again(client: DynamoDBClient, tables: Tables) -> N
 
 
 def test_the_mode_may_change(client: DynamoDBClient, tables: Tables) -> None:
-    """Provisioned to on demand and back; the description tells of both."""
+    """Provisioned to on demand and back; the description reports both."""
     table = tables(BillingMode="PROVISIONED", ProvisionedThroughput=_UNITS)
 
     client.update_table(TableName=table, BillingMode="PAY_PER_REQUEST")
@@ -144,7 +155,7 @@ def test_the_mode_may_change(client: DynamoDBClient, tables: Tables) -> None:
 
 
 def test_units_may_change(client: DynamoDBClient, tables: Tables) -> None:
-    """New units are told, with the time of the change; a decrease is counted."""
+    """New units are reported, with the time of the change; a decrease is counted."""
     table = tables(BillingMode="PROVISIONED", ProvisionedThroughput=_UNITS)
 
     client.update_table(
@@ -206,7 +217,7 @@ def test_an_index_has_units_of_its_own(client: DynamoDBClient, tables: Tables) -
 
 
 def test_a_stream_may_be_switched(client: DynamoDBClient, tables: Tables) -> None:
-    """Each switching on gives a new stream; a switched-off one leaves its label behind."""
+    """Each enabling creates a new stream; a disabled one leaves its label."""
     table = tables()
 
     client.update_table(
@@ -266,14 +277,14 @@ def test_a_repeated_update_does_no_harm(client: DynamoDBClient, tables: Tables, 
 
 
 def test_a_stream_that_is_off_is_not_switched_off(client: DynamoDBClient, tables: Tables) -> None:
-    """Switching off what is off is refused."""
+    """Disabling a disabled stream is refused."""
     error = refused(client.update_table, TableName=tables(), StreamSpecification={"StreamEnabled": False})
 
     assert error.code == "ValidationException"
 
 
 def test_requests_may_be_limited_on_demand(client: DynamoDBClient, tables: Tables) -> None:
-    """An on-demand table may have a maximum, which is told."""
+    """An on-demand table may have a maximum, which is reported."""
     table = tables(OnDemandThroughput={"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 20})
 
     made = settle(client, table)["OnDemandThroughput"]
@@ -285,7 +296,7 @@ def test_requests_may_be_limited_on_demand(client: DynamoDBClient, tables: Table
 
 
 def test_an_index_added_to_a_provisioned_table_has_units(client: DynamoDBClient, tables: Tables) -> None:
-    """In provisioned mode a new index needs units of its own."""
+    """In provisioned mode a new index needs provisioned units."""
     table = tables(BillingMode="PROVISIONED", ProvisionedThroughput=_UNITS)
     put(client, table, item(pk="p", a="x"))
     request: Any = {"TableName": table, "AttributeDefinitions": definitions("a")}

@@ -1,4 +1,4 @@
-"""Tables: create, describe, list, delete, and what an account is told of its limits."""
+"""Tables: create, describe, list, delete, and what an account is reported of its limits."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.mocks import mock
-from tests.conformance.asking import definitions, get, index, item, put, refused, table_request
 from tests.conformance.backends import Backend, new_client
+from tests.conformance.requests import definitions, get, index, item, put, refused, table_request
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -49,7 +49,7 @@ def test_a_new_table_is_creating(client: DynamoDBClient, fresh: Fresh) -> None:
 
 
 def test_an_on_demand_table_has_no_units(client: DynamoDBClient, tables: Tables) -> None:
-    """On demand, the units are zero and the billing mode is told."""
+    """On demand, the units are zero and the billing mode is reported."""
     found = client.describe_table(TableName=tables())["Table"]
 
     assert found["TableStatus"] == "ACTIVE"
@@ -62,8 +62,8 @@ def test_an_on_demand_table_has_no_units(client: DynamoDBClient, tables: Tables)
     assert found["WarmThroughput"]["WriteUnitsPerSecond"] == 4_000
 
 
-def test_a_provisioned_table_tells_its_units(client: DynamoDBClient, tables: Tables) -> None:
-    """Provisioned is the default mode, and no summary of it is given."""
+def test_a_provisioned_table_reports_its_units(client: DynamoDBClient, tables: Tables) -> None:
+    """Provisioned is the default mode, without a billing mode summary."""
     table = tables(BillingMode="PROVISIONED", ProvisionedThroughput=_UNITS)
 
     found = client.describe_table(TableName=table)["Table"]
@@ -74,7 +74,7 @@ def test_a_provisioned_table_tells_its_units(client: DynamoDBClient, tables: Tab
 
 
 def test_indexes_are_described(client: DynamoDBClient, tables: Tables) -> None:
-    """Each index is told with its keys, projection, ARN and size; a global one with its status."""
+    """Each index is reported with its keys, projection, ARN and size; a global one with its status."""
     table = tables("pk sk", gsi={"by-a": "a b:N | x y"}, lsi={"by-l": "pk l:B | KEYS_ONLY"})
 
     found = client.describe_table(TableName=table)["Table"]
@@ -98,7 +98,7 @@ def test_indexes_are_described(client: DynamoDBClient, tables: Tables) -> None:
 
 @pytest.mark.parametrize("view", ["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"])
 def test_a_stream_is_described(client: DynamoDBClient, tables: Tables, view: str) -> None:
-    """A table with a stream tells its view, its label and its ARN."""
+    """A table with a stream reports its view, its label and its ARN."""
     table = tables(StreamSpecification={"StreamEnabled": True, "StreamViewType": view})
 
     found = client.describe_table(TableName=table)["Table"]
@@ -109,7 +109,7 @@ def test_a_stream_is_described(client: DynamoDBClient, tables: Tables, view: str
 
 
 def test_class_and_protection_are_described(client: DynamoDBClient, tables: Tables) -> None:
-    """A table may be made with a class of its own, and protected."""
+    """A table may be created with a table class and deletion protection."""
     table = tables(TableClass="STANDARD_INFREQUENT_ACCESS", DeletionProtectionEnabled=True)
 
     found = client.describe_table(TableName=table)["Table"]
@@ -132,7 +132,7 @@ def test_a_table_is_named_by_its_arn(client: DynamoDBClient, tables: Tables) -> 
 
 
 def test_a_protected_table_is_not_deleted(client: DynamoDBClient, tables: Tables) -> None:
-    """Deletion protection refuses DeleteTable, and nothing else."""
+    """Deletion protection refuses DeleteTable and no other operation."""
     table = tables(DeletionProtectionEnabled=True)
     put(client, table, item(pk="a"))
 
@@ -192,7 +192,7 @@ def test_a_table_of_the_same_name_inherits_nothing(client: DynamoDBClient, fresh
 
 
 def test_a_table_may_have_another_schema_under_an_old_name(client: DynamoDBClient, fresh: Fresh) -> None:
-    """The keys of a deleted table bind nobody."""
+    """The keys of a deleted table bind no one."""
     name = fresh()
     client.create_table(**table_request(name, "pk sk"))
     client.delete_table(TableName=name)
@@ -208,7 +208,7 @@ def test_a_table_may_have_another_schema_under_an_old_name(client: DynamoDBClien
 
 
 def test_tables_are_listed_by_name_in_pages(client: DynamoDBClient, fresh: Fresh) -> None:
-    """Names come in the order of their bytes, `Limit` at a time, after the one that is given."""
+    """Names are in byte order, `Limit` at a time, after ExclusiveStartTableName."""
     stem = fresh()
     names = [f"{stem}-{end}" for end in ("B", "a", "_", "10", "9")]
     for name in names:
@@ -226,7 +226,7 @@ def test_tables_are_listed_by_name_in_pages(client: DynamoDBClient, fresh: Fresh
 
 
 def test_a_table_may_carry_tags(client: DynamoDBClient, tables: Tables) -> None:
-    """Tags may be given with the table."""
+    """A table can be created with tags."""
     table = tables(Tags=[{"Key": "team", "Value": "desk"}])
     arn = client.describe_table(TableName=table)["Table"]["TableArn"]
 
@@ -235,16 +235,16 @@ def test_a_table_may_carry_tags(client: DynamoDBClient, tables: Tables) -> None:
     assert found["Tags"] == [{"Key": "team", "Value": "desk"}]
 
 
-def test_limits_are_told(client: DynamoDBClient) -> None:
-    """DescribeLimits tells the capacity of an account and of a table."""
+def test_limits_are_reported(client: DynamoDBClient) -> None:
+    """DescribeLimits reports the capacity of an account and of a table."""
     found = client.describe_limits()
 
     assert found["AccountMaxReadCapacityUnits"] >= found["TableMaxReadCapacityUnits"] > 0
     assert found["AccountMaxWriteCapacityUnits"] >= found["TableMaxWriteCapacityUnits"] > 0
 
 
-def test_an_endpoint_is_told(client: DynamoDBClient) -> None:
-    """DescribeEndpoints gives an address and how long to keep it."""
+def test_an_endpoint_is_reported(client: DynamoDBClient) -> None:
+    """DescribeEndpoints returns an address and its cache period."""
     (found,) = client.describe_endpoints()["Endpoints"]
 
     assert found["Address"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tests.conformance.asking import refused
+from tests.conformance.requests import refused
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -41,7 +41,7 @@ def test_tags_are_added_replaced_and_removed(client: DynamoDBClient, tables: Tab
 
 
 def test_a_table_has_at_most_50_tags(client: DynamoDBClient, tables: Tables) -> None:
-    """The 51st tag is refused, and none of its request is kept."""
+    """The 51st tag is refused, and no tag of its request is stored."""
     arn = _arn(client, tables)
     for start in range(0, 50, 10):
         client.tag_resource(ResourceArn=arn, Tags=[{"Key": f"k{start + i}", "Value": "v"} for i in range(10)])

@@ -11,8 +11,8 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.mocks import mock
-from tests.conformance.asking import get, item, n, put, refused, s, table_request
 from tests.conformance.backends import new_client
+from tests.conformance.requests import get, item, n, put, refused, s, table_request
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -74,7 +74,7 @@ def test_four_kinds_of_action(client: DynamoDBClient, tables: Tables) -> None:
 
 
 def test_a_failed_check_undoes_everything(client: DynamoDBClient, tables: Tables) -> None:
-    """One false condition and nothing of the transaction is seen, in the table or an index."""
+    """With one false condition no write is visible, in the table or an index."""
     table = tables(gsi={"by-a": "a"})
     put(client, table, item(pk="old", a="x"))
 
@@ -101,8 +101,8 @@ def test_a_failed_check_undoes_everything(client: DynamoDBClient, tables: Tables
     assert client.scan(TableName=table, IndexName="by-a")["Items"] == [item(pk="old", a="x")]
 
 
-def test_every_failed_condition_is_told(client: DynamoDBClient, tables: Tables) -> None:
-    """Reasons stand in the order of the actions, with the item where it was asked for."""
+def test_every_failed_condition_is_reported(client: DynamoDBClient, tables: Tables) -> None:
+    """Reasons are in the order of the actions, with the item if requested."""
     table = tables()
     put(client, table, item(pk="a", v=1), item(pk="c", v=3))
 
@@ -127,8 +127,8 @@ def test_every_failed_condition_is_told(client: DynamoDBClient, tables: Tables) 
     ]
 
 
-def test_of_several_validation_errors_the_first_is_told(client: DynamoDBClient, tables: Tables) -> None:
-    """Only the first ValidationError stands among the reasons."""
+def test_of_several_validation_errors_the_first_is_reported(client: DynamoDBClient, tables: Tables) -> None:
+    """Only the first ValidationError is among the reasons."""
     table = tables()
 
     error = refused(
@@ -160,7 +160,7 @@ def test_conditions_see_the_state_before_the_transaction(client: DynamoDBClient,
 
 
 def test_a_check_writes_nothing(client: DynamoDBClient, tables: Tables) -> None:
-    """A condition that holds leaves the item as it is, there or not there."""
+    """A condition that holds does not change or create the item."""
     table = tables()
 
     client.transact_write_items(TransactItems=[_check(table, "attribute_not_exists(pk)", pk="p")])
@@ -169,7 +169,7 @@ def test_a_check_writes_nothing(client: DynamoDBClient, tables: Tables) -> None:
 
 
 def test_100_actions(client: DynamoDBClient, tables: Tables) -> None:
-    """A transaction takes 100 actions, and gives 100 items back in order."""
+    """A transaction takes 100 actions, and returns 100 items in order."""
     table = tables()
 
     client.transact_write_items(TransactItems=[_put(table, pk=f"{i}", v=i) for i in range(100)])
@@ -180,8 +180,8 @@ def test_100_actions(client: DynamoDBClient, tables: Tables) -> None:
     assert [each["Item"]["v"]["N"] for each in found["Responses"]] == [str(i) for i in reversed(range(100))]
 
 
-def test_a_get_of_what_is_not_there(client: DynamoDBClient, tables: Tables) -> None:
-    """A missing item has an empty place among the responses; a projection shapes the others."""
+def test_a_get_of_a_missing_item(client: DynamoDBClient, tables: Tables) -> None:
+    """A missing item has an empty response; a projection applies to the others."""
     table = tables()
     put(client, table, item(pk="p", a="x", b="y"))
 
@@ -233,8 +233,8 @@ def test_a_token_belongs_to_its_request(client: DynamoDBClient, tables: Tables) 
     assert get(client, table, pk="q") is None
 
 
-def test_a_cancelled_transaction_keeps_no_token(client: DynamoDBClient, tables: Tables) -> None:
-    """A token is spent by success: what was cancelled may be tried again with it."""
+def test_a_cancelled_transaction_does_not_use_up_its_token(client: DynamoDBClient, tables: Tables) -> None:
+    """A token is used up by success: a cancelled transaction can be retried with it."""
     table = tables()
     token = str(uuid.uuid4())
     actions = [_check(table, "attribute_exists(pk)", pk="wanted"), _add(table, pk="p")]
@@ -248,7 +248,7 @@ def test_a_cancelled_transaction_keeps_no_token(client: DynamoDBClient, tables: 
 
 @pytest.mark.parametrize("operation", ["Put", "Update", "Delete"])
 def test_a_failed_action_returns_its_item(client: DynamoDBClient, tables: Tables, operation: str) -> None:
-    """Each kind of action may give back the item that failed its condition."""
+    """Each kind of action can return the item that failed its condition."""
     table = tables()
     put(client, table, item(pk="p", v=1))
     target: dict[str, Any] = {"Item": item(pk="p")} if operation == "Put" else {"Key": item(pk="p")}
@@ -285,8 +285,8 @@ def test_item_collection_metrics(client: DynamoDBClient, tables: Tables) -> None
     assert sorted(each["ItemCollectionKey"]["pk"]["S"] for each in found) == ["p", "q"]
 
 
-def test_a_transaction_keeps_indexes(client: DynamoDBClient, tables: Tables) -> None:
-    """The entries of a transaction's items move with them."""
+def test_a_transaction_updates_indexes(client: DynamoDBClient, tables: Tables) -> None:
+    """The index entries of a transaction's items are updated with them."""
     table = tables(gsi={"by-a": "a"})
     put(client, table, item(pk="one", a="x"), item(pk="two", a="x"))
 
@@ -355,7 +355,7 @@ def test_a_refused_request_changes_nothing(client: DynamoDBClient, tables: Table
 
 
 def test_every_kind_of_failure_in_its_place(client: DynamoDBClient, tables: Tables) -> None:
-    """A failed condition and a validation error stand each at its action."""
+    """A failed condition and a validation error are each at their action's position."""
     table = tables()
 
     error = refused(

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import (
+from tests.conformance.backends import Answer, Backend
+from tests.conformance.requests import (
     OOM,
     TRIES_MAX,
     Refusal,
@@ -23,14 +24,13 @@ from tests.conformance.asking import (
     refused,
     table_request,
 )
-from tests.conformance.backends import Answer, Backend
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 Tables = Callable[..., str]
 Fresh = Callable[[], str]
-Ask = Callable[..., Answer]
+SendRaw = Callable[..., Answer]
 
 EVERY_TYPE: list[dict[str, Any]] = [
     item(pk="text", s="é😀\n\t\"'\\ \0", empty={"S": ""}),
@@ -45,7 +45,7 @@ EVERY_TYPE: list[dict[str, Any]] = [
 
 @pytest.fixture
 def bucket(backend: Backend) -> Path:
-    """A bucket that nobody else uses."""
+    """A bucket that no one else uses."""
     if backend.buckets is None:
         pytest.skip("S3 of AWS is not a folder")
     folder = backend.buckets / f"b-{uuid.uuid4().hex}"
@@ -54,7 +54,7 @@ def bucket(backend: Backend) -> Path:
 
 
 def recoverable(client: DynamoDBClient, name: str) -> str:
-    """Have a table's past kept, and return the table's ARN."""
+    """Enable point-in-time recovery, and return the table's ARN."""
     client.update_continuous_backups(
         TableName=name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
     )
@@ -62,7 +62,7 @@ def recoverable(client: DynamoDBClient, name: str) -> str:
 
 
 def settled(describe: Callable[..., Any], status: str, **arn: str) -> dict[str, Any]:
-    """Return the description of what has come to its end."""
+    """Return the description once the transfer has ended."""
     for _ in range(TRIES_MAX):
         answer = describe(**arn)
         (found,) = (each for name, each in answer.items() if name != "ResponseMetadata")
@@ -142,10 +142,10 @@ def by_key(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("format_", ["DYNAMODB_JSON", "ION"])
-def test_what_is_exported_can_be_imported(
+def test_an_export_can_be_imported(
     client: DynamoDBClient, tables: Tables, fresh: Fresh, bucket: Path, format_: Any
 ) -> None:
-    """Every type, every name and every number comes back as it was."""
+    """Every type, name and number is unchanged."""
     name, copy = tables(), fresh()
     put(client, name, *EVERY_TYPE)
 
@@ -201,14 +201,14 @@ def test_an_empty_table_is_exported_to_an_empty_file(
 
 
 def test_an_export_may_be_of_some_items_and_attributes(
-    client: DynamoDBClient, tables: Tables, bucket: Path, ask: Ask
+    client: DynamoDBClient, tables: Tables, bucket: Path, send_raw: SendRaw
 ) -> None:
-    """A filter chooses, a projection cuts, a key condition keeps to one partition."""
+    """A filter, a projection and a key condition restrict the export."""
     name = tables("pk sk:N")
     for number in range(6):
         put(client, name, item(pk=f"p{number % 2}", sk=number, x=number, y=number))
     arn = recoverable(client, name)
-    wanted = {
+    selection = {
         "KeyConditionExpression": "pk = :p AND sk > :s",
         "FilterExpression": "#x <> :x",
         "ProjectionExpression": "sk, y",
@@ -216,23 +216,24 @@ def test_an_export_may_be_of_some_items_and_attributes(
         "ExpressionAttributeValues": {":p": {"S": "p1"}, ":s": {"N": "1"}, ":x": {"N": "5"}},
     }
 
-    begun = ask(
-        "ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": bucket.name, "FilterSpecification": wanted}
+    begun = send_raw(
+        "ExportTableToPointInTime",
+        {"TableArn": arn, "S3Bucket": bucket.name, "FilterSpecification": selection},
     )
     described = begun.body["ExportDescription"]
     settled(client.describe_export, "ExportStatus", ExportArn=described["ExportArn"])
     lines = [
         line for file in bucket.rglob("*.gz") for line in gzip.decompress(file.read_bytes()).splitlines()
     ]
-    bad = ask(
+    bad = send_raw(
         "ExportTableToPointInTime",
         {"TableArn": arn, "S3Bucket": bucket.name, "FilterSpecification": {"FilterExpression": "a ="}},
     )
-    empty = ask(
+    empty = send_raw(
         "ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": bucket.name, "FilterSpecification": {}}
     )
 
-    assert described["FilterSpecification"] == wanted
+    assert described["FilterSpecification"] == selection
     assert [json.loads(line) for line in lines] == [{"Item": {"sk": {"N": "3"}, "y": {"N": "3"}}}]
     assert (bad.code, (bad.text or "")[:46]) == (
         "ValidationException",
@@ -242,7 +243,7 @@ def test_an_export_may_be_of_some_items_and_attributes(
 
 
 def test_an_export_needs_recovery(client: DynamoDBClient, tables: Tables, bucket: Path) -> None:
-    """Without a past there is nothing to export, whatever the bucket."""
+    """Without point-in-time recovery an export is refused, whatever the bucket."""
     name = tables()
     arn = client.describe_table(TableName=name)["Table"]["TableArn"]
 
@@ -337,18 +338,24 @@ def test_an_export_is_of_a_table_of_ones_own(client: DynamoDBClient, tables: Tab
     ],
 )
 def test_an_export_that_contradicts_itself_is_refused(
-    client: DynamoDBClient, tables: Tables, bucket: Path, ask: Ask, request_: Any, code: str, text: str
+    client: DynamoDBClient,
+    tables: Tables,
+    bucket: Path,
+    send_raw: SendRaw,
+    request_: Any,
+    code: str,
+    text: str,
 ) -> None:
     """In AWS's words."""
     arn = recoverable(client, tables())
 
-    answer = ask("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": bucket.name, **request_})
+    answer = send_raw("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": bucket.name, **request_})
 
     assert (answer.code, answer.text) == (code, text)
 
 
 def test_an_export_to_nowhere_fails_later(client: DynamoDBClient, tables: Tables, bucket: Path) -> None:
-    """The request is accepted, as on AWS; the record says why nothing came of it."""
+    """The request is accepted, as on AWS; the description has the reason of the failure."""
     arn = recoverable(client, tables())
 
     done = export(client, arn, bucket.with_name("no-such-bucket"))
@@ -360,7 +367,7 @@ def test_an_export_to_nowhere_fails_later(client: DynamoDBClient, tables: Tables
 
 @pytest.mark.parametrize("prefix", ["../up", "/etc", "a/../../b", "a\0b", ".."])
 def test_nothing_leads_out_of_a_bucket(
-    client: DynamoDBClient, tables: Tables, bucket: Path, ask: Ask, prefix: str
+    client: DynamoDBClient, tables: Tables, bucket: Path, send_raw: SendRaw, prefix: str
 ) -> None:
     """Neither an export, nor an import, nor a bulk load; and no bucket is a path."""
     name = tables()
@@ -369,16 +376,16 @@ def test_nothing_leads_out_of_a_bucket(
     bulk = loading(bucket, prefix, name)
 
     answers = [
-        ask("ExportTableToPointInTime", export_),
-        ask("ImportTable", importing(bucket, prefix, "another")),
-        ask("StartBulkPutItems", bulk),
-        ask(
+        send_raw("ExportTableToPointInTime", export_),
+        send_raw("ImportTable", importing(bucket, prefix, "another")),
+        send_raw("StartBulkPutItems", bulk),
+        send_raw(
             "StartBulkPutItems",
             loading(bucket, "x", name)
             | {"OutputS3Configuration": {"S3KeyPrefix": prefix, "OutputType": ["ERROR"]}},
         ),
-        ask("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": prefix}),
-        ask(
+        send_raw("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": prefix}),
+        send_raw(
             "ImportTable", importing(Path(prefix), "x", "another") | {"S3BucketSource": {"S3Bucket": prefix}}
         ),
     ]
@@ -387,7 +394,7 @@ def test_nothing_leads_out_of_a_bucket(
 
 
 def test_a_token_makes_one_export(client: DynamoDBClient, tables: Tables, bucket: Path) -> None:
-    """The same request again gives the same export, another one under its token is refused."""
+    """The same request again returns the same export; a different one with its token is refused."""
     arn = recoverable(client, tables())
     request: Any = {"TableArn": arn, "S3Bucket": bucket.name, "ClientToken": uuid.uuid4().hex}
 
@@ -409,10 +416,10 @@ def test_a_token_makes_one_export(client: DynamoDBClient, tables: Tables, bucket
 def test_a_transfer_is_described_to_its_owner(
     client: DynamoDBClient, backend: Backend, tables: Tables, bucket: Path
 ) -> None:
-    """Another's, another region's, and what is no ARN of its kind are told apart."""
+    """A transfer of another account or region and an invalid ARN have different errors."""
     done = export(client, recoverable(client, tables()), bucket)
     arn: str = done["ExportArn"]
-    stranger = backend.client(account="111111111111")
+    other_account = backend.client(account="111111111111")
 
     def error(call: Callable[..., Any], **named: str) -> tuple[str, str]:
         found = refused(call, **named)
@@ -431,24 +438,27 @@ def test_a_transfer_is_described_to_its_owner(
         "ValidationException",
         "Invalid Export ARN",
     )
-    assert error(stranger.describe_export, ExportArn=arn) == ("AccessDeniedException", "Access is denied")
+    assert error(other_account.describe_export, ExportArn=arn) == (
+        "AccessDeniedException",
+        "Access is denied",
+    )
     assert error(client.describe_import, ImportArn=arn) == ("ValidationException", "Invalid Import ARN")
     import_arn = arn.replace("/export/", "/import/")
     assert error(client.describe_import, ImportArn=import_arn)[0] == "ImportNotFoundException"
     bulk_arn = arn.replace("/export/", "/bulk-operation/")
     for call in (client.describe_bulk_operation, client.cancel_bulk_operation):
         assert error(call, BulkOperationArn=bulk_arn)[0] == "ResourceNotFoundException"
-    assert stranger.list_exports()["ExportSummaries"] == []
-    stranger.close()
+    assert other_account.list_exports()["ExportSummaries"] == []
+    other_account.close()
 
 
-def test_lists_are_paged_with_tokens_of_their_own(
-    client: DynamoDBClient, backend: Backend, tables: Tables, bucket: Path, ask: Ask
+def test_lists_are_paged_with_separate_tokens(
+    client: DynamoDBClient, backend: Backend, tables: Tables, bucket: Path, send_raw: SendRaw
 ) -> None:
     """The newest comes first; a token of another list, or another owner, is no token."""
     arn = recoverable(client, tables())
     made = [export(client, arn, bucket)["ExportArn"] for _ in range(3)]
-    stranger = backend.client(account="111111111111")
+    other_account = backend.client(account="111111111111")
 
     first = client.list_exports(TableArn=arn, MaxResults=2)
     second = client.list_exports(TableArn=arn, NextToken=first["NextToken"])
@@ -457,10 +467,10 @@ def test_lists_are_paged_with_tokens_of_their_own(
     others = [
         refused(client.list_imports, NextToken=token),
         refused(client.list_bulk_operations, NextToken=token),
-        refused(stranger.list_exports, NextToken=token),
+        refused(other_account.list_exports, NextToken=token),
         refused(client.list_exports, NextToken="0" * 112),
     ]
-    stranger.close()
+    other_account.close()
 
     assert sorted(found) == sorted(made)
     assert {each["ExportStatus"] for each in first["ExportSummaries"]} == {"COMPLETED"}
@@ -468,11 +478,11 @@ def test_lists_are_paged_with_tokens_of_their_own(
     assert "NextToken" not in second
     assert {error.code for error in others} == {"ValidationException"}
     assert others[0].message == f"Invalid Request: Provided nextToken is invalid: {token}"
-    assert ask("ListExports", {"MaxResults": 26}).code == "ValidationException"
+    assert send_raw("ListExports", {"MaxResults": 26}).code == "ValidationException"
 
 
 def test_an_import_fills_indexes_too(client: DynamoDBClient, fresh: Fresh, bucket: Path) -> None:
-    """The table is ACTIVE with its items and their entries; its id is the one that was told first."""
+    """The table is ACTIVE with its items and their entries; its id is the one that was reported first."""
     name = fresh()
     write_lines(bucket / "in/1.json", *(row(pk=f"p{n}", g=f"g{n % 3}") for n in range(300)))
 
@@ -497,10 +507,10 @@ def test_an_import_fills_indexes_too(client: DynamoDBClient, fresh: Fresh, bucke
     client.delete_table(TableName=name)
 
 
-def test_a_bad_row_fails_an_import_and_keeps_the_others(
+def test_a_bad_row_fails_an_import_but_imports_the_others(
     client: DynamoDBClient, fresh: Fresh, bucket: Path, backend: Backend
 ) -> None:
-    """A row that is no item is told and passed over, a line that cannot be read too."""
+    """An invalid row or an unreadable line is reported and skipped."""
     name = fresh()
     write_lines(bucket / "in/1.json", row(pk="a"), row(no="key"), row(pk=5), row(pk="b"))
     write_lines(bucket / "in/2.json", row(pk="c"), "{nonsense", row(pk="e"))
@@ -517,19 +527,19 @@ def test_a_bad_row_fails_an_import_and_keeps_the_others(
     assert {each["pk"]["S"] for each in items_of(client.scan, TableName=name)} == {"a", "b", "c", "d", "e"}
     assert backend.buckets is not None
     log = backend.buckets / ".logs/aws-dynamodb/imports" / done["ImportArn"].rpartition("/")[2] / "error"
-    told = [json.loads(line) for line in log.read_text().splitlines()]
-    assert told[0] == {
+    result = [json.loads(line) for line in log.read_text().splitlines()]
+    assert result[0] == {
         "itemS3Pointer": {"bucket": bucket.name, "key": "in/1.json", "itemIndex": 1},
         "importArn": done["ImportArn"],
         "errorMessages": [f"{OOM}Missing the key pk in the item"],
     }
-    assert told[1]["errorMessages"] == [f"{OOM}Type mismatch for key pk expected: S actual: N"]
-    assert told[2]["itemS3Pointer"] == {"bucket": bucket.name, "key": "in/2.json", "itemIndex": 1}
+    assert result[1]["errorMessages"] == [f"{OOM}Type mismatch for key pk expected: S actual: N"]
+    assert result[2]["itemS3Pointer"] == {"bucket": bucket.name, "key": "in/2.json", "itemIndex": 1}
     client.delete_table(TableName=name)
 
 
 def test_an_import_from_nowhere_makes_no_table(client: DynamoDBClient, fresh: Fresh, bucket: Path) -> None:
-    """An empty prefix is another matter: the table is there, and empty."""
+    """An empty prefix is different: the table is created, and empty."""
     name, other = fresh(), fresh()
 
     nowhere = imported(client, importing(bucket.with_name("no-such-bucket"), "", name))
@@ -572,7 +582,7 @@ def test_compressed_files_are_imported(client: DynamoDBClient, fresh: Fresh, buc
 
 
 def test_csv_is_imported_with_a_header_or_without(client: DynamoDBClient, fresh: Fresh, bucket: Path) -> None:
-    """Keys have their types, the rest are strings, and empty columns are none."""
+    """Keys have their types, the rest are strings, and empty columns are absent."""
     first, second = fresh(), fresh()
     write_lines(bucket / "a.csv", "pk,sk,name,n", 'x,1,"Ann, the ""first""",5', "y,2,,")
     write_lines(bucket / "b.csv", "x;1;Ann", "y;two;Bob")
@@ -621,19 +631,21 @@ def test_csv_is_imported_with_a_header_or_without(client: DynamoDBClient, fresh:
         ),
     ],
 )
-def test_an_import_that_contradicts_itself_is_refused(bucket: Path, ask: Ask, more: Any, text: str) -> None:
+def test_an_import_that_contradicts_itself_is_refused(
+    bucket: Path, send_raw: SendRaw, more: Any, text: str
+) -> None:
     """In AWS's words, and before anything is made."""
-    answer = ask("ImportTable", importing(bucket, "x", "never-made", **more))
+    answer = send_raw("ImportTable", importing(bucket, "x", "never-made", **more))
 
     assert (answer.code, answer.text) == ("ValidationException", text)
 
 
-def test_an_import_makes_only_a_table_that_could_be_made(bucket: Path, ask: Ask) -> None:
-    """The same rules as CreateTable's, told alike."""
+def test_an_import_makes_only_a_table_that_could_be_made(bucket: Path, send_raw: SendRaw) -> None:
+    """The same rules as CreateTable's, reported alike."""
     request = importing(bucket, "x", "never-made")
     del request["TableCreationParameters"]["BillingMode"]
 
-    answer = ask("ImportTable", request)
+    answer = send_raw("ImportTable", request)
 
     assert (answer.code, answer.text) == (
         "ValidationException",
@@ -644,7 +656,7 @@ def test_an_import_makes_only_a_table_that_could_be_made(bucket: Path, ask: Ask)
 def test_an_import_needs_a_new_name(
     client: DynamoDBClient, tables: Tables, fresh: Fresh, bucket: Path
 ) -> None:
-    """A table that is there is in the way, also for the same request again once it is done."""
+    """An existing table refuses the import, also if the same request is repeated after its end."""
     name, other = tables(), fresh()
     write_lines(bucket / "in/1.json", row(pk="a"))
     request = importing(bucket, "in/", other, ClientToken=uuid.uuid4().hex)
@@ -671,7 +683,7 @@ def test_an_import_needs_a_new_name(
 
 
 def test_imports_are_paged(client: DynamoDBClient, fresh: Fresh, bucket: Path) -> None:
-    """Its tokens have the form that SDKs hold them to."""
+    """The tokens have the form that SDKs require."""
     names = [fresh() for _ in range(3)]
     made = [imported(client, importing(bucket, "x/", name))["ImportArn"] for name in names]
 
@@ -691,10 +703,10 @@ def test_imports_are_paged(client: DynamoDBClient, fresh: Fresh, bucket: Path) -
         client.delete_table(TableName=name)
 
 
-def test_a_bulk_load_puts_into_a_table_that_is_there(
+def test_a_bulk_load_writes_to_an_existing_table(
     client: DynamoDBClient, tables: Tables, bucket: Path
 ) -> None:
-    """Items that stand are replaced; a row's own condition is asked first; what is refused is reported."""
+    """Stored items are replaced; a row's own condition is checked first; refusals are reported."""
     name = tables(gsi={"by-g": "g"})
     put(client, name, item(pk="a", old="1"), item(pk="b", old="1"))
     conditional = json.dumps(
@@ -742,7 +754,7 @@ def test_a_bulk_load_puts_into_a_table_that_is_there(
 def test_a_condition_that_fails_is_no_error_of_a_bulk_load(
     client: DynamoDBClient, tables: Tables, bucket: Path
 ) -> None:
-    """The load is COMPLETED; nothing was wrong with it."""
+    """The load is COMPLETED without an error."""
     name = tables()
     put(client, name, item(pk="a"))
     line = json.dumps({"Item": item(pk="a", x="1"), "ConditionExpression": "attribute_not_exists(pk)"})
@@ -777,15 +789,15 @@ def test_a_token_makes_one_bulk_load(client: DynamoDBClient, tables: Tables, buc
 
 
 def test_a_bulk_load_needs_a_table_and_buckets(
-    client: DynamoDBClient, tables: Tables, bucket: Path, ask: Ask
+    client: DynamoDBClient, tables: Tables, bucket: Path, send_raw: SendRaw
 ) -> None:
-    """A table that is not there is refused at once, a bucket that is not there fails the load."""
+    """A missing table is refused at once, a missing bucket fails the load."""
     name = tables()
 
     missing = refused(client.start_bulk_put_items, **loading(bucket, "", "nowhere"))
     nowhere = loaded(client, loading(bucket.with_name("no-such-bucket"), "", name))
-    slow = ask("StartBulkPutItems", loading(bucket, "", name, MaxWriteRequestUnits=1023))
-    nothing = ask(
+    slow = send_raw("StartBulkPutItems", loading(bucket, "", name, MaxWriteRequestUnits=1023))
+    nothing = send_raw(
         "StartBulkPutItems", loading(bucket, "", name) | {"OutputS3Configuration": {"OutputType": []}}
     )
 

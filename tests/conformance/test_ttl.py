@@ -1,11 +1,11 @@
-"""Time to live: the attribute that tells when an item ends."""
+"""Time to live: the attribute with the expiry time of an item."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tests.conformance.asking import get, item, put, refused
+from tests.conformance.requests import get, item, put, refused
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -19,28 +19,28 @@ def _set(client: DynamoDBClient, table: str, *, on: bool, name: str = "ends") ->
     )["TimeToLiveSpecification"]
 
 
-def _told(client: DynamoDBClient, table: str) -> dict[str, object]:
+def _describe_settings(client: DynamoDBClient, table: str) -> dict[str, object]:
     return dict(client.describe_time_to_live(TableName=table)["TimeToLiveDescription"])
 
 
-def test_a_new_table_keeps_its_items(client: DynamoDBClient, tables: Tables) -> None:
-    """Time to live is off until it is asked for."""
-    assert _told(client, tables()) == {"TimeToLiveStatus": "DISABLED"}
+def test_time_to_live_is_off_by_default(client: DynamoDBClient, tables: Tables) -> None:
+    """A new table has time to live DISABLED."""
+    assert _describe_settings(client, tables()) == {"TimeToLiveStatus": "DISABLED"}
 
 
 def test_time_to_live_is_switched_on(client: DynamoDBClient, tables: Tables) -> None:
-    """The answer repeats the wish; the description tells the attribute."""
+    """The response repeats the request; the description names the attribute."""
     table = tables()
 
     answer = _set(client, table, on=True)
 
     assert answer == {"Enabled": True, "AttributeName": "ends"}
-    assert _told(client, table)["AttributeName"] == "ends"
-    assert _told(client, table)["TimeToLiveStatus"] in ("ENABLING", "ENABLED")
+    assert _describe_settings(client, table)["AttributeName"] == "ends"
+    assert _describe_settings(client, table)["TimeToLiveStatus"] in ("ENABLING", "ENABLED")
 
 
 def test_an_expired_item_is_visible_until_it_is_deleted(client: DynamoDBClient, tables: Tables) -> None:
-    """Expiry hides nothing: an item is read until it is really gone."""
+    """An expired item is readable until it is deleted."""
     table = tables()
     _set(client, table, on=True)
 
@@ -65,9 +65,9 @@ def test_it_is_not_switched_on_twice(client: DynamoDBClient, tables: Tables) -> 
     )
 
 
-def test_a_table_that_is_not_there(client: DynamoDBClient) -> None:
-    """Both operations name the table that they cannot find."""
-    wanted = "Requested resource not found: Table: nobody not found"
+def test_a_missing_table_is_named(client: DynamoDBClient) -> None:
+    """Both operations name the missing table."""
+    message = "Requested resource not found: Table: nobody not found"
 
-    assert refused(client.describe_time_to_live, TableName="nobody").message == wanted
-    assert refused(_set, client=client, table="nobody", on=True).message == wanted
+    assert refused(client.describe_time_to_live, TableName="nobody").message == message
+    assert refused(_set, client=client, table="nobody", on=True).message == message

@@ -1,4 +1,4 @@
-"""UpdateItem: each section of an update expression, on items that are there and that are not."""
+"""UpdateItem: each section of an update expression, on existing and missing items."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import get, item, n, put, refused, s
+from tests.conformance.requests import get, item, n, put, refused, s
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -146,18 +146,18 @@ def _update(client: DynamoDBClient, table: str, text: str, values: dict[str, Any
 def test_an_update(
     client: DynamoDBClient, tables: Tables, text: str, values: dict[str, Any], changes: dict[str, Any]
 ) -> None:
-    """An update changes what it names and nothing else."""
+    """An update changes the named paths and nothing else."""
     table = tables()
     put(client, table, _BEFORE)
 
     _update(client, table, text, values)
 
-    wanted = {name: value for name, value in {**_BEFORE, **changes}.items() if value is not None}
-    assert _sorted(get(client, table, pk="p")) == _sorted(wanted)
+    expected = {name: value for name, value in {**_BEFORE, **changes}.items() if value is not None}
+    assert _sorted(get(client, table, pk="p")) == _sorted(expected)
 
 
 def test_an_update_without_an_expression_makes_the_item(client: DynamoDBClient, tables: Tables) -> None:
-    """An update of nothing puts the key where it was not, and leaves an item alone where it was."""
+    """It creates a missing item with its key, and does not change an existing one."""
     table = tables()
     put(client, table, item(pk="p", a="x"))
 
@@ -169,31 +169,31 @@ def test_an_update_without_an_expression_makes_the_item(client: DynamoDBClient, 
 
 
 @pytest.mark.parametrize(
-    ("text", "values", "wanted"),
+    ("text", "values", "expected"),
     [
         ("SET a = :v", {":v": s("x")}, item(pk="p", a="x")),
         ("ADD cnt :v", {":v": n(2)}, item(pk="p", cnt=2)),
         ("SET a = if_not_exists(b, :v)", {":v": s("x")}, item(pk="p", a="x")),
     ],
 )
-def test_an_update_of_what_is_not_there_makes_it(
-    client: DynamoDBClient, tables: Tables, text: str, values: dict[str, Any], wanted: dict[str, Any]
+def test_an_update_of_a_missing_item_creates_it(
+    client: DynamoDBClient, tables: Tables, text: str, values: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     """An update is an upsert."""
     table = tables()
 
     _update(client, table, text, values)
 
-    assert get(client, table, pk="p") == wanted
+    assert get(client, table, pk="p") == expected
 
 
 @pytest.mark.parametrize(
     ("text", "values"), [("REMOVE a", {}), ("REMOVE a.b.c", {}), ("DELETE ss :v", {":v": {"SS": ["a"]}})]
 )
-def test_taking_away_from_what_is_not_there_makes_nothing(
+def test_removing_from_a_missing_item_creates_nothing(
     client: DynamoDBClient, tables: Tables, text: str, values: dict[str, Any]
 ) -> None:
-    """An update that only removes leaves an item that is not there not there, and is no error."""
+    """An update that only removes does not create a missing item, and is no error."""
     table = tables()
 
     _update(client, table, text, values)
@@ -202,7 +202,7 @@ def test_taking_away_from_what_is_not_there_makes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("stored", "text", "value", "wanted"),
+    ("stored", "text", "value", "expected"),
     [
         (
             "12345678901234567890123456789012345678",
@@ -219,7 +219,7 @@ def test_taking_away_from_what_is_not_there_makes_nothing(
     ],
 )
 def test_arithmetic_is_exact(
-    client: DynamoDBClient, tables: Tables, stored: str, text: str, value: str, wanted: str
+    client: DynamoDBClient, tables: Tables, stored: str, text: str, value: str, expected: str
 ) -> None:
     """Sums and differences are exact in 38 digits."""
     table = tables()
@@ -227,12 +227,12 @@ def test_arithmetic_is_exact(
 
     _update(client, table, text, {":v": n(value)})
 
-    assert get(client, table, pk="p") == {"pk": s("p"), "v": n(wanted)}
+    assert get(client, table, pk="p") == {"pk": s("p"), "v": n(expected)}
 
 
 @pytest.mark.parametrize("value", ["1E39", "0.1"])
 def test_a_sum_of_more_digits_is_refused(client: DynamoDBClient, tables: Tables, value: str) -> None:
-    """A result that needs more than 38 digits is refused with the overflow text, and nothing changes."""
+    """A result of more than 38 digits is refused with the overflow message, and nothing changes."""
     table = tables()
     stored = {"pk": s("p"), "v": n("1" * 38)}
     put(client, table, stored)
@@ -293,7 +293,7 @@ def test_a_failed_update_changes_nothing(client: DynamoDBClient, tables: Tables)
 
 
 def test_a_failed_condition_makes_no_item(client: DynamoDBClient, tables: Tables) -> None:
-    """A conditional update of what is not there leaves it not there."""
+    """A conditional update of a missing item does not create it."""
     table = tables()
 
     error = refused(

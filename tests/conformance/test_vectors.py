@@ -1,4 +1,4 @@
-"""Vector indexes: which items they hold, what a search of them finds, what is refused."""
+"""Vector indexes: membership, search results and refusals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import OOM, definitions, item, put, refused
+from tests.conformance.requests import OOM, definitions, item, put, refused
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.conformance.backends import Answer
 
 Tables = Callable[..., str]
-Ask = Callable[..., "Answer"]
+SendRaw = Callable[..., "Answer"]
 
 INVALID = "One or more parameter values were invalid. "
 BODY = '{"TableName":"%s","IndexName":"near","SearchVector":[{"N":"1"},{"N":"0"},{"N":"0"}],"TopK":1}'
@@ -108,20 +108,23 @@ def test_the_nearest_comes_first(
 
 
 def test_top_k_bounds_the_answer(client: DynamoDBClient, plain: str) -> None:
-    """No more results than are asked for."""
+    """A search returns at most TopK results."""
     assert keys(search(client, plain, TopK=2)) == "ad"
 
 
-def test_the_vector_is_told_only_by_name(client: DynamoDBClient, plain: str) -> None:
-    """A result has what the index projects, without the vector; asked for by name it comes in 32-bit floats."""
+def test_the_vector_is_reported_only_by_name(client: DynamoDBClient, plain: str) -> None:
+    """A result has the projected attributes without the vector; requested by name it has 32-bit floats."""
     assert search(client, plain, TopK=1)[0]["Item"] == item(pk="a", text="text a")
 
     found = search(client, plain, 0.6, 0.8, 0, TopK=1, ProjectionExpression="pk, v")
     assert found[0]["Item"] == item(pk="d", v=vector("0.6", "0.8", "0"))
 
 
-def test_what_is_not_projected_is_silently_absent(client: DynamoDBClient, tables: Tables) -> None:
-    """KEYS_ONLY holds keys and the search schema, INCLUDE what it names; the vector is no more than others."""
+def test_unprojected_attributes_are_silently_absent(client: DynamoDBClient, tables: Tables) -> None:
+    """KEYS_ONLY projects keys and the search schema, INCLUDE its list;
+
+    the vector is treated like other attributes.
+    """
     table = tables(
         AttributeDefinitions=definitions("pk tenant"),
         VectorIndexes=[
@@ -137,8 +140,8 @@ def test_what_is_not_projected_is_silently_absent(client: DynamoDBClient, tables
 
     assert search(client, table, IndexName="keys")[0]["Item"] == item(pk="a", tenant="t")
     assert search(client, table, IndexName="some")[0]["Item"] == item(pk="a", text="x")
-    asked = search(client, table, IndexName="keys", ProjectionExpression="pk, more, v")
-    assert asked[0]["Item"] == item(pk="a")
+    projected = search(client, table, IndexName="keys", ProjectionExpression="pk, more, v")
+    assert projected[0]["Item"] == item(pk="a")
 
 
 def test_an_index_follows_every_kind_of_write(client: DynamoDBClient, plain: str) -> None:
@@ -188,7 +191,7 @@ def test_a_transaction_that_is_cancelled_leaves_the_index(client: DynamoDBClient
 
 
 def test_a_search_stays_in_its_partition(client: DynamoDBClient, searched: str) -> None:
-    """HASH must be given; an item without it is in no partition, and a filter needs its attribute."""
+    """HASH is required; an item without it is in no partition, and a filter needs its attribute."""
     values = {":t": {"S": "t1"}}
     assert (
         keys(
@@ -206,13 +209,13 @@ def test_a_search_stays_in_its_partition(client: DynamoDBClient, searched: str) 
         ExpressionAttributeValues={**values, ":r": {"N": "1.0"}},
     )
     assert keys(both) == "a"
-    nobody = search(
+    missing = search(
         client,
         searched,
         SearchConditionExpression="tenant = :t",
         ExpressionAttributeValues={":t": {"S": "nobody"}},
     )
-    assert nobody == []
+    assert missing == []
 
 
 def test_a_zero_vector_is_neither_near_nor_far(client: DynamoDBClient, plain: str) -> None:
@@ -225,7 +228,7 @@ def test_a_zero_vector_is_neither_near_nor_far(client: DynamoDBClient, plain: st
 
 
 def test_scores_end_at_the_largest_float(client: DynamoDBClient, plain: str) -> None:
-    """Sums are made in 64 bits, so that terms may cancel; what passes 32 bits is told as their largest."""
+    """Sums use 64 bits, so terms may cancel; a score past 32 bits is reported as the largest float."""
     large = 3.4028234663852886e38
     put(client, plain, item(pk="m", v=vector("3e38", "3e38", "0")))
 
@@ -236,7 +239,7 @@ def test_scores_end_at_the_largest_float(client: DynamoDBClient, plain: str) -> 
 
 
 def test_an_index_is_described(client: DynamoDBClient, searched: str) -> None:
-    """The description tells the settings, the state, and what the index holds."""
+    """The description has the settings, the state and the number of items."""
     described: Any = client.describe_table(TableName=searched)["Table"]
     (found,) = described["VectorIndexes"]
 
@@ -252,7 +255,7 @@ def test_an_index_is_described(client: DynamoDBClient, searched: str) -> None:
 
 
 def test_a_live_table_gets_an_index(client: DynamoDBClient, tables: Tables) -> None:
-    """It is filled from the items that are there; those that it cannot take are passed over."""
+    """It is filled from the stored items; unsuitable ones are skipped."""
     table = tables()
     put(
         client,
@@ -306,8 +309,11 @@ def test_an_index_is_deleted(client: DynamoDBClient, plain: str) -> None:
     assert keys(search(client, plain, IndexName="apart")) == "adbc"
 
 
-def test_writes_tell_the_bytes_of_each_vector_index(client: DynamoDBClient, tables: Tables) -> None:
-    """An entry counts four bytes a dimension, its name and what it projects, 1 KB at least; unchanged, nothing."""
+def test_writes_report_the_bytes_of_each_vector_index(client: DynamoDBClient, tables: Tables) -> None:
+    """An entry counts four bytes a dimension, its name and its projection, at least 1 KB;
+
+    unchanged, nothing.
+    """
     table = tables(VectorIndexes=[index(Dimensions=300, Projection={"ProjectionType": "KEYS_ONLY"})])
     whole: dict[str, Any] = {"TableName": table, "ReturnConsumedCapacity": "INDEXES"}
     full = item(pk="abc", v=vector(*range(300)), text="x" * 3000)
@@ -326,7 +332,7 @@ def test_writes_tell_the_bytes_of_each_vector_index(client: DynamoDBClient, tabl
     assert set(total) == {"TableName", "CapacityUnits"}
 
 
-def test_a_search_tells_its_bytes(client: DynamoDBClient, plain: str) -> None:
+def test_a_search_reports_its_bytes(client: DynamoDBClient, plain: str) -> None:
     """The same under TOTAL and INDEXES, absent under NONE; no capacity units."""
     request: dict[str, Any] = {
         "TableName": plain,
@@ -380,16 +386,16 @@ def test_a_wrong_vector_is_refused(
     client: DynamoDBClient, plain: str, held: dict[str, Any], sentence: str
 ) -> None:
     """A vector that the index cannot take refuses the whole write, however it is written."""
-    given = item(pk="w", v=held)
+    invalid = item(pk="w", v=held)
     update: dict[str, Any] = {
         "Key": item(pk="w"),
         "UpdateExpression": "SET v = :v",
         "ExpressionAttributeValues": {":v": held},
     }
 
-    assert refused(client.put_item, TableName=plain, Item=given).message == INVALID + sentence
+    assert refused(client.put_item, TableName=plain, Item=invalid).message == INVALID + sentence
     assert refused(client.update_item, TableName=plain, **update).message == INVALID + sentence
-    batch: Any = {plain: [{"PutRequest": {"Item": given}}]}
+    batch: Any = {plain: [{"PutRequest": {"Item": invalid}}]}
     assert refused(client.batch_write_item, RequestItems=batch).message == INVALID + sentence
     assert "Item" not in client.get_item(TableName=plain, Key=item(pk="w"))
 
@@ -419,13 +425,13 @@ def test_a_wrong_value_of_the_search_schema_is_refused(
     client: DynamoDBClient, searched: str, wrong: dict[str, Any], sentence: str
 ) -> None:
     """A missing attribute is left out of the index; one of another type, or an empty partition, is refused."""
-    given = item(pk="w", tenant="t1", v=vector(1, 0, 0)) | wrong
+    invalid = item(pk="w", tenant="t1", v=vector(1, 0, 0)) | wrong
 
-    assert refused(client.put_item, TableName=searched, Item=given).message == sentence
+    assert refused(client.put_item, TableName=searched, Item=invalid).message == sentence
 
 
 def test_an_update_is_held_to_what_it_writes(client: DynamoDBClient, tables: Tables) -> None:
-    """What stood before the index and does not fit it stays, while other attributes change."""
+    """An older attribute that does not fit the index stays, while other attributes change."""
     table = tables()
     put(client, table, item(pk="a", v="no vector"))
     created: Any = [{"Create": index()}]
@@ -556,20 +562,20 @@ def test_a_search_is_refused_in_these_words(
         **_WITH,
         **request_,
     }
-    given = {name: value for name, value in request.items() if value is not None}
+    members = {name: value for name, value in request.items() if value is not None}
 
-    assert refused(client.search_vectors, **given).message == sentence
+    assert refused(client.search_vectors, **members).message == sentence
 
 
-def test_a_body_is_refused_with_its_place(ask: Ask, plain: str) -> None:
-    """The search endpoint has a deserialiser of its own, which counts columns."""
+def test_a_body_is_refused_with_its_place(send_raw: SendRaw, plain: str) -> None:
+    """The search endpoint has a separate deserializer, which counts columns."""
     body = BODY % plain
     nulled = body.replace('"near"', "null")
     broken = body.replace('"TopK":1}', '"TopK":3.5}')
 
-    assert ask("SearchVectors", body.encode()).status == 200
-    told = {
-        name: ask("SearchVectors", text.encode()).body
+    assert send_raw("SearchVectors", body.encode()).status == 200
+    result = {
+        name: send_raw("SearchVectors", text.encode()).body
         for name, text in {
             "missing": body.replace(',"TopK":1', ""),
             "null": nulled,
@@ -579,21 +585,21 @@ def test_a_body_is_refused_with_its_place(ask: Ask, plain: str) -> None:
     }
 
     short = len(body) - len(',"TopK":1')
-    assert told["missing"]["message"] == f"missing field `TopK` at line 1 column {short}"
-    assert told["none"]["message"] == "missing field `TableName` at line 1 column 2"
+    assert result["missing"]["message"] == f"missing field `TopK` at line 1 column {short}"
+    assert result["none"]["message"] == "missing field `TableName` at line 1 column 2"
     null_at = nulled.index("null") + len("null")
-    assert told["null"]["Message"] == f"invalid type: null, expected a string at line 1 column {null_at}"
+    assert result["null"]["Message"] == f"invalid type: null, expected a string at line 1 column {null_at}"
     fraction_at = len(broken) - 1
-    assert told["fraction"]["Message"] == (
+    assert result["fraction"]["Message"] == (
         f"invalid type: floating point `3.5`, expected i32 at line 1 column {fraction_at}"
     )
 
 
-def test_members_of_a_search_have_bounds(ask: Ask, plain: str) -> None:
+def test_members_of_a_search_have_bounds(send_raw: SendRaw, plain: str) -> None:
     """A name that is too short, an empty vector and a TopK of zero are refused by the members' own bounds."""
     body = BODY % plain
-    told = [
-        ask("SearchVectors", text.encode()).body["message"]
+    result = [
+        send_raw("SearchVectors", text.encode()).body["message"]
         for text in (
             body.replace('"near"', '"ne"'),
             body.replace('[{"N":"1"},{"N":"0"},{"N":"0"}]', "[]"),
@@ -601,7 +607,7 @@ def test_members_of_a_search_have_bounds(ask: Ask, plain: str) -> None:
         )
     ]
 
-    assert told == [
+    assert result == [
         (
             "1 validation error detected: Value 'ne' at 'indexName' failed to satisfy constraint: Member must have "
             "length greater than or equal to 3"
@@ -617,8 +623,8 @@ def test_members_of_a_search_have_bounds(ask: Ask, plain: str) -> None:
     ]
 
 
-def test_a_table_that_is_not_there_is_not_searched(client: DynamoDBClient, fresh: Callable[[], str]) -> None:
-    """The table is looked for after TopK and before the index."""
+def test_a_missing_table_is_not_searched(client: DynamoDBClient, fresh: Callable[[], str]) -> None:
+    """The table is looked up after TopK is checked and before the index."""
     missing = refused(search, client=client, table=fresh())
     wrong = refused(search, client=client, table=fresh(), TopK=1000)
 
@@ -743,7 +749,7 @@ def test_a_table_has_five_vector_indexes_at_most(client: DynamoDBClient, tables:
 
 
 def test_dropping_another_index_leaves_the_search_schema(client: DynamoDBClient, tables: Tables) -> None:
-    """The types of a search schema's attributes stay defined when a global index goes."""
+    """The types of a search schema's attributes stay defined when a global index is dropped."""
     table = tables(
         gsi={"by-tenant": "tenant"},
         AttributeDefinitions=definitions("pk tenant grade:N"),
@@ -761,7 +767,7 @@ def test_dropping_another_index_leaves_the_search_schema(client: DynamoDBClient,
 def test_a_restored_table_has_its_vector_indexes(
     client: DynamoDBClient, searched: str, fresh: Callable[[], str]
 ) -> None:
-    """A backup tells them, and what is restored from it can be searched."""
+    """A backup describes them, and a restored table can be searched."""
     target = fresh()
     made: Any = client.create_backup(TableName=searched, BackupName="before")
     arn = made["BackupDetails"]["BackupArn"]
@@ -774,8 +780,8 @@ def test_a_restored_table_has_its_vector_indexes(
     client.restore_table_from_backup(TargetTableName=target, BackupArn=arn)
 
     client.get_waiter("table_exists").wait(TableName=target, WaiterConfig={"Delay": 1})
-    told = described["SourceTableFeatureDetails"]["VectorIndexes"]
-    assert told == [index(SearchSchema=SCHEMA)]
+    result = described["SourceTableFeatureDetails"]["VectorIndexes"]
+    assert result == [index(SearchSchema=SCHEMA)]
     values = {":t": {"S": "t1"}}
     found = search(client, target, SearchConditionExpression="tenant = :t", ExpressionAttributeValues=values)
     assert keys(found) == "abd"

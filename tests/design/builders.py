@@ -107,8 +107,10 @@ def key(
     range_ = _many(sk) or (index.range if not _many(pk) else ())
     return KeyDesign(
         index.name,
-        tuple(_draft(attribute, told) for attribute, told in zip(index.hash, hash_, strict=True)),
-        tuple(_draft(attribute, told) for attribute, told in zip(index.range, range_, strict=False)),
+        tuple(_unresolved_source(name, template) for name, template in zip(index.hash, hash_, strict=True)),
+        tuple(
+            _unresolved_source(name, template) for name, template in zip(index.range, range_, strict=False)
+        ),
         sparse=more.get("sparse", False),
         members=tuple(
             Membership(name, tuple(None if value is None else {"S": value} for value in values))
@@ -133,7 +135,7 @@ def query(
         _many(sorts),
         more.get("result", ""),
         more.get("hydrate", False),
-        access(name, **{word: told for word, told in more.items() if word in _ACCESS}),
+        access(name, **{word: value for word, value in more.items() if word in _ACCESS}),
     )
 
 
@@ -170,20 +172,20 @@ def entity(
 ) -> EntityDesign:
     """An entity whose own key is made of these templates; attributes are given when its table is made.
 
-    Its primary pattern is called Key; what else `query` takes stands in `primary={"per_second": …}`.
+    Its primary pattern is called Key; its further arguments are `primary={"per_second": …}`.
     """
-    hash_ = (_draft("pk", pk),)
-    range_ = () if sk is None else (_draft("sk", sk),)
+    hash_ = (_unresolved_source("pk", pk),)
+    range_ = () if sk is None else (_unresolved_source("sk", sk),)
     own = KeyDesign(None, hash_, range_, shards=_shards(shards))
     made = EntityDesign(name, name.lower(), fields, own, tuple(keys), writes=tuple(writes))
-    made = _settled(made, {})
+    made = _resolve_sources(made, {})
     assert made.key is not None, "it was given one above"
-    asked = [
+    key_fields = [
         tuple(each for source in part for each in source.fields) for part in (made.key.hash, made.key.range)
     ]
-    primary = query("Key", None, *asked, result=name, **more.pop("primary", {}))
-    results = tuple(_resulting(pattern, name) for pattern in patterns)
-    return _replaced(made, primary=primary, patterns=results, **more)
+    primary = query("Key", None, *key_fields, result=name, **more.pop("primary", {}))
+    results = tuple(_with_result(pattern, name) for pattern in patterns)
+    return _replace(made, primary=primary, patterns=results, **more)
 
 
 def view(name: str, *fields: FieldDesign) -> EntityDesign:
@@ -194,7 +196,7 @@ def view(name: str, *fields: FieldDesign) -> EntityDesign:
 def collection(name: str, partition: str, *members: str, **more: Any) -> CollectionDesign:
     """Several entities in one query."""
     template = Template.parse(partition)
-    told = {word: more.pop(word) for word in list(more) if word in _ACCESS}
+    estimates = {word: more.pop(word) for word in list(more) if word in _ACCESS}
     return CollectionDesign(
         name,
         more.pop("index", None),
@@ -202,7 +204,7 @@ def collection(name: str, partition: str, *members: str, **more: Any) -> Collect
         more.pop("prefix", ""),
         template.fields,
         tuple(MemberDesign(member.lower(), member, many=True) for member in members),
-        access(name, **told),
+        access(name, **estimates),
     )
 
 
@@ -219,13 +221,13 @@ def table(
     **settings: Any,
 ) -> TableDesign:
     """A table; further words are its settings. `pk` and `sk` are the attributes of its key."""
-    told: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "name": name or label.lower(), "hash": pk, "range": sk, "ttl": None, "tag": "_entity", "delimiter": "#", "stream": None,
         "recovery": True, "recovery_days": 35, "encryption": None, "table_class": "STANDARD", "deletion_protection": True,
         "read_units": None, "write_units": None,
     }  # fmt: skip
     names = {"pk": pk} | ({} if sk is None else {"sk": sk})
-    made = tuple(_settled(found, names) for found in entities)
+    made = tuple(_resolve_sources(found, names) for found in entities)
     types: dict[str, Any] = {
         source.attribute: source.tag
         for found in made
@@ -237,7 +239,7 @@ def table(
         types.setdefault(attribute, "S")
     return TableDesign(
         label,
-        TableSettings(**{**told, **settings}),
+        TableSettings(**{**defaults, **settings}),
         types,
         tuple(indexes),
         made,
@@ -259,7 +261,7 @@ def design(*tables: TableDesign, needs: Sequence[Need] = (), **more: Any) -> Des
 
 
 def _field(name: str, word: str, tag: str, kind: str | None, more: dict[str, Any]) -> FieldDesign:
-    told = {
+    members = {
         "attribute": name,
         "type": word,
         "tags": (tag,),
@@ -267,7 +269,7 @@ def _field(name: str, word: str, tag: str, kind: str | None, more: dict[str, Any
         "required": not more.get("nullable"),
         **more,
     }
-    return FieldDesign(name, **told)
+    return FieldDesign(name, **members)
 
 
 def _index(
@@ -277,44 +279,46 @@ def _index(
     return IndexDesign(name, name, local, _many(pk), _many(sk), more.get("projection", "ALL"), native)
 
 
-def _many(told: str | Sequence[str]) -> tuple[str, ...]:
-    return (told,) if isinstance(told, str) else tuple(told)
+def _many(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _draft(attribute: str, told: str) -> SourceDesign:
-    """Return a source of a text; which field a name is, and its type, is known when the entity is."""
-    return SourceDesign(attribute, "S", template=Template.parse(told))
+def _unresolved_source(attribute: str, template: str) -> SourceDesign:
+    """Return a key source whose fields and type `_resolve_sources` sets, once the entity's fields are known."""
+    return SourceDesign(attribute, "S", template=Template.parse(template))
 
 
-def _shards(told: int | Shards | None) -> Shards | None:
-    return Shards(told) if isinstance(told, int) else told
+def _shards(shards: int | Shards | None) -> Shards | None:
+    return Shards(shards) if isinstance(shards, int) else shards
 
 
-def _resulting(pattern: PatternDesign, entity_name: str) -> PatternDesign:
-    return pattern if pattern.result else _replaced(pattern, result=entity_name)
+def _with_result(pattern: PatternDesign, entity_name: str) -> PatternDesign:
+    return pattern if pattern.result else _replace(pattern, result=entity_name)
 
 
-def _settled(found: EntityDesign, names: dict[str, str]) -> EntityDesign:
-    """Return an entity whose sources know their fields, and its own key the table's attributes."""
+def _resolve_sources(entity_: EntityDesign, names: dict[str, str]) -> EntityDesign:
+    """Return an entity whose key sources name their fields, and whose own key uses the table's attributes."""
 
-    def source(drawn: SourceDesign) -> SourceDesign:
-        attribute = names.get(drawn.attribute, drawn.attribute)
-        by_name = {field.name: field for field in found.fields}
-        plain = None if drawn.template is None else by_name.get(drawn.template.source)
+    def resolve(unresolved: SourceDesign) -> SourceDesign:
+        attribute = names.get(unresolved.attribute, unresolved.attribute)
+        by_name = {field.name: field for field in entity_.fields}
+        plain = None if unresolved.template is None else by_name.get(unresolved.template.source)
         if plain is not None:
             return SourceDesign(plain.attribute if names else attribute, _tag(plain), field=plain.name)
-        return _replaced(drawn, attribute=attribute)
+        return _replace(unresolved, attribute=attribute)
 
-    def settled(drawn: KeyDesign) -> KeyDesign:
-        return _replaced(drawn, hash=tuple(map(source, drawn.hash)), range=tuple(map(source, drawn.range)))
+    def resolve_key(unresolved: KeyDesign) -> KeyDesign:
+        return _replace(
+            unresolved, hash=tuple(map(resolve, unresolved.hash)), range=tuple(map(resolve, unresolved.range))
+        )
 
-    assert found.key is not None, "an entity of a table has a key"
-    return _replaced(found, key=settled(found.key), keys=tuple(map(settled, found.keys)))
+    assert entity_.key is not None, "an entity of a table has a key"
+    return _replace(entity_, key=resolve_key(entity_.key), keys=tuple(map(resolve_key, entity_.keys)))
 
 
 def _tag(field: FieldDesign) -> Any:
     return field.tags[0]
 
 
-def _replaced(told: T, **changes: Any) -> T:
-    return cast(T, replace(cast(Any, told), **changes))
+def _replace(value: T, **changes: Any) -> T:
+    return cast(T, replace(cast(Any, value), **changes))

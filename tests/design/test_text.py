@@ -1,6 +1,8 @@
-"""Telling: numbers, names and keys as findings say them."""
+"""Numbers, names, money and keys in messages."""
 
 from __future__ import annotations
+
+from decimal import Decimal
 
 import pytest
 
@@ -8,6 +10,8 @@ from tavola.design.lint.monthly_costs import format_monthly_with_book, format_pe
 from tavola.design.text import (
     describe_key_for,
     format_count,
+    format_money,
+    format_price,
     format_rate,
     format_size,
     format_units,
@@ -22,13 +26,13 @@ from tavola.prices import load_book
     ("need", "key"),
     [
         (Need("n", "T", ("a", "b"), "c"), "an index with partition key a and b and sort key c"),
-        (Need("n", "T", (Given("c", ">="),), "c"), "an index with one constant partition key in shards and sort key c"),
-        (Need("n", "T", ("a", Given("c", "<"), Given("d", "<"))), "an index with partition key a and a band of d and sort key c"),
+        (Need("n", "T", (Given("c", ">="),), "c"), "an index with a constant, sharded partition key and sort key c"),
+        (Need("n", "T", ("a", Given("c", "<"), Given("d", "<"))), "an index with partition key a and a bucket of d and sort key c"),
         (
             Need("n", "T", ("a", Given("c", "<")), "d"),
-            "an index with partition key a and sort key c, and sort the answer by d yourself",
+            "an index with partition key a and sort key c, and sort the result by d in the application",
         ),
-        (Need("n", "T", Given("tags", "contains")), "an item for each value in tags, keyed by it"),
+        (Need("n", "T", Given("tags", "contains")), "one item per value of tags, with that value as partition key"),
     ],
 )  # fmt: skip
 def test_the_key_that_would_serve_a_need(need: Need, key: str) -> None:
@@ -62,9 +66,38 @@ def test_numbers_are_short() -> None:
 
 def test_money_is_of_the_newest_book() -> None:
     """Sums are on-demand prices of one region, for a million requests or a month of 730 hours."""
-    assert format_per_million(2, "write") == "$1.25 a million"
-    title = load_book("us-east-1").title
+    assert format_per_million(2, "write") == "$1.25 per million writes"
+    date = load_book("us-east-1").date
     assert (
-        format_monthly_with_book(monthly_cost(writes=20)) == f"$33 a month ({title}, on demand)"
+        format_monthly_with_book(monthly_cost(writes=20))
+        == f"$32.85 per month (on-demand, us-east-1 prices of {date})"
     )  # 52.56 million units at 0.625 a million
-    assert format_monthly_with_book(monthly_cost(reads=1)) == f"$0.33 a month ({title}, on demand)"
+    assert (
+        format_monthly_with_book(monthly_cost(reads=1))
+        == f"$0.33 per month (on-demand, us-east-1 prices of {date})"
+    )
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "text"),
+    [
+        ("1234.5", "USD", "$1,234.50"),
+        ("0", "USD", "$0.00"),
+        ("0.000338125", "USD", "< $0.01"),
+        ("-12.346", "USD", "-$12.35"),
+        ("-0.001", "USD", "$0.00"),
+        ("12", "EUR", "12.00 EUR"),
+    ],
+)
+def test_money_has_cents_and_no_more(amount: str, currency: str, text: str) -> None:
+    """An amount is printed to the cent; less than a cent is said to be less, never written with many digits."""
+    assert format_money(Decimal(amount), currency) == text
+
+
+def test_unit_prices_have_a_tenth_of_a_cent() -> None:
+    """Prices look as AWS publishes them."""
+    assert [format_price(Decimal(each)) for each in ("0.125", "1.25", "0.00065")] == [
+        "$0.125",
+        "$1.25",
+        "< $0.01",
+    ]

@@ -1,7 +1,7 @@
-"""The campaign: every crash test for as long as one likes, told with its seed.
+"""The campaign: every crash test for as long as one likes, reported with its seed.
 
 `python -m tests.durability.campaign --seconds 300 --seed 1` goes through all sections; `--only power` does one,
-`--trials` ends one after so many, `--plant` plants a defect that the section must find. The suite runs each section
+`--trials` ends one after this many, `--plant` plants a defect that the section must find. The suite runs each section
 shortly, in a process of its own, because the failing disk must be there before the first store is.
 """
 
@@ -104,9 +104,9 @@ def damaged(disk: Disk, seed: int, plant: str | None, tally: Counter[str]) -> Tr
                 suffix, source = ("-wal", "open") if target == "log" else ("", "closed")
                 large = damage.as_if_large() if target == "large" else nullcontext()
                 with planted_in_store(plant), large:
-                    told = damage.trial(folder / "trial", folder / source, history, suffix, kind, random)
-                tally[f"{target}, {kind}: {told.partition(':')[0]}"] += 1
-                yield [f"{target} {kind}: {told}"] if told.startswith("wrong") else []
+                    result = damage.trial(folder / "trial", folder / source, history, suffix, kind, random)
+                tally[f"{target}, {kind}: {result.partition(':')[0]}"] += 1
+                yield [f"{target} {kind}: {result}"] if result.startswith("wrong") else []
 
 
 def concurrent(disk: Disk, seed: int, plant: str | None, tally: Counter[str]) -> Trials:
@@ -235,14 +235,14 @@ def main(arguments: list[str]) -> int:
 
 def _print(result: Result, *, as_json: bool) -> None:
     if as_json:
-        told = {
+        output = {
             "section": result.section,
             "trials": result.trials,
             "failed": result.failed,
             "examples": result.examples,
             "tally": dict(result.tally),
         }
-        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.write(json.dumps(output) + "\n")
     else:
         sys.stdout.write(
             f"{result.section:12} seed {result.seed:<8} {result.trials:>8} trials {result.failed:>6} failures"

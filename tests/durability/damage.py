@@ -1,7 +1,7 @@
-"""Damage: bytes of a store's files changed behind its back, and whether anybody is told something wrong.
+"""Damage: bytes of a store's files changed behind its back, and whether anybody is reported something wrong.
 
 What is read of a damaged store is an error or the truth (I10). The log is a special case: a log that is cut
-or spoilt is what a power cut leaves, so SQLite goes back to the last whole transaction before the spot. Then
+or damaged is what a power cut leaves, so SQLite goes back to the last whole transaction before the spot. Then
 the store must be in the state of an earlier step, whole.
 """
 
@@ -79,7 +79,7 @@ def damaged(data: bytes, kind: str, random: Random) -> bytes:
 
 
 def verdict(path: Path, history: History, *, log: bool) -> str:
-    """Open a damaged store and read all of it: "told", "harmless", "earlier" (of a log), or what was wrong."""
+    """Open a damaged store and read all of it: "reported", "harmless", "earlier" (of a log), or what was wrong."""
     try:
         engine = open_store(path)
     except StoreError:

@@ -19,11 +19,11 @@ from tests.durability import history as work
 from tests.durability.history import open_store
 from tests.durability.state import faults_in, scan, settle
 
-_ROOM = "there is no room left"
+_ROOM = "the disk is full"
 
 
 def fill(engine: Engine, acknowledged: dict[str, str], most: int = 5000) -> str:
-    """Put items until the engine refuses, or so many; return what it said."""
+    """Put items until the engine refuses, or this many; return what it said."""
     random = Random(3)
     for number in range(len(acknowledged), len(acknowledged) + most):
         item = {"pk": {"S": f"p{number}"}, "sk": {"N": "0"}, "state": {"S": "a"}, "score": {"N": str(number)}}
@@ -51,10 +51,10 @@ def run(folder: Path, free: Callable[[], None], *, goes_on: bool) -> list[str]:
     acknowledged: dict[str, str] = {}
     engine = open_store(path)
     engine.call(*work.create_table())
-    told = fill(engine, acknowledged)
-    wrong = [] if told else ["the disk never became full"]
-    if goes_on and _ROOM not in told:
-        wrong.append(f"a full disk is told as: {told}")
+    result = fill(engine, acknowledged)
+    wrong = [] if result else ["the disk never became full"]
+    if goes_on and _ROOM not in result:
+        wrong.append(f"a full disk is reported as: {result}")
     wrong += faults(engine, acknowledged, "full")
     if goes_on:
         if engine.write_failure is not None:

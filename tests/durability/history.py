@@ -31,7 +31,7 @@ class Step:
 
     @property
     def token(self) -> bool:
-        """Tell whether it is a transaction with a client token."""
+        """Return whether it is a transaction with a client token."""
         return len(self.calls) == 1 and "ClientRequestToken" in self.calls[0][1]
 
 

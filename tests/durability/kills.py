@@ -35,7 +35,7 @@ def write(path: Path, seed: int, early: bool) -> None:
     """Write until killed; after each acknowledged step, tell its thread and number on standard output.
 
     A step counts all accounts of its table up, in one transaction with a token, and moves an amount between two.
-    `early` is a planted fault: the step is told before it is done.
+    `early` is a planted fault: the step is reported before it is done.
     """
     engine = open_store(path)
     for thread in range(THREADS):
@@ -105,10 +105,10 @@ def faults_after_kill(path: Path, ledger: dict[int, int], seed: int) -> list[str
             wrong += [f"I4 {fault}" for fault in faults_in(engine)]
             tables = engine.call("ListTables", {})["TableNames"]
             for thread in range(THREADS):
-                told = ledger.get(thread, 0)
+                result = ledger.get(thread, 0)
                 if table_of(thread) in tables:
                     wrong += _thread_faults(engine, thread, ledger, seed)
-                elif told:
+                elif result:
                     wrong.append(f"I1 the table of thread {thread} is gone")
         except (Fault, StoreError) as error:
             wrong.append(f"I10 the store cannot be read: {error}")
@@ -116,10 +116,10 @@ def faults_after_kill(path: Path, ledger: dict[int, int], seed: int) -> list[str
 
 
 def _thread_faults(engine: Engine, thread: int, ledger: dict[int, int], seed: int) -> list[str]:
-    table, told = table_of(thread), ledger.get(thread, 0)
+    table, result = table_of(thread), ledger.get(thread, 0)
     items = scan(engine, table)
     steps = {int(item["step"]["N"]) for item in items}
-    if not items and not told:
+    if not items and not result:
         return []
     if len(items) != ACCOUNTS:
         return [f"I1 {table} has {len(items)} accounts"]
@@ -129,8 +129,8 @@ def _thread_faults(engine: Engine, thread: int, ledger: dict[int, int], seed: in
         return [f"I2 {table} has lost or made money"]
     (reached,) = steps
     ledger[thread] = reached
-    if not told <= reached <= told + 1:
-        return [f"I1 {table} is at step {reached}; {told} were acknowledged"]
+    if not result <= reached <= result + 1:
+        return [f"I1 {table} is at step {reached}; {result} were acknowledged"]
     if reached:
         engine.call("TransactWriteItems", step(thread, reached, seed))
         if _reached(engine, table) != reached or scan(engine, table) != items:
@@ -162,12 +162,12 @@ def kill_server(path: Path, ledger: dict[int, int], random: Random, seed: int) -
     arguments = [sys.executable, "-m", "tavola", "serve", str(path), "--port", "0", "--json"]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdout is not None
-        told = json.loads(server.stdout.readline())
+        result = json.loads(server.stdout.readline())
         enough = threading.Event()
         left = [random.randint(1, 100)]
 
         def ask(thread: int) -> None:
-            connection = HTTPConnection(told["host"], told["port"], timeout=10)
+            connection = HTTPConnection(result["host"], result["port"], timeout=10)
             headers = {
                 "X-Amz-Target": "DynamoDB_20120810.TransactWriteItems",
                 "Content-Type": "application/x-amz-json-1.0",

@@ -1,7 +1,7 @@
 """Loops: sixteen tasks on one connection, and a server on the same loop, in a process that is killed while they write.
 
 Each task writes items of its own, one after another and in batches, and tells each that was answered through a pipe.
-What came through must be in the file when it is opened again: an answer comes after its sync, whoever made it.
+What came through must be in the file when it is opened again: an answer comes after its sync, anyone who made it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TABLE = {
 async def write(path: Path, *, blind: bool) -> None:
     """Write until killed. `blind` is a planted fault: a connection that waits for no sync."""
     if blind:
-        setattr(embedded._Group, "waits", lambda _: False)  # noqa: B010 - planted
+        setattr(embedded._SharedCommit, "is_pending", property(lambda _: False))  # noqa: B010 - planted
     engine = open_store(path)
     if not engine.call("ListTables", {})["TableNames"]:
         engine.call("CreateTable", TABLE)
@@ -99,19 +99,19 @@ def _tell(names: list[str]) -> None:
 
 
 def kill_once(path: Path, random: Random, *, blind: bool = False) -> set[str]:
-    """Start a writer and kill it after a random number of answers; return what it told."""
+    """Start a writer and kill it after a random number of answers; return what it reported."""
     arguments = [sys.executable, "-m", "tests.durability.loops", str(path), str(int(blind))]
-    told: set[str] = set()
+    result: set[str] = set()
     with subprocess.Popen(arguments, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         left = random.randint(20, 2000)
         for line in child.stdout:
             if line.endswith(b"\n"):
-                told.add(line.decode().strip())
+                result.add(line.decode().strip())
             left -= 1
             if left == 0:
                 child.send_signal(signal.SIGKILL)
-    return told
+    return result
 
 
 def stored(path: Path) -> set[str]:

@@ -1,7 +1,7 @@
 """The n-th call fails: a scenario is run with its first write failing, its second, its third …
 
 until a run passes untouched. Once, and from then on always; as a broken disk, as a full one, with half of a
-write done. Each run says what is wrong with what the engine then told, and with what comes back from the file.
+write done. Each run says what is wrong with what the engine then reported, and with what comes back from the file.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def _live(disk: Disk, scenario: Scenario, plan: Plan, path: Path, faults: list[s
                     return acknowledged
             try:
                 perform(engine, step)
-            except Unavailable as told:
-                if _after_failure(disk, engine, history, acknowledged, plan, str(told), faults):
+            except Unavailable as raised:
+                if _after_failure(disk, engine, history, acknowledged, plan, str(raised), faults):
                     return acknowledged
                 try:
                     if perform(engine, step) == (place in history.refused):
@@ -167,12 +167,18 @@ def _live(disk: Disk, scenario: Scenario, plan: Plan, path: Path, faults: list[s
 
 
 def _after_failure(
-    disk: Disk, engine: Engine, history: History, acknowledged: int, plan: Plan, told: str, faults: list[str]
+    disk: Disk,
+    engine: Engine,
+    history: History,
+    acknowledged: int,
+    plan: Plan,
+    result: str,
+    faults: list[str],
 ) -> bool:
     """Note what is wrong with an engine that has just failed; tell whether that was its end."""
     if not disk.failed:
-        faults.append(f"a step failed before any call did: {told}")
-    if not told:
+        faults.append(f"a step failed before any call did: {result}")
+    if not result:
         faults.append("the refusal says nothing")
     _check_reads(engine, history, acknowledged, plan, faults)
     if plan.full:
@@ -209,7 +215,7 @@ def _check_refusal(engine: Engine, faults: list[str]) -> None:
         engine.call(*_PROBE)
     except InternalServerFault as fault:
         if str(fault) != engine.write_failure:
-            faults.append(f"the refusal is told as {fault}")
+            faults.append(f"the refusal is reported as {fault}")
     except Fault as fault:
         if fault.code != "ResourceNotFoundException":
             faults.append(f"a write after the failure was refused as {fault!r}")

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from tavola.engine import Engine, StoreError, isolation, writes
-from tavola.engine.storage import SqliteTableStore, Store, files, store, table_store
+from tavola.engine.storage import SqliteTableStore, Store, files, store
 from tests.durability.disk import Disk, Event, Plan
 from tests.durability.history import (
     History,
@@ -99,7 +99,7 @@ def cut(history: History, events: list[Event], answers: list[int], random: Rando
 
 
 def trial_run(disk: Disk, seed: int, images: int, plant: str | None = None) -> Iterator[list[str]]:
-    """Record one random history and cut it so many times; give what was wrong each time."""
+    """Record one random history and cut it this many times; give what was wrong each time."""
     random = Random(seed)
     history = random_history(random, random.randint(5, 40))
     reopen_at = random.randint(1, len(history.steps))
@@ -145,7 +145,7 @@ def planted_in_store(fault: str | None) -> Iterator[None]:
         with (
             _replaced(files, "_CHECKSUM_VFS", "unix"),
             _replaced(files, "_CHECKED_BYTES_MAX", 0),
-            _replaced(table_store, "crc32", lambda *_: _Never()),
+            _replaced(store, "crc32", lambda *_: _Never()),
         ):
             yield
     else:

@@ -17,7 +17,7 @@ from tests.durability.state import faults_in, read_state, settle, stream_faults
 
 
 def faults_after(path: Path, history: History, acknowledged: int) -> list[str]:
-    """Return what is wrong with a store of which so many steps were acknowledged when it crashed."""
+    """Return what is wrong with a store of which this many steps were acknowledged when it crashed."""
     try:
         engine = open_store(path)
     except (StoreError, msgspec.DecodeError) as error:
@@ -30,7 +30,7 @@ def faults_after(path: Path, history: History, acknowledged: int) -> list[str]:
         wrong += [f"I5 {fault}" for fault in stream_faults(engine)]
         if state not in allowed:
             found = history.states.index(state) if state in history.states else None
-            return [*wrong, _told(history, acknowledged, found)]
+            return [*wrong, _describe_difference(history, acknowledged, found)]
         reached = acknowledged + allowed.index(state)
         sent = [
             place
@@ -48,7 +48,7 @@ def faults_after(path: Path, history: History, acknowledged: int) -> list[str]:
         engine.close()
 
 
-def _told(history: History, acknowledged: int, found: int | None) -> str:
+def _describe_difference(history: History, acknowledged: int, found: int | None) -> str:
     if found is None:
         return f"I2 after {acknowledged} of {len(history.steps)} steps the state is that of no step"
     return f"I1 after {acknowledged} acknowledged steps the state is that of step {found}"

@@ -24,12 +24,12 @@ def serving(file: str | None = None) -> Iterator[Ask]:
     mine = threading.local()
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdout is not None
-        told = json.loads(server.stdout.readline())
+        result = json.loads(server.stdout.readline())
 
         def ask(operation: str, request: dict[str, Any]) -> dict[str, Any]:
             connection: HTTPConnection | None = getattr(mine, "connection", None)
             if connection is None:
-                connection = mine.connection = HTTPConnection(told["host"], told["port"], timeout=20)
+                connection = mine.connection = HTTPConnection(result["host"], result["port"], timeout=20)
                 connections.append(connection)
             headers = {
                 "X-Amz-Target": f"DynamoDB_20120810.{operation}",

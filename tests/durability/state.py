@@ -21,7 +21,7 @@ class State:
     indexes: dict[tuple[str, str], Rows]
 
     def agrees(self, other: State) -> bool:
-        """Tell whether two states are the same where both can be read: an index may be still filling."""
+        """Return whether two states are the same where both can be read: an index may be still filling."""
         shared = self.indexes.keys() & other.indexes.keys()
         return self.tables == other.tables and all(self.indexes[n] == other.indexes[n] for n in shared)
 
@@ -87,14 +87,14 @@ def stream_faults(engine: Engine) -> list[str]:
         replayed: dict[tuple[Any, ...], Item] = {}
         keys = [each["AttributeName"] for each in table["KeySchema"]]
         for record in _records(engine, table["LatestStreamArn"]):
-            told = record["dynamodb"]
-            who = identity(told["Keys"], keys)
+            result = record["dynamodb"]
+            who = identity(result["Keys"], keys)
             before = replayed.pop(who, None)
-            old = told.get("OldImage")
+            old = result.get("OldImage")
             if (before is None) != (old is None) or (before is not None and plain(before) != plain(old)):
-                wrong.append(f"{name}: record {told['SequenceNumber']} has an old image that never stood")
+                wrong.append(f"{name}: record {result['SequenceNumber']} has an old image that never stood")
             if record["eventName"] != "REMOVE":
-                replayed[who] = told["NewImage"]
+                replayed[who] = result["NewImage"]
         if _rows(list(replayed.values())) != _rows(scan(engine, name)):
             wrong.append(f"{name}: its stream tells of {len(replayed)} items that are not those it holds")
     return wrong
@@ -167,10 +167,12 @@ def _pages(engine: Engine, operation: str, request: dict[str, Any]) -> list[Item
         request = request | {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
-def _compare_counts(wrong: list[str], label: str, told: dict[str, Any], items: list[Item], size: str) -> None:
+def _compare_counts(
+    wrong: list[str], label: str, result: dict[str, Any], items: list[Item], size: str
+) -> None:
     expected = (len(items), sum(map(item_bytes, items)))
-    if (told["ItemCount"], told[size]) != expected:
-        wrong.append(f"{label} counts {told['ItemCount']} and {told[size]} bytes, not {expected}")
+    if (result["ItemCount"], result[size]) != expected:
+        wrong.append(f"{label} counts {result['ItemCount']} and {result[size]} bytes, not {expected}")
 
 
 def _indexes(table: dict[str, Any]) -> list[dict[str, Any]]:
@@ -179,7 +181,7 @@ def _indexes(table: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _rows(items: list[Item]) -> Rows:
     rows = frozenset(msgspec.json.encode(_ordered(item), order="deterministic") for item in items)
-    assert len(rows) == len(items), "an item was told twice"
+    assert len(rows) == len(items), "an item was returned twice"
     return rows
 
 

@@ -59,7 +59,7 @@ def test_a_power_cut_finds_a_planted_fault(plant: str, invariant: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_failed_call_of_the_disk_is_told_and_undone() -> None:
+def test_a_failed_call_of_the_disk_is_reported_and_undone() -> None:
     """I1 I2 I9: whichever call fails, nothing acknowledged is lost, nothing is half done, reads go on."""
     result = _run("nth", trials=100_000, seed=7)
 
@@ -120,7 +120,7 @@ def test_a_killed_server_loses_nothing_answered() -> None:
         "log-truncate",
     ],
 )
-def test_a_damaged_file_is_told_and_never_served(kind: str) -> None:
+def test_a_damaged_file_is_reported_and_never_served(kind: str) -> None:
     """I10: what is read of a damaged store is an error or the truth; of a damaged log, an earlier truth."""
     result = _run("damage", trials=60, plant=kind)
 
@@ -157,7 +157,7 @@ def test_the_checker_finds_a_planted_fault(plant: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", "limit"])
-def test_a_full_disk_is_told_and_recovered_from(kind: str, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_recovered_from(kind: str, tmp_path: Path) -> None:
     """I1 I2: a full disk refuses cleanly, keeps what was acknowledged, and takes writes again with room."""
     wrong = fill(kind, tmp_path)
 

@@ -121,12 +121,12 @@ def test_a_key_for_a_plain_store_is_refused(tmp_path: Path) -> None:
 
 def test_a_store_in_memory_takes_no_key() -> None:
     """There is nothing to encrypt, and an empty key is none."""
-    with pytest.raises(ValueError, match="file"):
+    with pytest.raises(ValueError, match="not encrypted"):
         Engine.open(key=KEY)
 
 
 def test_one_engine_at_a_time(copied: Path) -> None:
-    """The lock holds as it does for a plain file, also against somebody with the right key."""
+    """The lock holds as it does for a plain file, also against someone with the right key."""
     with closing(Engine.open(copied, key=KEY)):
         with pytest.raises(StoreInUse):
             Engine.open(copied, key=KEY)
@@ -195,7 +195,7 @@ def test_a_rekey_that_fails_leaves_the_file_as_it_was(copied: Path, monkeypatch:
         raise OSError("planted")
 
     monkeypatch.setattr(files, "_rekey", fails)
-    with pytest.raises(StoreError, match="as it was"):
+    with pytest.raises(StoreError, match="unchanged"):
         change_key(str(copied), KEY, None)
 
     assert len(rows(copied, KEY)) == ROWS
@@ -204,7 +204,7 @@ def test_a_rekey_that_fails_leaves_the_file_as_it_was(copied: Path, monkeypatch:
 
 
 def test_a_store_that_is_open_is_not_rekeyed(copied: Path) -> None:
-    """Whoever has the file keeps it, and keeps it locked."""
+    """Anyone who has the file keeps it, and keeps it locked."""
     with closing(Engine.open(copied, key=KEY)):
         with pytest.raises(StoreInUse):
             change_key(str(copied), KEY, None)

@@ -11,17 +11,17 @@ from tests.durability.loops import kill_once, stored
 def test_a_killed_loop_loses_nothing_answered(tmp_path: Path) -> None:
     """I1: what a connection on a loop answered, alone or in batches, beside a server or by it, is there after kill -9."""
     random = Random(5)
-    told: set[str] = set()
+    result: set[str] = set()
     for _ in range(3):
-        fresh = kill_once(tmp_path / "told.db", random)
+        fresh = kill_once(tmp_path / "store.db", random)
         assert len(fresh) >= 20
-        told |= fresh
+        result |= fresh
 
-        assert told - stored(tmp_path / "told.db") == set()
+        assert result - stored(tmp_path / "store.db") == set()
 
 
 def test_a_killed_loop_finds_a_planted_fault(tmp_path: Path) -> None:
     """A connection that answers before the sync is found."""
-    told = kill_once(tmp_path / "told.db", Random(5), blind=True)
+    result = kill_once(tmp_path / "store.db", Random(5), blind=True)
 
-    assert told - stored(tmp_path / "told.db")
+    assert result - stored(tmp_path / "store.db")

@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from tavola.engine import Engine, StoreDamaged, StoreError, StoreInUse
+from tavola.engine.storage import StoreForeign
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +25,7 @@ sys.stdin.read()
 
 
 def test_a_file_that_another_process_has_open_is_refused(tmp_path: Path) -> None:
-    """A second process is told so in a sentence, and may have the file once the first is gone."""
+    """A second process is reported so in a sentence, and may have the file once the first is gone."""
     path = tmp_path / "store.db"
     command = [sys.executable, "-c", HOLDER, str(path)]
     with subprocess.Popen(
@@ -33,7 +34,7 @@ def test_a_file_that_another_process_has_open_is_refused(tmp_path: Path) -> None
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"open\n"
 
-        with pytest.raises(StoreInUse, match=r"store\.db is open already, here or in another process"):
+        with pytest.raises(StoreInUse, match=r"store\.db is already open, here or in another process"):
             Engine.open(path)
         holder.kill()
     Engine.open(path).close()
@@ -62,7 +63,7 @@ def test_a_file_that_this_process_has_open_is_refused(tmp_path: Path) -> None:
     Engine.open(path).close()
 
 
-def test_a_refused_opening_gives_the_file_to_nobody(tmp_path: Path) -> None:
+def test_a_refused_opening_gives_the_file_to_no_one(tmp_path: Path) -> None:
     """A second opening in this process leaves the first one's lock in place against other processes.
 
     The locks of a file belong to the process, and end when it closes any handle of that file.
@@ -87,14 +88,14 @@ def test_a_refused_opening_gives_the_file_to_nobody(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
-        (b"not a database, but long enough to be read as one" * 100, StoreDamaged),
+        (b"not a database, but long enough to be read as one" * 100, StoreForeign),
         (b"\x00" * 8192, StoreError),
     ],
 )
 def test_a_file_that_is_no_store_is_refused_and_left_alone(
     tmp_path: Path, content: bytes, kind: type[StoreError]
 ) -> None:
-    """A file that is something else is told apart, and not a byte of it is changed."""
+    """A file that is something else is distinguished, and not a byte of it is changed."""
     path = tmp_path / "other.db"
     path.write_bytes(content)
 
@@ -103,7 +104,7 @@ def test_a_file_that_is_no_store_is_refused_and_left_alone(
     assert path.read_bytes() == content
 
 
-def test_somebody_elses_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_someone_elses_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     """An SQLite database of another program is not turned into a store."""
     path = tmp_path / "other.db"
     connection = apsw.Connection(str(path))
@@ -111,7 +112,7 @@ def test_somebody_elses_database_is_refused_and_left_alone(tmp_path: Path) -> No
     connection.close()
     before = path.read_bytes()
 
-    with pytest.raises(StoreError, match="not a Tavola store"):
+    with pytest.raises(StoreError, match="not a Tavola database file"):
         Engine.open(path)
     assert path.read_bytes() == before
 
@@ -124,7 +125,7 @@ def test_an_unversioned_database_is_refused_and_left_alone(tmp_path: Path) -> No
     connection.close()
     before = path.read_bytes()
 
-    with pytest.raises(StoreError, match="not a Tavola store"):
+    with pytest.raises(StoreError, match="not a Tavola database file"):
         Engine.open(path)
     assert path.read_bytes() == before
 
@@ -142,7 +143,7 @@ def test_every_page_of_a_store_has_room_for_its_checksum(tmp_path: Path) -> None
         Engine.open(path)
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """The sentence says what to check."""
     with pytest.raises(StoreError, match="check that its folder exists"):
         Engine.open(tmp_path / "nowhere" / "store.db")

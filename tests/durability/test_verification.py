@@ -72,7 +72,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def put_aside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with a backup made on demand (rack 2), and the backup of a deleted table (rack 3)."""
+    """A store with a backup made on demand (table store 2), and the backup of a deleted table (table store 3)."""
     path = tmp_path_factory.mktemp("backups") / "store.db"
     with Engine.open(path) as engine:
         engine.call("CreateTable", TABLE)
@@ -97,7 +97,7 @@ def _fill(engine: Engine, table: str) -> None:
 
 @pytest.fixture
 def copied(sound: Path, tmp_path: Path) -> Path:
-    """A copy of it, to be spoilt."""
+    """A copy of it, to be damaged."""
     path = tmp_path / "store.db"
     shutil.copy(sound, path)
     return path
@@ -112,7 +112,7 @@ def _spoil(path: Path, *statements: str) -> None:
 
 
 def test_a_sound_store_has_no_problems(sound: Path) -> None:
-    """Everything is counted, and nothing is told."""
+    """Everything is counted, and nothing is reported."""
     before = sound.read_bytes()
 
     report = verify(sound)
@@ -128,25 +128,31 @@ def test_a_sound_store_has_no_problems(sound: Path) -> None:
         (
             "UPDATE rack1 SET item = CAST(replace(CAST(item AS TEXT), 'k7', 'kx') AS BLOB) WHERE id = 8",
             "row 8",
-            "the item is not as it was written",
+            "the checksum of the item does not match",
         ),
-        ("UPDATE rack1 SET sum = sum + 1 WHERE id = 9", "row 9", "the item is not as it was written"),
-        ("UPDATE rack1 SET size = size + 1 WHERE id = 5", 'row 5, item {"pk":{"S":"k4"}}', "counts"),
-        ("UPDATE rack1 SET key = x'00' WHERE id = 6", "row 6", "under another key"),
-        ("UPDATE rack1 SET item = 'text', s1 = x'00' WHERE id = 7", "row 7", "of another form"),
+        ("UPDATE rack1 SET sum = sum + 1 WHERE id = 9", "row 9", "the checksum of the item does not match"),
+        (
+            "UPDATE rack1 SET size = size + 1 WHERE id = 5",
+            'row 5, item {"pk":{"S":"k4"}}',
+            "the stored size is",
+        ),
+        ("UPDATE rack1 SET key = x'00' WHERE id = 6", "row 6", "the key of the row differs"),
+        ("UPDATE rack1 SET item = 'text', s1 = x'00' WHERE id = 7", "row 7", "does not have the form"),
         ("UPDATE rack1 SET x1 = x'00' WHERE id = 2", "row 2", "its entry in index by-who"),
         ("UPDATE rack1 SET x1 = NULL, s1 = NULL WHERE id = 2", "row 2", "its entry in index by-who"),
         ("UPDATE rack1 SET s1 = s1 + 1 WHERE id = 2", "row 2", "its entry in index by-who"),
         ("UPDATE rack1 SET v2 = zeroblob(8) WHERE id = 2", "row 2", "its entry in index near"),
         ("DELETE FROM rack1 WHERE id = 3", "table notes", "39 items of"),
-        ("DELETE FROM rack1 WHERE id = 2", "index near", "are kept as its count"),
+        ("DELETE FROM rack1 WHERE id = 2", "index near", "the stored count is"),
         ("DELETE FROM log1 WHERE id = 20", "log of notes", "change 21 follows change 19"),
         ("UPDATE log1 SET at = 5 WHERE id = 30", "log of notes", "change 30 is dated before change 29"),
         ("UPDATE log1 SET new = x'7b' WHERE id = 12", "log of notes", "an image of change 12 cannot be read"),
         ("UPDATE record SET data = x'7b' WHERE kind = 'table'", "catalog", "definition of a table"),
     ],
 )
-def test_planted_damage_is_told_with_its_place(copied: Path, statement: str, place: str, what: str) -> None:
+def test_planted_damage_is_reported_with_its_place(
+    copied: Path, statement: str, place: str, what: str
+) -> None:
     """Each thing that the rows, the counts and the logs must agree on is looked at."""
     _spoil(copied, statement)
 
@@ -166,21 +172,29 @@ def test_sound_backups_have_no_problems(put_aside: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "place", "what"),
     [
-        ("UPDATE rack2 SET item = x'7b7d' WHERE id = 3", "backup friday", "not as it was written"),
-        ("UPDATE rack2 SET key = x'00' WHERE id = 3", "backup friday", "under another key"),
-        ("UPDATE rack2 SET size = size + 1 WHERE id = 3", "backup friday", "counts"),
+        (
+            "UPDATE rack2 SET item = x'7b7d' WHERE id = 3",
+            "backup friday",
+            "the checksum of the item does not match",
+        ),
+        ("UPDATE rack2 SET key = x'00' WHERE id = 3", "backup friday", "the key of the row differs"),
+        ("UPDATE rack2 SET size = size + 1 WHERE id = 3", "backup friday", "the stored size is"),
         ("UPDATE rack2 SET x1 = x'00' WHERE id = 3", "backup friday", "its entry in index by-who"),
-        ("DELETE FROM rack2 WHERE id = 3", "backup friday", "10 items of 90 bytes are kept as its count"),
+        ("DELETE FROM rack2 WHERE id = 3", "backup friday", "the stored count is 10 items of 90 bytes"),
         ("DROP TABLE rack2", "backup friday", "cannot be read"),
-        ("UPDATE rack3 SET sum = sum + 1 WHERE id = 3", "backup gone$DeletedTableBackup", "not as it was"),
+        (
+            "UPDATE rack3 SET sum = sum + 1 WHERE id = 3",
+            "backup gone$DeletedTableBackup",
+            "the checksum of the item does not match",
+        ),
         ("DELETE FROM rack3 WHERE id = 3", "backup gone$DeletedTableBackup", "10 items of 90 bytes"),
         ("UPDATE record SET data = x'7b' WHERE kind = 'backup'", "catalog", "of a backup cannot be read"),
     ],
 )
-def test_damage_to_a_backup_is_told_with_its_place(
+def test_damage_to_a_backup_is_reported_with_its_place(
     put_aside: Path, tmp_path: Path, statement: str, place: str, what: str
 ) -> None:
-    """Nobody should learn that a backup is damaged when it is needed."""
+    """No one should learn that a backup is damaged when it is needed."""
     path = tmp_path / "store.db"
     shutil.copy(put_aside, path)
     _spoil(path, statement)
@@ -204,7 +218,7 @@ def test_rows_that_a_copy_still_needs_are_gone_through(tmp_path: Path) -> None:
 
     (problem,) = verify(path).problems
 
-    assert "what a copy still needs of table notes" in problem.place
+    assert "deleted table notes" in problem.place
 
 
 @pytest.mark.parametrize("key", [None, "secret"])
@@ -213,13 +227,13 @@ def test_rows_that_a_copy_still_needs_are_gone_through(tmp_path: Path) -> None:
     [
         ("rack1", "table wide"),
         ("rack1_x1", "index by-who of table wide"),
-        ("sqlite_autoindex_rack1_1", "the order by key of table wide"),
+        ("sqlite_autoindex_rack1_1", "the key index of table wide"),
         ("log1", "the log of table"),
         ("record", "the catalog"),
     ],
 )
-def test_a_spoilt_page_has_a_place(tmp_path: Path, key: str | None, tree: str, owner: str) -> None:
-    """The page is told by its number where pages have checksums, and whose it is always."""
+def test_a_damaged_page_has_a_place(tmp_path: Path, key: str | None, tree: str, owner: str) -> None:
+    """The page is reported by its number where pages have checksums, and whose it is always."""
     path = tmp_path / "store.db"
     with Engine.open(path, key=key) as engine:
         engine.call("CreateTable", TABLE | {"TableName": "wide"})
@@ -237,8 +251,8 @@ def test_a_spoilt_page_has_a_place(tmp_path: Path, key: str | None, tree: str, o
 
     places = [each.place for each in verify(path, key=key).problems]
 
-    told = "file" if key is not None else f"file, page {page}"
-    assert any(place.startswith(f"{told}, of {owner}") for place in places), places
+    result = "file" if key is not None else f"file, page {page}"
+    assert any(place.startswith(f"{result}, of {owner}") for place in places), places
 
 
 def test_what_is_no_store_is_not_called_a_damaged_one(tmp_path: Path) -> None:
@@ -254,18 +268,19 @@ def test_what_is_no_store_is_not_called_a_damaged_one(tmp_path: Path) -> None:
     folder = run(app, ["verify", str(tmp_path)])
     refused = {path: run(app, ["verify", str(path)]) for path in (text, empty, other)}
 
-    assert (folder.exit_code, "It is a folder" in folder.stderr) == (3, True)
-    assert "is no Tavola store: neither its beginning nor its size" in refused[text].stderr
-    assert "is empty: it is no Tavola store yet" in refused[empty].stderr
-    assert "is an SQLite database, but not a Tavola store" in refused[other].stderr
+    assert (folder.exit_code, "is a folder" in folder.stderr) == (3, True)
+    assert "is not a Tavola database file." in refused[text].stderr
+    assert "is empty; it is not a Tavola database file yet" in refused[empty].stderr
+    assert "is an SQLite database, but not a Tavola database file" in refused[other].stderr
     for result in refused.values():
         assert result.exit_code == 1
+        assert "Choose a database file, or a new file name." in result.stderr
         assert "Restore" not in result.stderr
         assert "problem" not in result.stderr
     assert empty.stat().st_size == 0
 
 
-def test_an_expiry_that_does_not_fit_is_told(copied: Path) -> None:
+def test_an_expiry_that_does_not_fit_is_reported(copied: Path) -> None:
     """The column that orders expiring items follows from the item as an index does."""
     connection: apsw.Connection = connect_file(str(copied), None)
     columns = [row[1] for row in connection.execute("PRAGMA table_info(rack1)")]
@@ -275,11 +290,11 @@ def test_an_expiry_that_does_not_fit_is_told(copied: Path) -> None:
     (problem,) = verify(copied).problems
 
     assert "row 4" in problem.place
-    assert "expires at 7" in problem.what
+    assert "the stored expiry is 7" in problem.what
 
 
-def test_every_problem_is_told(copied: Path) -> None:
-    """One spoilt row does not hide the next."""
+def test_every_problem_is_reported(copied: Path) -> None:
+    """One damaged row does not hide the next."""
     _spoil(copied, "UPDATE rack1 SET sum = sum + 1 WHERE id IN (3, 5, 7)", "DELETE FROM log1 WHERE id = 9")
 
     report = verify(copied)
@@ -289,8 +304,8 @@ def test_every_problem_is_told(copied: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", FILE_KINDS)
-def test_spoilt_pages_are_told(tmp_path: Path, kind: str) -> None:
-    """Damage to the file's bytes is found, wherever it falls on data; where it is told, it is told as a problem."""
+def test_damaged_pages_are_reported(tmp_path: Path, kind: str) -> None:
+    """Damage to the file's bytes is found, wherever it falls on data; where it is reported, it is reported as a problem."""
     random = Random(kind)
     make_store(tmp_path, random)
     whole = (tmp_path / "closed" / NAME).read_bytes()
@@ -311,14 +326,16 @@ def test_the_command_tells_a_person_and_a_program(sound: Path, copied: Path) -> 
 
     good = run(app, ["verify", str(sound)])
     bad = run(app, ["verify", str(copied)])
-    told = run(app, ["verify", str(copied), "--json"])
+    result = run(app, ["verify", str(copied), "--json"])
     missing = run(app, ["verify", str(copied.with_name("none.db"))])
 
-    assert (good.exit_code, good.stdout) == (0, f"{sound} is sound.\n")
+    assert (good.exit_code, good.stdout) == (0, f"{sound}: no problems found.\n")
     assert bad.exit_code == 1
-    assert bad.stdout.startswith("table notes of 000000000000 in us-east-1, row 3: the item is not as it was")
-    report = json.loads(told.stdout)
-    assert told.exit_code == 1
+    assert bad.stdout.startswith(
+        "table notes of 000000000000 in us-east-1, row 3: the checksum of the item does not match"
+    )
+    report = json.loads(result.stdout)
+    assert result.exit_code == 1
     assert (report["schema"], report["items"], len(report["problems"])) == ("tavola.verify/1", 39, 1)
     assert missing.exit_code == 3
 
@@ -344,7 +361,7 @@ def test_an_encrypted_store_is_verified_with_its_key(tmp_path: Path) -> None:
             engine.call("PutItem", {"TableName": "notes", "Item": {"pk": {"S": f"k{place}" * 20}}})
 
     assert verify(path, key="secret").problems == []
-    with pytest.raises(StoreLocked, match="is encrypted, and no key was given"):
+    with pytest.raises(StoreLocked, match="is encrypted, but no key was passed"):
         verify(path)
 
     spoilt = bytearray(path.read_bytes())

@@ -129,24 +129,24 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     buckets = tmp_path_factory.mktemp("buckets")
     (buckets / "bucket").mkdir()
     with Engine.open(clock=clock, buckets=buckets) as engine:
-        told = Story(engine, clock, {})
-        arn = told.call("CreateTable", **_TABLE)["TableDescription"]["TableArn"]
-        _tell_items(told)
-        _tell_reads(told)
-        _tell_settings(told, arn)
-        _tell_streams(told)
-        _tell_recovery(told, arn)
-        _tell_transfers(told, arn)
-        told.call("DeleteTable", TableName="copy")
-        yield told
+        result = Story(engine, clock, {})
+        arn = result.call("CreateTable", **_TABLE)["TableDescription"]["TableArn"]
+        _tell_items(result)
+        _tell_reads(result)
+        _tell_settings(result, arn)
+        _tell_streams(result)
+        _tell_recovery(result, arn)
+        _tell_transfers(result, arn)
+        result.call("DeleteTable", TableName="copy")
+        yield result
 
 
-def _tell_items(told: Story) -> None:
+def _tell_items(result: Story) -> None:
     on = {"TableName": "notes"}
-    told.call("PutItem", **on, Item=_ITEM, ReturnValues="ALL_OLD", **_MEASURED)
-    told.call("PutItem", **on, Item=_ITEM, ReturnValues="ALL_OLD", **_MEASURED)
-    told.call("GetItem", **on, Key=_KEY, **_COUNTED)
-    told.call(
+    result.call("PutItem", **on, Item=_ITEM, ReturnValues="ALL_OLD", **_MEASURED)
+    result.call("PutItem", **on, Item=_ITEM, ReturnValues="ALL_OLD", **_MEASURED)
+    result.call("GetItem", **on, Key=_KEY, **_COUNTED)
+    result.call(
         "UpdateItem",
         **on,
         Key=_KEY,
@@ -155,95 +155,95 @@ def _tell_items(told: Story) -> None:
         ReturnValues="UPDATED_NEW",
         **_MEASURED,
     )
-    told.call("DeleteItem", **on, Key={**_KEY, "sk": {"N": "2"}}, ReturnValues="ALL_OLD", **_MEASURED)
+    result.call("DeleteItem", **on, Key={**_KEY, "sk": {"N": "2"}}, ReturnValues="ALL_OLD", **_MEASURED)
     write = {"PutRequest": {"Item": _ITEM}}
-    told.call("BatchWriteItem", RequestItems={"notes": [write]}, **_MEASURED)
-    told.call("BatchGetItem", RequestItems={"notes": {"Keys": [_KEY]}}, **_COUNTED)
-    told.call("TransactGetItems", TransactItems=[{"Get": {**on, "Key": _KEY}}], **_COUNTED)
-    told.call("TransactWriteItems", TransactItems=[{"Put": {**on, "Item": _ITEM}}], **_MEASURED)
+    result.call("BatchWriteItem", RequestItems={"notes": [write]}, **_MEASURED)
+    result.call("BatchGetItem", RequestItems={"notes": {"Keys": [_KEY]}}, **_COUNTED)
+    result.call("TransactGetItems", TransactItems=[{"Get": {**on, "Key": _KEY}}], **_COUNTED)
+    result.call("TransactWriteItems", TransactItems=[{"Put": {**on, "Item": _ITEM}}], **_MEASURED)
     select = {"Statement": "SELECT * FROM notes WHERE pk = 'a' AND sk = 1"}
-    told.call("ExecuteStatement", **select, **_COUNTED)
-    told.call("BatchExecuteStatement", Statements=[select, {"Statement": "nonsense"}], **_COUNTED)
-    told.call("ExecuteTransaction", TransactStatements=[select], **_COUNTED)
+    result.call("ExecuteStatement", **select, **_COUNTED)
+    result.call("BatchExecuteStatement", Statements=[select, {"Statement": "nonsense"}], **_COUNTED)
+    result.call("ExecuteTransaction", TransactStatements=[select], **_COUNTED)
 
 
-def _tell_reads(told: Story) -> None:
+def _tell_reads(result: Story) -> None:
     on = {"TableName": "notes"}
     asked = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": {"S": "a"}}}
-    told.call("Query", **on, **asked, **_COUNTED, Limit=1)
-    told.call("Query", **on, **asked, **_COUNTED, IndexName="local", Select="ALL_ATTRIBUTES")
-    told.call("Scan", **on, **_COUNTED, IndexName="by-who")
-    told.call("SearchVectors", **on, IndexName="near", SearchVector=_VECTOR["L"], TopK=3, **_COUNTED)
+    result.call("Query", **on, **asked, **_COUNTED, Limit=1)
+    result.call("Query", **on, **asked, **_COUNTED, IndexName="local", Select="ALL_ATTRIBUTES")
+    result.call("Scan", **on, **_COUNTED, IndexName="by-who")
+    result.call("SearchVectors", **on, IndexName="near", SearchVector=_VECTOR["L"], TopK=3, **_COUNTED)
 
 
-def _tell_settings(told: Story, arn: str) -> None:
+def _tell_settings(result: Story, arn: str) -> None:
     on = {"TableName": "notes"}
-    told.call("DescribeTable", **on)
-    told.call("ListTables", Limit=1)
-    told.call("DescribeLimits")
-    told.call("DescribeEndpoints")
-    told.call("ListGlobalTables")
-    told.call("UpdateTable", **on, DeletionProtectionEnabled=False)
-    told.call("UpdateTable", **on, SSESpecification={"Enabled": False})
-    told.call("DescribeTimeToLive", **on)
-    told.call("UpdateTimeToLive", **on, TimeToLiveSpecification={"Enabled": True, "AttributeName": "ends"})
-    told.call("DescribeTimeToLive", **on)
-    told.call("TagResource", ResourceArn=arn, Tags=[{"Key": "a", "Value": "b"}])
-    told.call("ListTagsOfResource", ResourceArn=arn)
-    told.call("UntagResource", ResourceArn=arn, TagKeys=["a"])
-    told.call("PutResourcePolicy", ResourceArn=arn, Policy=_POLICY)
-    told.clock.advance(60)
-    told.call("GetResourcePolicy", ResourceArn=arn)
-    told.call("DeleteResourcePolicy", ResourceArn=arn)
-    told.call("UpdateContributorInsights", **on, ContributorInsightsAction="ENABLE")
-    told.call("DescribeContributorInsights", **on)
-    told.call("ListContributorInsights")
-    told.call("EnableKinesisStreamingDestination", **on, StreamArn=_KINESIS)
-    told.call("DescribeKinesisStreamingDestination", **on)
+    result.call("DescribeTable", **on)
+    result.call("ListTables", Limit=1)
+    result.call("DescribeLimits")
+    result.call("DescribeEndpoints")
+    result.call("ListGlobalTables")
+    result.call("UpdateTable", **on, DeletionProtectionEnabled=False)
+    result.call("UpdateTable", **on, SSESpecification={"Enabled": False})
+    result.call("DescribeTimeToLive", **on)
+    result.call("UpdateTimeToLive", **on, TimeToLiveSpecification={"Enabled": True, "AttributeName": "ends"})
+    result.call("DescribeTimeToLive", **on)
+    result.call("TagResource", ResourceArn=arn, Tags=[{"Key": "a", "Value": "b"}])
+    result.call("ListTagsOfResource", ResourceArn=arn)
+    result.call("UntagResource", ResourceArn=arn, TagKeys=["a"])
+    result.call("PutResourcePolicy", ResourceArn=arn, Policy=_POLICY)
+    result.clock.advance(60)
+    result.call("GetResourcePolicy", ResourceArn=arn)
+    result.call("DeleteResourcePolicy", ResourceArn=arn)
+    result.call("UpdateContributorInsights", **on, ContributorInsightsAction="ENABLE")
+    result.call("DescribeContributorInsights", **on)
+    result.call("ListContributorInsights")
+    result.call("EnableKinesisStreamingDestination", **on, StreamArn=_KINESIS)
+    result.call("DescribeKinesisStreamingDestination", **on)
 
 
-def _tell_streams(told: Story) -> None:
-    stream = told.call("ListStreams", TableName="notes")["Streams"][0]["StreamArn"]
-    shard = told.call("DescribeStream", StreamArn=stream)["StreamDescription"]["Shards"][0]["ShardId"]
-    iterator = told.call(
+def _tell_streams(result: Story) -> None:
+    stream = result.call("ListStreams", TableName="notes")["Streams"][0]["StreamArn"]
+    shard = result.call("DescribeStream", StreamArn=stream)["StreamDescription"]["Shards"][0]["ShardId"]
+    iterator = result.call(
         "GetShardIterator", StreamArn=stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON"
     )
-    told.call("GetRecords", ShardIterator=iterator["ShardIterator"])
+    result.call("GetRecords", ShardIterator=iterator["ShardIterator"])
 
 
-def _tell_recovery(told: Story, arn: str) -> None:
-    told.call("DescribeContinuousBackups", TableName="notes")
-    told.call(
+def _tell_recovery(result: Story, arn: str) -> None:
+    result.call("DescribeContinuousBackups", TableName="notes")
+    result.call(
         "UpdateContinuousBackups",
         TableName="notes",
         PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 3},
     )
-    told.clock.advance(3_600)
-    told.call("PutItem", TableName="notes", Item={**_ITEM, "sk": {"N": "3"}})
-    told.clock.advance(3_600)
-    made = told.call("CreateBackup", TableName="notes", BackupName="before")["BackupDetails"]["BackupArn"]
-    told.call("DescribeBackup", BackupArn=made)
-    told.call("ListBackups")
-    told.call("RestoreTableFromBackup", TargetTableName="copy", BackupArn=made)
-    told.call("DescribeTable", TableName="copy")
-    told.call(
+    result.clock.advance(3_600)
+    result.call("PutItem", TableName="notes", Item={**_ITEM, "sk": {"N": "3"}})
+    result.clock.advance(3_600)
+    made = result.call("CreateBackup", TableName="notes", BackupName="before")["BackupDetails"]["BackupArn"]
+    result.call("DescribeBackup", BackupArn=made)
+    result.call("ListBackups")
+    result.call("RestoreTableFromBackup", TargetTableName="copy", BackupArn=made)
+    result.call("DescribeTable", TableName="copy")
+    result.call(
         "RestoreTableToPointInTime",
         SourceTableArn=arn,
         TargetTableName="then",
         UseLatestRestorableTime=True,
     )
-    told.call("DeleteBackup", BackupArn=made)
+    result.call("DeleteBackup", BackupArn=made)
 
 
-def _tell_transfers(told: Story, arn: str) -> None:
-    made = told.call("ExportTableToPointInTime", TableArn=arn, S3Bucket="bucket", S3Prefix="out")
+def _tell_transfers(result: Story, arn: str) -> None:
+    made = result.call("ExportTableToPointInTime", TableArn=arn, S3Bucket="bucket", S3Prefix="out")
     export = made["ExportDescription"]["ExportArn"]
-    told.call("DescribeExport", ExportArn=export)
-    told.call("ListExports")
+    result.call("DescribeExport", ExportArn=export)
+    result.call("ListExports")
     data = f"out/AWSDynamoDB/{export.rpartition('/')[2]}/data/"
     source = {"S3BucketSource": {"S3Bucket": "bucket", "S3KeyPrefix": data}}
     form = {"InputFormat": "DYNAMODB_JSON", "InputCompressionType": "GZIP"}
-    imported = told.call(
+    imported = result.call(
         "ImportTable",
         **source,
         **form,
@@ -254,19 +254,19 @@ def _tell_transfers(told: Story, arn: str) -> None:
             "BillingMode": "PAY_PER_REQUEST",
         },
     )
-    told.call("DescribeImport", ImportArn=imported["ImportTableDescription"]["ImportArn"])
-    told.call("ListImports")
+    result.call("DescribeImport", ImportArn=imported["ImportTableDescription"]["ImportArn"])
+    result.call("ListImports")
     bulk = {
         "TableName": "imported",
         "InputS3Configuration": {"S3Bucket": "bucket", "S3KeyPrefix": data, **form},
         "OutputS3Configuration": {"S3Bucket": "bucket", "S3KeyPrefix": "bulk", "OutputType": ["ERROR"]},
     }
-    told.call("StartBulkPutItems", **bulk)
-    told.engine.run_background_work()  # whoever tends the engine has taken over its work, so the next load is not done at once
-    started = told.call("StartBulkPutItems", **bulk)["BulkOperationDescription"]["BulkOperationArn"]
-    told.call("CancelBulkOperation", BulkOperationArn=started)
-    told.call("DescribeBulkOperation", BulkOperationArn=started)
-    told.call("ListBulkOperations")
+    result.call("StartBulkPutItems", **bulk)
+    result.engine.run_background_work()  # whoever tends the engine has taken over its work, so the next load is not done at once
+    started = result.call("StartBulkPutItems", **bulk)["BulkOperationDescription"]["BulkOperationArn"]
+    result.call("CancelBulkOperation", BulkOperationArn=started)
+    result.call("DescribeBulkOperation", BulkOperationArn=started)
+    result.call("ListBulkOperations")
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,7 @@ def test_a_write_that_breaks_undoes_its_group(engine: Engine, monkeypatch: pytes
         broken.setattr(Catalog, "mark_counts_changed", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             put(engine, "b")
-    with pytest.raises(Exception, match="could not be carried out"):
+    with pytest.raises(Exception, match="failed unexpectedly"):
         engine.commit()
     put(engine, "c")
 
@@ -101,7 +101,7 @@ def test_another_thread_is_answered_when_it_is_durable(engine: Engine) -> None:
 def test_an_index_is_filled_after_the_server_has_gone(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever tended the engine may leave; then a call fills a new index itself."""
+    """Anyone who tended the engine may leave; then a call fills a new index itself."""
     put(engine, "a")
     with running(engine):
         pass
@@ -162,7 +162,7 @@ def test_numbers_that_no_integer_holds_are_refused(engine: Engine, limit: float)
     ],
 )
 def test_what_is_not_served_is_refused(engine: Engine, operation: str, request_: dict[str, Any]) -> None:
-    """A member without an effect is refused, so that nobody believes it had one."""
+    """A member without an effect is refused, so that no one believes it had one."""
     with pytest.raises(ValidationFault):
         engine.call(operation, request_)
 

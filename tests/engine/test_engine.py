@@ -127,7 +127,7 @@ def test_a_group_whose_commit_fails_is_undone_whole(path: Path, monkeypatch: pyt
 
 
 def test_a_full_disk_refuses_once_and_no_longer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No room is told and undone; with room again, the same engine writes again."""
+    """No room is reported and undone; with room again, the same engine writes again."""
     with Engine.open(path) as engine:
         create(engine)
         with monkeypatch.context() as planted:
@@ -146,12 +146,12 @@ def test_a_group_is_dirty_until_its_commit() -> None:
     with Engine.open() as engine:
         create(engine)
         engine.collect_writes()
-        told = [engine.dirty]
+        result = [engine.dirty]
         put(engine, "a")
-        told.append(engine.dirty)
+        result.append(engine.dirty)
         engine.commit()
 
-        assert [*told, engine.dirty] == [False, True, False]
+        assert [*result, engine.dirty] == [False, True, False]
 
 
 def test_one_failed_call_dooms_its_group(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ def test_one_failed_call_dooms_its_group(path: Path, monkeypatch: pytest.MonkeyP
         assert keys(engine) == {"d"}
 
 
-def test_a_fault_in_a_group_spoils_nobody_else(path: Path) -> None:
+def test_a_fault_in_a_group_spoils_no_one_else(path: Path) -> None:
     """What DynamoDB refuses is refused alone; the rest of the group is committed."""
     with Engine.open(path) as engine:
         create(engine)
@@ -226,7 +226,7 @@ def test_a_clock_that_goes_back_keeps_tokens_and_order(path: Path) -> None:
 
 
 def test_tokens_of_other_accounts_and_regions_are_other_tokens() -> None:
-    """I6: nobody meets another account's token."""
+    """I6: no one meets another account's token."""
     with Engine.open() as engine:
         other = Scope(account="111111111111", region="eu-west-1")
         create(engine)
@@ -267,7 +267,7 @@ def test_fifty_threads_count_fifty_times() -> None:
 
 
 def test_money_moves_and_is_never_made_or_lost() -> None:
-    """I2 I3: whoever reads all accounts at once, while others move money, sees the same sum."""
+    """I2 I3: anyone who reads all accounts at once, while others move money, sees the same sum."""
     with Engine.open() as engine:
         create(engine)
         names = ["a", "b", "c"]
@@ -312,13 +312,13 @@ def _moved(name: str, amount: int) -> dict[str, Any]:
 
 
 def test_closing_twice_does_nothing() -> None:
-    """An engine may be closed by whoever comes last."""
+    """An engine may be closed by anyone who comes last."""
     engine = Engine.open()
     engine.close()
     engine.close()
 
 
-def test_an_unknown_setting_of_sync_is_told() -> None:
+def test_an_unknown_setting_of_sync_is_reported() -> None:
     """The sentence names what there is to choose from."""
     with pytest.raises(StoreError, match="sync must be one of full, off"):
         Engine.open(sync="maybe")

@@ -136,7 +136,7 @@ def test_an_item_that_was_renewed_stays(engine: Engine, clock: ManualClock) -> N
     assert keys(engine) == {"a", "b"}
 
 
-def test_the_sweep_is_told_as_the_service_in_the_stream(engine: Engine, clock: ManualClock) -> None:
+def test_the_sweep_is_reported_as_the_service_in_the_stream(engine: Engine, clock: ManualClock) -> None:
     """A deletion by expiry carries the service's identity; a caller's does not."""
     put(engine, "due", START + 30)
     put(engine, "gone", START + 30)
@@ -145,7 +145,7 @@ def test_the_sweep_is_told_as_the_service_in_the_stream(engine: Engine, clock: M
     sweep(engine, clock)
 
     arn = engine.call("ListStreams", {})["Streams"][0]["StreamArn"]
-    told = {}
+    result = {}
     for shard in engine.call("DescribeStream", {"StreamArn": arn})["StreamDescription"]["Shards"]:
         token = engine.call(
             "GetShardIterator",
@@ -153,8 +153,8 @@ def test_the_sweep_is_told_as_the_service_in_the_stream(engine: Engine, clock: M
         )
         for record in engine.call("GetRecords", {"ShardIterator": token["ShardIterator"]})["Records"]:
             if record["eventName"] == "REMOVE":
-                told[record["dynamodb"]["Keys"]["pk"]["S"]] = record.get("userIdentity")
-    assert told == {
+                result[record["dynamodb"]["Keys"]["pk"]["S"]] = record.get("userIdentity")
+    assert result == {
         "due": {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"},
         "gone": None,
     }
@@ -207,7 +207,7 @@ def test_expiry_goes_on_after_a_restart(tmp_path: Path, clock: ManualClock) -> N
 
 
 def test_without_a_server_the_calls_sweep(clock: ManualClock) -> None:
-    """An engine that nobody tends does it in passing: an expired item is gone a call later."""
+    """An engine that no one tends does it in passing: an expired item is gone a call later."""
     with closing(Engine.open(clock=clock, ttl_interval_s=60)) as engine:
         create(engine)
         put(engine, "due", START + 10)

@@ -46,7 +46,7 @@ def test_a_job_is_done_in_slices(counting: list[int]) -> None:
 
         assert counting == [1, 2, 3, 4, 5]
         assert turns >= 1
-        assert engine._services.jobs.find(id_) is None
+        assert id_ not in engine._services.jobs.unfinished
         assert len(list(engine._store.records("counted"))) == SLICES
 
 
@@ -84,14 +84,14 @@ def test_a_step_that_raises_is_given_up_and_undoes_nothing_else(
 
         assert counting == [1, 2, 3, 4, 5]
         assert engine._store.get_record("half", "done") is None
-        assert not engine._services.jobs.pending
+        assert not engine._services.jobs.unfinished
         assert engine.write_failure is None
 
 
 def test_damage_that_a_job_meets_keeps_no_other_waiting(
     monkeypatch: pytest.MonkeyPatch, counting: list[int]
 ) -> None:
-    """A job whose source is damaged is given up, and one of a kind that nobody knows too."""
+    """A job whose source is damaged is given up, and one of a kind that no one knows too."""
 
     def step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
         raise StoreDamaged("planted")
@@ -105,7 +105,7 @@ def test_damage_that_a_job_meets_keeps_no_other_waiting(
             pass
 
         assert counting == [1, 2, 3, 4, 5]
-        assert not engine._services.jobs.pending
+        assert not engine._services.jobs.unfinished
 
 
 def test_a_full_disk_leaves_a_job_for_later(monkeypatch: pytest.MonkeyPatch, counting: list[int]) -> None:
@@ -121,13 +121,13 @@ def test_a_full_disk_leaves_a_job_for_later(monkeypatch: pytest.MonkeyPatch, cou
     with closing(Engine.open()) as engine:
         start(engine, "needs room")
         engine.run_background_work()
-        waiting = engine._services.jobs.pending
+        waiting = bool(engine._services.jobs.unfinished)
         room = True
         while engine.run_background_work():
             pass
 
         assert waiting
-        assert not engine._services.jobs.pending
+        assert not engine._services.jobs.unfinished
 
 
 def test_chores_wait_for_a_group_that_is_open(counting: list[int]) -> None:

@@ -67,7 +67,7 @@ def test_a_small_change_of_a_large_item_keeps_little(tmp_path: object) -> None:
         (None, True, [(None, None), (OLD, None), (OLD, None)]),
     ],
 )
-def test_what_is_kept_is_what_somebody_may_ask_for(
+def test_what_is_kept_is_what_someone_may_ask_for(
     view: str | None, history: bool, images: list[tuple[bytes | None, bytes | None]]
 ) -> None:
     """A stream keeps what its view shows, or one image for its keys; history keeps what was before."""

@@ -88,7 +88,7 @@ def test_a_search_is_exact(
 
 
 def test_the_nearest_among_many_is_found() -> None:
-    """The pass in 32-bit floats leaves out nobody who belongs to the nearest, however close they lie."""
+    """The pass in 32-bit floats leaves out no one who belongs to the nearest, however close they lie."""
     pack = struct.Struct("<8f").pack
     step = 2.0**-23
     vectors = [(1.0, place * step, 0.5, 0.25, 1.0, 1.0, 1.0, 1.0) for place in range(5_000)]
@@ -104,7 +104,7 @@ def test_the_nearest_among_many_is_found() -> None:
 
 
 def test_equals_come_in_the_order_of_their_keys() -> None:
-    """An order that nobody promises is still the same each time."""
+    """An order that no one promises is still the same each time."""
     entries = [(bytes([65 + place]), struct.pack("<2f", 1, 0)) for place in reversed(range(20))]
     found = Matrix(_index("COSINE", 2), entries).search(struct.pack("<2f", 1, 0), 5, {})
 
@@ -119,7 +119,7 @@ _CHANGES = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(_CHANGES, _CHANGES)
-def test_a_matrix_kept_in_step_equals_one_made_anew(before: Any, after: Any) -> None:
+def test_a_matrix_kept_in_step_equals_one_made_again(before: Any, after: Any) -> None:
     """Entries that come, change and go leave what building it from the store would give."""
     standing: dict[bytes, bytes] = {}
     index = _index("EUCLIDEAN", 2, "kind")
@@ -159,7 +159,7 @@ def test_a_matrix_grows() -> None:
     assert matrix.vector(b"041") == ["42.0"]
 
 
-def test_a_copy_that_has_lost_step_is_read_anew() -> None:
+def test_a_copy_that_has_lost_step_is_read_again() -> None:
     """Rows that came in by another way than a write are found all the same."""
     with Engine.open() as engine:
         engine.call(
@@ -193,7 +193,7 @@ def test_a_copy_that_has_lost_step_is_read_anew() -> None:
 
 
 def test_without_numpy_a_search_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """numpy is an extra; who lacks it is told how to get it."""
+    """numpy is an extra; who lacks it is reported how to get it."""
     monkeypatch.setitem(sys.modules, "numpy", None)
 
     with pytest.raises(ValidationFault, match=r"pip install 'tavola\[vectors\]'"):

@@ -1,4 +1,4 @@
-"""An observer is told of every call once, when it can be answered, with what it consumed; and it can do no harm."""
+"""An observer is reported of every call once, when it can be answered, with what it consumed; and it can do no harm."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 class Notes:
-    """Keeps what it is told."""
+    """Keeps what it is reported."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, float, tuple[ItemAccess, ...], Fault | None, bytes]] = []
+        self.calls: list[tuple[str, float, tuple[ItemAccess, ...], Fault | None, bytes]] = []
 
     def note(
         self,
@@ -95,12 +95,12 @@ class Notes:
     ) -> None:
         """Keep it."""
         assert began_s > 0
-        self.told.append((operation, took_s, tuple(accesses), fault, body))
+        self.calls.append((operation, took_s, tuple(accesses), fault, body))
 
     @property
     def operations(self) -> list[str]:
         """The operations, in order."""
-        return [told[0] for told in self.told]
+        return [result[0] for result in self.calls]
 
 
 Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
@@ -139,29 +139,31 @@ def _units(consumed: Any) -> dict[str | None, float]:
 
 
 @pytest.mark.parametrize("place", [_memory, _file, _http], ids=["memory", "file", "http"])
-def test_every_operation_is_told_once_with_the_units_that_it_answers(place: Any, tmp_path: Path) -> None:
+def test_every_operation_is_reported_once_with_the_units_that_it_answers(place: Any, tmp_path: Path) -> None:
     """What the observer sums up is what ReturnConsumedCapacity says, by table and by index, wherever it is asked."""
     notes = Notes()
-    with place(tmp_path) as (engine, ask):
-        ask("CreateTable", ORDERS)
+    with place(tmp_path) as (engine, send_request):
+        send_request("CreateTable", ORDERS)
         engine.observe(notes)
-        answers = [ask(name, {**request, "ReturnConsumedCapacity": "INDEXES"}) for name, request in CALLS]
+        answers = [
+            send_request(name, {**request, "ReturnConsumedCapacity": "INDEXES"}) for name, request in CALLS
+        ]
         engine.observe(None)
-        ask("Scan", {"TableName": "Orders"})
+        send_request("Scan", {"TableName": "Orders"})
 
     assert notes.operations == [name for name, _ in CALLS]
-    for answer, (name, took_s, accesses, fault, body) in zip(answers, notes.told, strict=True):
-        told: dict[str | None, float] = {}
+    for answer, (name, took_s, accesses, fault, body) in zip(answers, notes.calls, strict=True):
+        result: dict[str | None, float] = {}
         for access in accesses:
-            told[access.index_name] = told.get(access.index_name, 0.0) + access.reads + access.writes
-        assert told == _units(answer["ConsumedCapacity"]), name
+            result[access.index_name] = result.get(access.index_name, 0.0) + access.reads + access.writes
+        assert result == _units(answer["ConsumedCapacity"]), name
         assert fault is None
         assert took_s > 0
         assert json.loads(body)["ReturnConsumedCapacity"] == "INDEXES"
 
 
-def test_a_refusal_is_told_with_its_fault_and_reasons() -> None:
-    """Faults of the request, of a condition and of a transaction are told, and raised as before."""
+def test_a_refusal_is_reported_with_its_fault_and_reasons() -> None:
+    """Faults of the request, of a condition and of a transaction are reported, and raised as before."""
     notes = Notes()
     guarded = {"TableName": "Orders", "Item": ITEM, "ConditionExpression": "attribute_not_exists(pk)"}
     with Engine.open() as engine:
@@ -177,20 +179,20 @@ def test_a_refusal_is_told_with_its_fault_and_reasons() -> None:
             with pytest.raises(Fault):
                 engine.call(name, request)
 
-    codes = [fault.code for _, _, _, fault, _ in notes.told if fault is not None]
+    codes = [fault.code for _, _, _, fault, _ in notes.calls if fault is not None]
     assert codes[:3] == [
         "ConditionalCheckFailedException",
         "TransactionCanceledException",
         "ResourceNotFoundException",
     ]
     assert len(codes) == 4
-    cancelled = notes.told[1][3]
+    cancelled = notes.calls[1][3]
     assert isinstance(cancelled, TransactionCanceledFault)
     assert [reason.code for reason in cancelled.reasons] == ["ConditionalCheckFailed"]
 
 
-def test_a_gathered_write_is_told_when_it_is_durable() -> None:
-    """Until the commit nobody is answered, so nobody is told; an answer that may be lost waits too."""
+def test_a_gathered_write_is_reported_when_it_is_durable() -> None:
+    """Until the commit no one is answered, so no one is reported; an answer that may be lost waits too."""
     notes = Notes()
     with Engine.open() as engine:
         engine.call("CreateTable", ORDERS)
@@ -205,7 +207,7 @@ def test_a_gathered_write_is_told_when_it_is_durable() -> None:
         assert notes.operations == ["PutItem", "GetItem"]
 
 
-def test_a_gathered_write_that_is_undone_is_told_as_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gathered_write_that_is_undone_is_reported_as_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit that fails fails every call that waited for it."""
     notes = Notes()
     with Engine.open() as engine:
@@ -222,14 +224,14 @@ def test_a_gathered_write_that_is_undone_is_told_as_failed(monkeypatch: pytest.M
             with pytest.raises(StoreFull):
                 engine.commit()
 
-    ((operation, _, _, fault, _),) = notes.told
+    ((operation, _, _, fault, _),) = notes.calls
     assert operation == "PutItem"
     assert fault is not None
     assert fault.code == "InternalServerError"
 
 
 def test_threads_and_groups_tell_each_call_once_and_lose_nothing(tmp_path: Path) -> None:
-    """Threads that wait for the disk and threads that gather by name: every call is told once, in its caller's order."""
+    """Threads that wait for the disk and threads that gather by name: every call is reported once, in its caller's order."""
     notes = Notes()
     path = tmp_path / "orders.tavola"
     each = 60
@@ -255,17 +257,17 @@ def test_threads_and_groups_tell_each_call_once_and_lose_nothing(tmp_path: Path)
             thread.join()
         assert not engine.dirty
 
-    keys = [json.loads(body)["Item"] for _, _, _, fault, body in notes.told if fault is None]
-    told = [(key["pk"]["S"], key["sk"]["S"]) for key in keys]
-    assert len(notes.told) == len(set(told)) == 4 * each
+    keys = [json.loads(body)["Item"] for _, _, _, fault, body in notes.calls if fault is None]
+    result = [(key["pk"]["S"], key["sk"]["S"]) for key in keys]
+    assert len(notes.calls) == len(set(result)) == 4 * each
     for who in ("waits-a", "waits-b", "gathers-a", "gathers-b"):
-        mine = [sk for pk, sk in told if pk == who]
+        mine = [sk for pk, sk in result if pk == who]
         assert mine == sorted(mine)
     with Engine.open(path) as engine:
         assert engine.call("Scan", {"TableName": "Orders", "Select": "COUNT"})["Count"] == 4 * each
 
 
-def test_answers_and_contents_are_the_same_whether_somebody_looks_or_not(tmp_path: Path) -> None:
+def test_answers_and_contents_are_the_same_whether_someone_looks_or_not(tmp_path: Path) -> None:
     """To the byte: every answer, every refusal, and what the file has when it is opened again."""
     seen = []
     guarded = {"TableName": "Orders", "Item": ITEM, "ConditionExpression": "attribute_exists(pk)"}
@@ -292,12 +294,12 @@ def test_answers_and_contents_are_the_same_whether_somebody_looks_or_not(tmp_pat
 
 
 def test_an_observer_that_fails_does_no_harm(caplog: pytest.LogCaptureFixture) -> None:
-    """The call is answered, the failure is logged once, and the observer is told nothing more."""
+    """The call is answered, the failure is logged once, and the observer is reported nothing more."""
     times = []
 
     class Broken:
-        def note(self, *told: object) -> None:
-            times.append(told)
+        def note(self, *result: object) -> None:
+            times.append(result)
             raise ZeroDivisionError
 
     with Engine.open() as engine, caplog.at_level(logging.ERROR, "tavola.engine"):
@@ -311,7 +313,7 @@ def test_an_observer_that_fails_does_no_harm(caplog: pytest.LogCaptureFixture) -
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
-def test_the_callers_own_visit_is_told_as_if_nobody_looked() -> None:
+def test_the_callers_own_visit_is_reported_as_if_no_one_looked() -> None:
     """A context that records accesses, as the access log's does, gets the same ones, behind those that it has."""
     seen = []
     for observer in (None, Notes()):
@@ -332,19 +334,19 @@ def test_the_callers_own_visit_is_told_as_if_nobody_looked() -> None:
     assert seen[0][0]
 
 
-def test_the_access_log_is_the_same_whether_somebody_looks_or_not(tmp_path: Path) -> None:
+def test_the_access_log_is_the_same_whether_someone_looks_or_not(tmp_path: Path) -> None:
     """To the byte, with a write that moves an index entry and a refusal among the calls."""
     written = []
     for name, observer in (("alone", None), ("watched", Notes())):
         folder = tmp_path / name
         folder.mkdir()
         with attended(folder) as server:
-            server.ask("CreateTable", ORDERS)
+            server.send_request("CreateTable", ORDERS)
             assert isinstance(server.engine, Engine)
             server.engine.observe(observer)
             for operation, request in CALLS:
-                server.ask(operation, request)
-            status, _ = server.ask("GetItem", {"TableName": "Nowhere", "Key": KEY})
+                server.send_request(operation, request)
+            status, _ = server.send_request("GetItem", {"TableName": "Nowhere", "Key": KEY})
             written.append(server.text())
         assert status == 400
 

@@ -18,8 +18,7 @@ from tavola.engine.snapshots import AsOfTableStore
 from tavola.engine.storage.files import connect_file
 from tavola.entropy import SeededEntropy
 from tavola.keys import Bounds
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import Scope
+from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 from tavola.protocol.faults import (
     BackupInUseFault,
     BackupNotFoundFault,
@@ -100,13 +99,13 @@ def keys(
 
 
 def status(engine: Engine, table: str) -> str:
-    told: str = engine.call("DescribeTable", {"TableName": table})["Table"]["TableStatus"]
-    return told
+    result: str = engine.call("DescribeTable", {"TableName": table})["Table"]["TableStatus"]
+    return result
 
 
 def count(engine: Engine, table: str) -> int:
-    told: int = engine.call("DescribeTable", {"TableName": table})["Table"]["ItemCount"]
-    return told
+    result: int = engine.call("DescribeTable", {"TableName": table})["Table"]["ItemCount"]
+    return result
 
 
 def back_up(engine: Engine) -> str:
@@ -117,8 +116,8 @@ def back_up(engine: Engine) -> str:
 
 def backup_status(engine: Engine, arn: str) -> str:
     described = engine.call("DescribeBackup", {"BackupArn": arn})["BackupDescription"]
-    told: str = described["BackupDetails"]["BackupStatus"]
-    return told
+    result: str = described["BackupDetails"]["BackupStatus"]
+    return result
 
 
 def restore(engine: Engine, arn: str, target: str = "new") -> None:
@@ -195,7 +194,7 @@ def test_the_past_is_not_written(
     if operation == "TagResource":
         request_["ResourceArn"] = engine.call("DescribeTable", {"TableName": "things"})["Table"]["TableArn"]
 
-    with pytest.raises(ValidationFault, match="as of a time only reads"):
+    with pytest.raises(ValidationFault, match="as of a past time cannot write"):
         engine.call(operation, request_, context=RequestContext(as_of_us=int(clock.now() * 1_000_000)))
 
     assert not engine.dirty
@@ -207,7 +206,9 @@ def test_a_time_outside_of_what_is_kept(engine: Engine, clock: ManualClock) -> N
     begun_s = clock.now()
     recover(engine, RecoveryPeriodInDays=2)
     for at_s in (begun_s - 1, begun_s + 10):
-        with pytest.raises(InvalidRestoreTimeFault, match=r"The past of table 'things' is kept from .* to "):
+        with pytest.raises(
+            InvalidRestoreTimeFault, match=r"Table 'things' can be read as of times from .* to "
+        ):
             keys(engine, at_s=at_s)
         with pytest.raises(InvalidRestoreTimeFault, match="must be within"):
             restore_to(engine, "new", at_s)
@@ -270,8 +271,8 @@ def test_a_clock_that_jumps_reorders_nothing(engine: Engine, clock: ManualClock,
 
     clock.advance(jump_s)
     put(engine, "second")
-    told = engine.call("DescribeContinuousBackups", {"TableName": "things"})["ContinuousBackupsDescription"]
-    latest_s = told["PointInTimeRecoveryDescription"]["LatestRestorableDateTime"]
+    result = engine.call("DescribeContinuousBackups", {"TableName": "things"})["ContinuousBackupsDescription"]
+    latest_s = result["PointInTimeRecoveryDescription"]["LatestRestorableDateTime"]
     assert keys(engine, at_s=latest_s) == {"first", "second"}
     put(engine, "third")
 
@@ -604,8 +605,8 @@ def test_the_throughput_of_then(engine: Engine, clock: ManualClock) -> None:
     for target, at_s in (("then", then_s), ("now", clock.now())):
         request = {"SourceTableName": "paid", "TargetTableName": target, "RestoreDateTime": at_s}
         engine.call("RestoreTableToPointInTime", request)
-        told = engine.call("DescribeTable", {"TableName": target})["Table"]["ProvisionedThroughput"]
-        restored.append((told["ReadCapacityUnits"], told["WriteCapacityUnits"]))
+        result = engine.call("DescribeTable", {"TableName": target})["Table"]["ProvisionedThroughput"]
+        restored.append((result["ReadCapacityUnits"], result["WriteCapacityUnits"]))
 
     assert restored == [(100, 100), (50, 60)]
 
@@ -674,13 +675,13 @@ def test_an_item_that_expired(engine: Engine, clock: ManualClock) -> None:
     clock.advance(3600)
     engine.run_background_work(100)
 
-    told = engine.call("ListItemVersions", {"TableName": "things", "Key": {"pk": {"S": "p"}}})["Versions"]
+    result = engine.call("ListItemVersions", {"TableName": "things", "Key": {"pk": {"S": "p"}}})["Versions"]
 
-    assert [version.get("Expired") for version in told] == [None, None, True]
+    assert [version.get("Expired") for version in result] == [None, None, True]
 
 
 def test_a_log_is_ordered_by_key_while_its_past_is_read(engine: Engine, clock: ManualClock) -> None:
-    """Nobody pays for the order until the past is read, and not for longer than an hour after."""
+    """No one pays for the order until the past is read, and not for longer than an hour after."""
     recover(engine)
     then_s = clock.now()
     clock.advance(1)
@@ -710,16 +711,16 @@ def _spoilt(path: Path, statement: str) -> None:
     [
         (
             "DELETE FROM rack2 WHERE id = 3",
-            "it should hold 20 items of 100 bytes, and 19 of 95 bytes are there",
+            "the copy has 19 items of 95 bytes, expected 20 of 100",
         ),
-        ("UPDATE rack2 SET size = size + 1 WHERE id = 3", "it should hold 20 items of 100 bytes"),
-        ("UPDATE rack2 SET item = x'7b7d' WHERE id = 3", "an item is not as it was written"),
+        ("UPDATE rack2 SET size = size + 1 WHERE id = 3", "expected 20 of 100"),
+        ("UPDATE rack2 SET item = x'7b7d' WHERE id = 3", "the checksum of an item does not match"),
     ],
 )
 def test_a_backup_that_is_damaged_is_not_restored(
     tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture, statement: str, why: str
 ) -> None:
-    """The table goes away, as on AWS; why is logged, and told for a day to whoever asks for the table."""
+    """The table goes away, as on AWS; why is logged, and reported for a day to anyone who asks for the table."""
     path = tmp_path / "s.db"
     with closing(Engine.open(path, clock=clock)) as engine:
         engine.call("CreateTable", DESCRIBED)
@@ -732,14 +733,14 @@ def test_a_backup_that_is_damaged_is_not_restored(
         (logged,) = [each.getMessage() for each in caplog.records if "The restore of" in each.getMessage()]
         with pytest.raises(
             ResourceNotFoundFault, match=r"Table: new not found. The restore of table new"
-        ) as told:
+        ) as raised:
             status(engine, "new")
         clock.advance(DAY_S)
         with pytest.raises(ResourceNotFoundFault, match=r"Table: new not found$"):
             status(engine, "new")
         freed = engine.call("DescribeBackup", {"BackupArn": arn})
 
-    for sentence in (logged, str(told.value)):
+    for sentence in (logged, str(raised.value)):
         assert "table new" in sentence
         assert arn in sentence
         assert why in sentence
@@ -748,7 +749,7 @@ def test_a_backup_that_is_damaged_is_not_restored(
 
 
 def test_why_a_restore_failed_is_forgotten_with_the_next(tmp_path: Path, clock: ManualClock) -> None:
-    """A table that came about is what is told of, also after it was deleted."""
+    """A table that came about is what is reported of, also after it was deleted."""
     path = tmp_path / "s.db"
     with closing(Engine.open(path, clock=clock)) as engine:
         engine.call("CreateTable", DESCRIBED)
@@ -768,7 +769,7 @@ def test_why_a_restore_failed_is_forgotten_with_the_next(tmp_path: Path, clock: 
 def test_a_backup_of_a_damaged_table_is_taken_back(
     tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is not there, and whoever asks for it is told why."""
+    """It is not there, and anyone who asks for it is reported why."""
     path = tmp_path / "s.db"
     with closing(Engine.open(path, clock=clock)) as engine:
         engine.call("CreateTable", DESCRIBED)
@@ -776,10 +777,10 @@ def test_a_backup_of_a_damaged_table_is_taken_back(
     _spoilt(path, "UPDATE rack1 SET sum = sum + 1")
     with closing(Engine.open(path, clock=clock)) as engine:
         arn = back_up(engine)
-        with pytest.raises(BackupNotFoundFault, match="Backup backup of table things was given up"):
+        with pytest.raises(BackupNotFoundFault, match="Backup backup of table things failed"):
             backup_status(engine, arn)
 
-    assert any("an item is not as it was written" in each.getMessage() for each in caplog.records)
+    assert any("the checksum of an item does not match" in each.getMessage() for each in caplog.records)
 
 
 def _paged(engine: Engine, at_s: float, *, reverse: bool = False, limit: int = 3) -> list[str]:

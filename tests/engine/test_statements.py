@@ -45,7 +45,7 @@ class _Guard:
 
 
 def test_access_is_denied_by_statement(engine: Engine) -> None:
-    """A statement of a batch that is denied is told so by itself, and the others are carried out."""
+    """A statement of a batch that is denied is reported so by itself, and the others are carried out."""
     context = RequestContext(guard=_Guard("'a'"))
     statements = [{"Statement": f"UPDATE tab SET v = 2 WHERE pk = '{key}'"} for key in "ab"]
 
@@ -130,7 +130,7 @@ def test_the_past_is_only_read() -> None:
     engine.call("ExecuteStatement", {"Statement": "UPDATE tab SET v = 2 WHERE pk = 'a'"})
 
     past = engine.call("ExecuteStatement", {"Statement": "SELECT v FROM tab WHERE pk = 'a'"}, context=context)
-    with pytest.raises(ValidationFault, match="only reads"):
+    with pytest.raises(ValidationFault, match="cannot write"):
         engine.call("ExecuteStatement", {"Statement": "DELETE FROM tab WHERE pk = 'a'"}, context=context)
 
     assert past["Items"] == [{"v": {"N": "1"}}]

@@ -144,7 +144,7 @@ def test_a_closed_shard_ends(engine: Engine, clock: ManualClock) -> None:
 
 
 def test_records_older_than_a_day_are_gone(engine: Engine, clock: ManualClock) -> None:
-    """The horizon moves with the clock; an iterator behind it is told, and TRIM_HORIZON starts at it."""
+    """The horizon moves with the clock; an iterator behind it is reported, and TRIM_HORIZON starts at it."""
     (shard, *_) = (s["ShardId"] for s in shards(engine))
     put(engine, "a", 1)
     held = {s["ShardId"]: iterator(engine, s["ShardId"]) for s in shards(engine)}
@@ -177,7 +177,7 @@ def test_an_iterator_lives_fifteen_minutes(engine: Engine, clock: ManualClock) -
         engine.call("GetRecords", {"ShardIterator": token})
 
 
-def test_what_nobody_can_read_any_more_is_removed(clock: ManualClock) -> None:
+def test_what_no_one_can_read_any_more_is_removed(clock: ManualClock) -> None:
     """A day after a stream was disabled it is forgotten, with its shards and its records."""
     with closing(Engine.open(clock=clock)) as engine:
         create(engine)
@@ -312,15 +312,15 @@ def replay(engine: Engine) -> tuple[dict[str, int], int]:
     for shard in by_lineage(shards(engine)):
         for record in read(engine, shard["ShardId"]):
             count += 1
-            told = record["dynamodb"]
-            name = told["Keys"]["pk"]["S"]
-            old = told.get("OldImage", {}).get("v", {}).get("N")
+            result = record["dynamodb"]
+            name = result["Keys"]["pk"]["S"]
+            old = result.get("OldImage", {}).get("v", {}).get("N")
             assert old == (str(replayed[name]) if name in replayed else None), "an old image that never stood"
             if record["eventName"] == "REMOVE":
                 del replayed[name]
             else:
                 assert record["eventName"] == ("MODIFY" if name in replayed else "INSERT"), "the wrong event"
-                replayed[name] = int(told["NewImage"]["v"]["N"])
+                replayed[name] = int(result["NewImage"]["v"]["N"])
     return replayed, count
 
 
@@ -376,7 +376,7 @@ def test_large_records_are_read_a_few_at_a_time(engine: Engine, monkeypatch: pyt
 
 
 def test_streams_of_one_millisecond_are_two(engine: Engine) -> None:
-    """Off and on again at once, or a table made anew: the old stream keeps its ARN and its records."""
+    """Off and on again at once, or a table made again: the old stream keeps its ARN and its records."""
     put(engine, "a", 1)
     first = arn(engine)
     engine.call("UpdateTable", {"TableName": "Orders", "StreamSpecification": {"StreamEnabled": False}})
@@ -409,7 +409,7 @@ def test_a_table_that_is_given_more_throughput_splits_its_shards(clock: ManualCl
         assert len(found) == 3
         assert len(children) == 2
         assert "EndingSequenceNumber" in found[0]["SequenceNumberRange"]
-        told = [
+        result = [
             r["dynamodb"]["Keys"]["sk"]["N"] for s in by_lineage(found) for r in read(engine, s["ShardId"])
         ]
-        assert told == ["1", "2"]
+        assert result == ["1", "2"]

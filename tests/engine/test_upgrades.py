@@ -11,7 +11,7 @@ import msgspec
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.engine.catalog import TimeToLive
-from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import DEFAULT_SCOPE
 
 START = 1_700_000_000
 
@@ -57,15 +57,15 @@ def test_settings_of_an_old_store_take_effect(tmp_path: Path) -> None:
             pass
         left = engine.call("Scan", {"TableName": "Old", "Select": "COUNT"})["Count"]
         (stream,) = engine.call("ListStreams", {})["Streams"]
-        told = 0
+        result = 0
         described = engine.call("DescribeStream", {"StreamArn": stream["StreamArn"]})["StreamDescription"]
         for shard in described["Shards"]:
             start = {"ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
             token = engine.call("GetShardIterator", {"StreamArn": stream["StreamArn"], **start})
-            told += len(engine.call("GetRecords", token)["Records"])
+            result += len(engine.call("GetRecords", token)["Records"])
 
     assert left == 300
-    assert told == 300
+    assert result == 300
 
 
 def test_a_store_says_which_format_it_has(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_filling_is_cancelled_by_a_delete() -> None:
 
 
 def test_settings_keep_the_index_in_memory() -> None:
-    """A change of the table that does not concern the index does not read it anew."""
+    """A change of the table that does not concern the index does not read it again."""
     with Engine.open() as engine:
         engine.call("CreateTable", TABLE)
         _put(engine, "a", 1, 0)

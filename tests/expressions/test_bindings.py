@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 
-from tavola.expressions.bindings import Bindings, check_placeholder_keys, check_placeholders
+from tavola.expressions.bindings import Bindings
 from tavola.expressions.errors import ExpressionError
-from tavola.expressions.plans import compile_condition, compile_update
+from tavola.expressions.plans import (
+    check_placeholder_keys,
+    check_placeholders,
+    compile_condition,
+    compile_update,
+)
 
 
 @pytest.mark.parametrize(

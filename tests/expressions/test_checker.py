@@ -36,14 +36,14 @@ NAMES = {"#a": "a", "#same": "a", "#odd": "o.dd"}
 
 
 def refusal(compile_: Callable[..., object], text: str, **field: str) -> str:
-    """Return the sentence with which a text is refused."""
+    """Return the message with which an expression is refused."""
     with pytest.raises(ExpressionError) as caught:
         compile_(text, Bindings(NAMES, VALUES), **field)
     return str(caught.value)
 
 
 def chain(count: int) -> str:
-    """Return a condition of so many operators."""
+    """Return a condition of this many operators."""
     return " OR ".join(["a=:a"] * ((count + 1) // 2)) if count % 2 else f"NOT {chain(count - 1)}"
 
 
@@ -93,7 +93,7 @@ SYNTAX = [
 
 @pytest.mark.parametrize(("text", "token", "near"), SYNTAX)
 def test_a_syntax_error_names_the_token_and_its_neighbours(text: str, token: str, near: str) -> None:
-    """The first token that cannot stand where it does, with the one before and the one after it."""
+    """The first unexpected token, with the one before and the one after it."""
     assert (
         refusal(compile_condition, text)
         == f'Invalid ConditionExpression: Syntax error; token: "{token}", near: "{near}"'
@@ -474,7 +474,7 @@ def test_a_key_condition_is_refused_in_dynamodbs_words(text: str, sentence: str)
 
 
 def nested(depth: int) -> str:
-    """Return a condition so many parentheses deep, none of them redundant."""
+    """Return a condition this many parentheses deep, none of them redundant."""
     text = "a = :a"
     for _ in range(depth):
         text = f"NOT ({text})"
@@ -498,12 +498,14 @@ def test_depth_never_exhausts_the_stack(piece: str) -> None:
     assert refusal(compile_update, f"SET a = {text}").startswith("Invalid ")
 
 
-def test_a_long_path_is_as_good_as_a_short_one() -> None:
-    """A path of two thousand steps is read, written and projected without recursion."""
-    path = ".".join("a" * 2000)
+def test_the_longest_path_is_as_good_as_a_short_one() -> None:
+    """A path of 32 steps is read, written and projected; one of 2,000 is refused without recursion."""
+    path = ".".join("a" * 32)
     bindings = Bindings({}, VALUES)
     item: Mapping[str, Any] = {"a": {"M": {"a": {"S": "x"}}}}
 
     assert compile_condition(f"attribute_not_exists({path})", bindings).test(dict(item), {})
     assert compile_projection(path, bindings).pick(dict(item)) == {}
     assert compile_update(f"REMOVE {path}", bindings).change({}, {}, False) == {}
+    long_path = ".".join("a" * 2000)
+    assert refusal(compile_projection, long_path).endswith("too many nesting levels; nesting levels: 2000")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tavola.expressions.bindings import Bindings
-from tavola.expressions.conditions import evaluate
+from tavola.expressions.conditions import evaluate, prepare_values
 from tavola.expressions.plans import compile_condition
 
 ITEM: dict[str, Any] = {
@@ -110,6 +110,19 @@ CASES = [
     ("n IN (:one, :five)", True),
     ("n IN (:s5)", False),
     ("ss IN (:a, :ba)", True),
+    # long lists, which a filter looks up in a set
+    ("n IN (:one, :two, :three, :s5)", False),
+    ("n IN (:one, :two, :three, :five)", True),
+    ("b IN (:hello, :bhe, :b0, :bin)", True),
+    ("yes IN (:one, :nil, :no, :yes)", True),
+    ("yes IN (:one, :nil, :no, :s5)", False),
+    ("ss IN (:a, :one, :two, :three, :ba)", True),
+    ("l[1] IN (:a, :one, :two, :three, :n12)", True),
+    ("m IN (:a, :one, :two, :three)", False),
+    ("n IN (:a, :one, :two, :three, m.deep[0], n2, l[2].k)", False),
+    (":two IN (:a, :one, :ten, :three, m.deep[1])", True),
+    ("nope IN (:a, :one, :two, :three)", False),
+    ("size(s) IN (:a, :one, :two, :five)", True),
     # functions
     ("attribute_exists(nul)", True),
     ("attribute_exists(m.deep[1])", True),
@@ -182,6 +195,7 @@ def test_a_condition_says_what_dynamodb_says(text: str, truth: bool) -> None:
     condition = compile_condition(text, Bindings(NAMES, VALUES))
 
     assert evaluate(condition, ITEM, VALUES) is truth
+    assert evaluate(condition, ITEM, prepare_values(condition, VALUES)) is truth
 
 
 @pytest.mark.parametrize(
@@ -201,8 +215,8 @@ def test_no_item_is_an_item_without_attributes(text: str, truth: bool) -> None:
     assert evaluate(condition, {}, VALUES) is truth
 
 
-def test_a_condition_tells_what_it_mentions() -> None:
-    """Top-level attributes, those it looks into, and its placeholders."""
+def test_a_condition_reports_its_names() -> None:
+    """Top-level attributes, nested ones, and its placeholders."""
     condition = compile_condition(
         "#x.y = :v AND size(tags) > :n AND contains(#x.z, w)",
         Bindings({"#x": "doc", "#unused": "u"}, {":v": {"S": ""}, ":n": {"N": "1"}, ":u": {"N": "2"}}),
@@ -212,3 +226,13 @@ def test_a_condition_tells_what_it_mentions() -> None:
     assert condition.nested == {"doc"}
     assert condition.names_used == {"#x"}
     assert condition.values_used == {":v", ":n"}
+
+
+def test_only_long_lists_of_scalars_are_put_into_sets() -> None:
+    """The constants of a long IN are looked up; short lists, attributes and documents are compared."""
+    long, short = "n IN (:one, :two, :three, :ten, n2, :m)", "s IN (:a, :zz)"
+    condition = compile_condition(f"{long} AND {short}", Bindings({}, VALUES))
+
+    assert [each.placeholders for each in condition.operand_sets] == [(":one", ":two", ":three", ":ten")]
+    assert prepare_values(condition, VALUES).keys() - VALUES.keys() == {"IN 0"}
+    assert prepare_values(compile_condition(short, Bindings({}, VALUES)), VALUES) is VALUES

@@ -25,8 +25,8 @@ def test_a_text_is_cut_into_the_longest_tokens() -> None:
     ]
 
 
-def test_a_span_gives_the_text_back() -> None:
-    """Start and end are places in the text."""
+def test_a_span_covers_the_text() -> None:
+    """Start and end are positions in the text."""
     text = "  size (a) >= :v AND é "
 
     assert all(text[token.start : token.end] == token.text for token in lex(text)[:-1])

@@ -11,7 +11,7 @@ from tavola.expressions.nodes import (
     Between,
     Comparison,
     ConditionNode,
-    Delete,
+    DeleteElements,
     FunctionCall,
     InList,
     NameRef,
@@ -84,7 +84,7 @@ def test_an_update_parses() -> None:
         Remove(Path(("b", 1))),
         Set(C, Arithmetic("+", A, V)),
         Set(Path(("d",)), FunctionCall("if_not_exists", (C, V))),
-        Delete(Path(("e",)), V),
+        DeleteElements(Path(("e",)), V),
     )
     assert (parsed.operators, parsed.repeated) == (2, None)
     assert parse_update("SET a = :v REMOVE b SET c = :v REMOVE d").repeated == "SET"

@@ -9,7 +9,7 @@ from tavola.expressions.paths import Steps, check_disjoint, path_text, tree_of
 
 
 def test_a_path_is_printed_as_dynamodb_prints_it() -> None:
-    """Indexes in brackets of their own."""
+    """Each index is in brackets."""
     assert path_text(("a", "b.c", 1)) == "[a, b.c, [1]]"
 
 
@@ -32,7 +32,7 @@ def test_paths_make_a_tree_in_index_order() -> None:
     ],
 )
 def test_paths_that_meet_are_refused(paths: list[Steps], verb: str) -> None:
-    """An overlap anywhere is told before a conflict."""
+    """An overlap anywhere is reported before a conflict."""
     with pytest.raises(ExpressionError, match=f"paths {verb} with each other"):
         check_disjoint(paths, "ProjectionExpression")
 

@@ -1,4 +1,4 @@
-"""Plans are kept, and serve again only where they are the same plan."""
+"""Plans are cached, and reused only for the same plan."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tavola.expressions.plans import (
 )
 
 
-def test_a_text_is_compiled_once() -> None:
-    """The same names and the same types of values give the same plan, whatever the values."""
+def test_an_expression_is_compiled_once() -> None:
+    """The same names and the same types of values return the same plan, whatever the values."""
     one = compile_condition("#a > :v", Bindings({"#a": "x"}, {":v": {"N": "1"}}))
 
     again = compile_condition("#a > :v", Bindings({"#a": "x", "#b": "y"}, {":v": {"N": "2"}}))
@@ -27,7 +27,7 @@ def test_a_text_is_compiled_once() -> None:
 
 
 def test_other_names_or_types_make_another_plan() -> None:
-    """A plan depends on what its names stand for and on the types of its values."""
+    """A plan depends on its names and on the types of its values."""
     text = "#a = :v"
     plan = compile_condition(text, Bindings({"#a": "x"}, {":v": {"N": "1"}}))
 
@@ -39,8 +39,8 @@ def test_other_names_or_types_make_another_plan() -> None:
     assert compile_condition(text, Bindings({"#a": "x"}, {":v": {"N": "9"}})) is plan
 
 
-def test_a_kept_plan_refuses_what_it_refused_before() -> None:
-    """Placeholders that are gone, types that changed and values that break a rule are still refused."""
+def test_a_cached_plan_repeats_its_refusals() -> None:
+    """Missing placeholders, changed types and values that break a rule are still refused."""
     good = Bindings({"#a": "x"}, {":lo": {"N": "1"}, ":hi": {"N": "2"}, ":t": {"S": "N"}})
     between = "#a BETWEEN :lo AND :hi"
     compile_condition(between, good)
@@ -61,7 +61,7 @@ def test_a_kept_plan_refuses_what_it_refused_before() -> None:
 
 
 def test_a_condition_and_a_filter_of_one_text_speak_for_themselves() -> None:
-    """The field is part of the sentence, so it is part of what is kept."""
+    """The field is part of the message, so it is part of the cache key."""
     values = {":lo": {"N": "1"}, ":hi": {"N": "2"}}
     for field in ("ConditionExpression", "FilterExpression"):
         compile_condition("a BETWEEN :lo AND :hi", Bindings({}, values), field=field)
@@ -71,8 +71,8 @@ def test_a_condition_and_a_filter_of_one_text_speak_for_themselves() -> None:
             compile_condition("a BETWEEN :hi AND :lo", Bindings({}, values), field=field)
 
 
-def test_the_texts_and_variants_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A caller that never repeats itself does not fill the memory."""
+def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller that never repeats an expression takes bounded memory."""
     monkeypatch.setattr(plans, "TEXTS_MAX", 4)
     cache = plans._projections
     cache.kept.clear()

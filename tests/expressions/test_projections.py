@@ -48,13 +48,13 @@ ITEM: dict[str, Any] = {
         ("l.k", {}),
     ],
 )
-def test_a_projection_keeps_paths_inside_their_containers(text: str, found: dict[str, Any]) -> None:
-    """List elements are compacted in ascending order, containers merged, what does not match left out."""
+def test_a_projection_preserves_containers(text: str, found: dict[str, Any]) -> None:
+    """List elements are compacted in ascending order, containers merged, unmatched paths left out."""
     assert project(compile_projection(text, Bindings({"#xy": "x.y"})), ITEM) == found
 
 
-def test_a_projection_tells_what_it_mentions() -> None:
-    """Top-level attributes, and those it looks into."""
+def test_a_projection_reports_its_names() -> None:
+    """Top-level attributes, and nested ones."""
     projection = compile_projection("a, m.b, #x[0]", Bindings({"#x": "y"}))
 
     assert projection.attributes == {"a", "m", "y"}

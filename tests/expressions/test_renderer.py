@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from tavola.expressions.builder import F, update
-from tavola.expressions.nodes import Comparison, NameRef, Path, ValueRef
+from tavola.expressions.nodes import (
+    And,
+    Comparison,
+    FunctionCall,
+    InList,
+    Literal,
+    NameRef,
+    Path,
+    Remove,
+    Set,
+    UpdateNode,
+    ValueRef,
+)
 from tavola.expressions.renderer import Renderer
 
 
 def test_one_renderer_serves_a_whole_request() -> None:
     """Equal names and equal values share a placeholder; a plain name is written out."""
     renderer = Renderer()
+    status, is_open = Path(("status",)), Literal({"S": "open"})
+    more_than_ten = Comparison(">", Path(("amount",)), Literal({"N": "10"}))
 
-    condition = renderer.condition(((F("status") == "open") & (F("amount") > 10)).node)
-    change = renderer.update(update(F("status").set("open"), F("a b").remove()))
+    condition = renderer.condition(And((Comparison("=", status, is_open), more_than_ten)))
+    change = renderer.update(UpdateNode((Remove(Path(("a b",))), Set(status, is_open))))
 
     assert condition == "#n0 = :v0 AND amount > :v1"
     assert change == "SET #n0 = :v0 REMOVE #n1"
@@ -25,16 +38,21 @@ def test_what_a_bare_name_cannot_spell_gets_a_placeholder() -> None:
     for name in ("Size", "remove", "and", "_a", "1", "a.b", "a[0]", "é", ""):
         renderer = Renderer()
 
-        assert renderer.condition(F(name).exists().node) == "attribute_exists(#n0)"
+        assert renderer.condition(_exists(name)) == "attribute_exists(#n0)"
         assert renderer.names == {"#n0": name}
-    assert Renderer().condition(F("plain_1").exists().node) == "attribute_exists(plain_1)"
+    assert Renderer().condition(_exists("plain_1")) == "attribute_exists(plain_1)"
+
+
+def _exists(name: str) -> FunctionCall:
+    return FunctionCall("attribute_exists", (Path((name,)),))
 
 
 def test_equal_is_the_same_value_and_type() -> None:
     """True is not 1, and text is not a number."""
     renderer = Renderer()
 
-    text = renderer.condition(F("a").is_in(1, True, "1", 1).node)
+    one = Literal({"N": "1"})
+    text = renderer.condition(InList(Path(("a",)), (one, Literal({"BOOL": True}), Literal({"S": "1"}), one)))
 
     assert text == "a IN (:v0, :v1, :v2, :v0)"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tavola.expressions.reserved import RESERVED_WORDS, is_reserved
+from tavola.expressions.renderer import RESERVED_WORDS, is_reserved
 
 
 def test_the_words_are_those_of_the_developer_guide() -> None:

@@ -217,8 +217,8 @@ def test_untouched_values_are_shared() -> None:
     assert new["m"] is not old["m"]
 
 
-def test_an_update_tells_what_it_mentions() -> None:
-    """What is written is told apart from what is read: a key may be read."""
+def test_an_update_reports_its_names() -> None:
+    """Written attributes are distinguished from read ones: a key may be read."""
     update = compile_update("SET a.#b = pk + :one REMOVE c", Bindings({"#b": "b"}, VALUES))
 
     assert update.attributes == {"a", "pk", "c"}
@@ -232,6 +232,6 @@ def test_an_update_tells_what_it_mentions() -> None:
 @pytest.mark.parametrize(
     ("text", "only"), [("REMOVE a DELETE b :ss", True), ("REMOVE a ADD b :ss", False), ("SET a = :s", False)]
 )
-def test_an_update_tells_whether_it_only_takes(text: str, only: bool) -> None:
-    """One that only takes makes no item where there is none."""
+def test_an_update_reports_whether_it_only_removes(text: str, only: bool) -> None:
+    """An update that only removes does not create a missing item."""
     assert compile_update(text, Bindings({}, deepcopy(VALUES))).removes_only is only

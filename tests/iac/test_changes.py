@@ -165,7 +165,10 @@ def test_everything_is_new_where_there_was_nothing() -> None:
     """A table that is not there is made, and that is all that is told of it."""
     change = only(compare_designs(Design(), WAS))
 
-    assert (change.effect, change.what) == ("create", "the table is not there, and is made, with 2 indexes")
+    assert (change.effect, change.what) == (
+        "create",
+        "create table shop with 2 indexes",
+    )
 
 
 def test_a_new_index_tells_its_backfill() -> None:
@@ -182,7 +185,7 @@ def test_a_new_index_tells_its_backfill() -> None:
         250.0,
     )
     assert str(change.work) == (
-        "backfill of about 1,000,000 items: 1,000,000 write units, 4 min at 4,000 a second"
+        "backfill of about 1,000,000 items: 1,000,000 write units, 4 min at 4,000 units per second"
     )
 
 
@@ -204,7 +207,10 @@ def test_nobody_guesses_how_many_items_there_are() -> None:
     """Of two designs that declare no number of items, the work is said to be unknown, with what to declare."""
     change = only(compare_designs(_bare(without("shelves")), _bare(WAS)))
 
-    assert str(change.work) == "backfill of an unknown number of items; declare items= and item_bytes="
+    assert (
+        str(change.work)
+        == "backfill of an unknown number of items; declare items= and item_bytes= for an estimate"
+    )
 
 
 def test_another_template_is_a_rewrite_of_its_items() -> None:
@@ -261,29 +267,34 @@ def test_another_key_of_the_table_is_a_replacement(changed: dict[str, Any]) -> N
     change = only(compare_designs(_bare(WAS), now))
 
     assert (change.kind, change.effect, change.removes) == ("replace table", "replace", True)
-    assert "deletes no table" in change.warnings[0]
+    assert "never deletes a table" in change.warnings[0]
 
 
 BEYOND: dict[str, tuple[Design, Design, str, str]] = {
-    "replica": (WAS, settings(replicas=("eu-west-1",)), "replica", "it has a replica in eu-west-1"),
-    "no replica": (settings(replicas=("eu-west-1",)), WAS, "replica", "its replica in eu-west-1 goes"),
-    "scaling": (settings(**PROVISIONED), settings(**PROVISIONED, scaling=SCALING), "scaling", "begins"),
-    "no scaling": (settings(**PROVISIONED, scaling=SCALING), settings(**PROVISIONED), "scaling", "ends"),
+    "replica": (WAS, settings(replicas=("eu-west-1",)), "replica", "add a replica in eu-west-1"),
+    "no replica": (settings(replicas=("eu-west-1",)), WAS, "replica", "remove the replica in eu-west-1"),
+    "scaling": (settings(**PROVISIONED), settings(**PROVISIONED, scaling=SCALING), "scaling", "is added"),
+    "no scaling": (
+        settings(**PROVISIONED, scaling=SCALING),
+        settings(**PROVISIONED),
+        "scaling",
+        "is removed",
+    ),
     "other scaling": (
         settings(**PROVISIONED, scaling=SCALING),
         settings(**PROVISIONED, scaling=replace(SCALING, target=50)),
         "scaling",
         "changes (target 70 → 50)",
     ),
-    "consumer": (consumers(), consumers("one"), "consumer", "one reads its stream"),
-    "no consumer": (consumers("one"), consumers(), "consumer", "one no longer reads its stream"),
+    "consumer": (consumers(), consumers("one"), "consumer", "add consumer one"),
+    "no consumer": (consumers("one"), consumers(), "consumer", "remove consumer one"),
     "another alias": (
         settings(encryption=KEY),
         settings(encryption="alias/mine"),
         "encryption",
-        "it is encrypted by alias/mine, and was by arn",
+        "change the encryption key from arn:aws:kms:us-east-1:000000000000:key/1234abcd to alias/mine",
     ),
-    "its own key": (WAS, settings(encryption="new"), "encryption", "a key that is to be made"),
+    "its own key": (WAS, settings(encryption="new"), "encryption", "a KMS key that is still to be created"),
 }
 
 
@@ -313,9 +324,9 @@ def test_a_table_of_another_name_is_a_replacement_and_one_that_is_gone_stays() -
 
     assert (renamed.kind, renamed.what) == (
         "replace table",
-        "it is called store, and was shop: a table cannot be renamed",
+        "renamed from shop to store: DynamoDB cannot rename a table",
     )
-    assert (gone.kind, gone.effect, gone.calls) == ("left table", "remove", ())
+    assert (gone.kind, gone.effect, gone.calls) == ("abandoned table", "remove", ())
 
 
 def test_changes_are_told_by_what_they_mean() -> None:
@@ -334,9 +345,9 @@ def test_changes_are_told_by_what_they_mean() -> None:
     ("now", "word"),
     [
         (settings(stream="OLD_IMAGE"), "another ARN"),
-        (settings(ttl="until"), "one change of a time to live an hour"),
-        (settings(table_class="STANDARD_INFREQUENT_ACCESS"), "twice in 30 days"),
-        (index("listing", projection="ALL"), "Nobody can ask the index"),
+        (settings(ttl="until"), "one TTL change per hour"),
+        (settings(table_class="STANDARD_INFREQUENT_ACCESS"), "two table class changes in 30 days"),
+        (index("listing", projection="ALL"), "The index cannot be queried"),
     ],
 )
 def test_what_dynamodb_makes_hard_is_told(now: Design, word: str) -> None:
@@ -365,7 +376,7 @@ def test_what_differs_is_told_from_what_to_what() -> None:
         for size in (10, 20)
     )
 
-    assert "its projection is KEYS_ONLY, and becomes INCLUDE (email)" in rebuilt.what
+    assert "the projection changes from KEYS_ONLY to INCLUDE (email)" in rebuilt.what
     assert "(batch_size 10 → 20)" in only(compare_designs(before, after)).what
 
 
@@ -392,11 +403,11 @@ def test_the_count_of_a_table_that_is_there_wins() -> None:
 
     assert change.work is not None
     assert change.work.items == round(12 / len(counted))
-    assert any("counts 12 items" in told for told in change.work.assumed)
+    assert any("reports 12 items" in told for told in change.work.assumed)
 
 
 def test_a_key_that_is_to_be_made_is_told_with_the_table() -> None:
     """A plan says what deploy would refuse."""
     change = only(compare_designs(Design(), settings(encryption="new")))
 
-    assert any("names no key" in warning for warning in change.warnings)
+    assert any("needs a KMS key" in warning for warning in change.warnings)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tavola.iac import InfrastructurePlan, build_template, plan_infrastructure, render_template
 from tavola.iac.cloudformation.yaml_text import render_yaml
-from tavola.iac.errors import LibraryMissing
+from tavola.iac.errors import MissingLibrary
 from tavola.iac.plan import TablePlan
 from tests.iac.samples import EVERYTHING
 from tests.iac.test_golden import ShortForms
@@ -110,5 +110,5 @@ def test_yaml_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatc
     plan = InfrastructurePlan((TABLE,))
 
     assert json.loads(render_template(plan, "json"))["Resources"]
-    with pytest.raises(LibraryMissing, match=r"YAML needs PyYAML.*install tavola\[design\]"):
+    with pytest.raises(MissingLibrary, match=r"YAML needs PyYAML.*pip install 'tavola\[design\]'"):
         render_template(plan)

@@ -385,4 +385,4 @@ def test_key_and_endpoint_policies(plan: InfrastructurePlan) -> None:
         assert set(first["Condition"]["StringEquals"]) == {"aws:PrincipalAccount"}
         assert (others[-1]["Effect"], others[-1]["Sid"]) == ("Deny", ONLY_OVER_TLS.sid)
         unscoped = [action for each in others[:-1] for action in each["Action"]]
-        assert unscoped == list(plan.unscoped_actions) == sids.get("OfNoTable", {}).get("actions", [])
+        assert unscoped == list(plan.unscoped_actions) == sids.get("UnscopedActions", {}).get("actions", [])

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tavola import Engine, connect
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.cli.main import app
 from tavola.cli.main import app as whole
 from tavola.iac import Deployment
@@ -56,11 +56,11 @@ def test_a_plan_of_two_designs_asks_nobody() -> None:
     """With --from, no store and no endpoint is needed; the exit code says whether anything changes."""
     was = document("was.json", without("shelves"))
 
-    same = run("plan", DESIGN, "--from", DESIGN)
-    changed = run("plan", DESIGN, "--from", was, code=Exit.FAILED)
+    same = run("plan", DESIGN, "--previous-design", DESIGN)
+    changed = run("plan", DESIGN, "--previous-design", was, code=Exit.FAILED)
 
-    assert same.stdout == "No changes: shop is as the design says.\n"
-    assert "~ backfill  the index shelves (region, shelf, price) is added" in changed.stdout
+    assert same.stdout == "No changes: shop matches the design.\n"
+    assert "~ backfill  add the index shelves (region, shelf, price)" in changed.stdout
     assert changed.stdout.splitlines()[-1].startswith("1 change: 1 backfill")
 
 
@@ -76,7 +76,9 @@ def test_a_plan_tells_money_where_it_knows_how_much() -> None:
     now["tables"][0]["entities"] = counted
     Path("now.json").write_text(json.dumps(now))
 
-    found = run("plan", "now.json", "--from", document("was.json", without("shelves")), "--json", code=1)
+    found = run(
+        "plan", "now.json", "--previous-design", document("was.json", without("shelves")), "--json", code=1
+    )
 
     told = json.loads(found.stdout)
     work = told["tables"][0]["changes"][0]["work"]
@@ -88,7 +90,7 @@ def test_a_plan_tells_money_where_it_knows_how_much() -> None:
 def test_a_deployment_to_a_new_store_asks_first_and_is_resumable() -> None:
     """Nobody to ask and no --yes: nothing is made. With it the tables are; a second run has nothing to do."""
     refused = run("deploy", DESIGN, "--store", "shop.db", code=Exit.USAGE)
-    assert "Say --yes" in refused.stderr
+    assert "Add --yes" in refused.stderr
     assert not Path("shop.db").exists()
     dry = run("deploy", DESIGN, "--store", "shop.db", "--dry-run", code=Exit.FAILED)
     assert "+ create" in dry.stdout
@@ -97,9 +99,11 @@ def test_a_deployment_to_a_new_store_asks_first_and_is_resumable() -> None:
     done = run("deploy", DESIGN, "--store", "shop.db", "--yes")
     again = run("deploy", DESIGN, "--store", "shop.db", "--yes")
 
-    assert done.stdout.splitlines()[-1] == "Done: 1 change."
-    assert again.stdout.startswith("No changes of what is looked at: shop is as the design says")
-    assert "What reads its stream (counts) is neither looked at nor applied here" in again.stdout
+    assert done.stdout.splitlines()[-1] == "Applied 1 change."
+    assert again.stdout.startswith(
+        "No changes: shop matches the design; see the notes for settings that are not compared"
+    )
+    assert "Stream consumers (counts) are neither compared nor deployed here" in again.stdout
     run("plan", DESIGN, "--store", "shop.db")
 
 
@@ -110,7 +114,7 @@ def test_what_takes_something_away_is_done_when_it_is_wanted() -> None:
 
     kept = run("deploy", now, "--store", "shop.db", "--yes", code=Exit.FAILED)
     assert (
-        "Left: shop: the index listing is not in the model, and is dropped. --drop makes it so."
+        "Not applied: shop: drop the index listing, which is not in the model. Apply it with --drop."
         in kept.stdout
     )
     run("deploy", now, "--store", "shop.db", "--yes", "--drop")
@@ -124,7 +128,7 @@ def test_an_index_of_another_key_is_replaced_when_that_is_allowed() -> None:
     now = document("now.json", index("listing", projection="ALL"))
 
     kept = run("deploy", now, "--store", "shop.db", "--yes", code=Exit.FAILED)
-    assert "--allow-replacement makes it so" in kept.stdout
+    assert "Apply it with --allow-replacement" in kept.stdout
     done = json.loads(
         run("deploy", now, "--store", "shop.db", "--yes", "--allow-replacement", "--json").stdout
     )
@@ -140,7 +144,7 @@ def test_a_deployment_goes_to_an_endpoint_as_well() -> None:
         done = run("deploy", DESIGN, *there, "--yes")
         run("plan", DESIGN, *there)
 
-    assert done.stdout.splitlines()[-1] == "Done: 1 change."
+    assert done.stdout.splitlines()[-1] == "Applied 1 change."
 
 
 def test_work_that_was_broken_off_goes_on() -> None:
@@ -170,8 +174,9 @@ def test_a_table_of_another_key_is_left_with_all_its_items() -> None:
     for options in ((), ("--drop", "--allow-replacement")):
         done = run("deploy", now, "--store", "shop.db", "--yes", *options, code=Exit.FAILED)
         assert KEYED in done.stdout
-        assert "deletes no table: deploy the design under another name (--table-name)" in done.stdout
-        assert "Left: shop: its key is" in done.stdout
+        steps = "never deletes a table: deploy the design under another name (--table-name)"
+        assert steps in " ".join(done.stdout.split())
+        assert "Not applied: shop: its key is" in done.stdout
         assert "Done" not in done.stdout
     run("deploy", now, "--store", "shop.db", "--table-name", "shop-2", "--yes")
 
@@ -187,10 +192,10 @@ def test_another_name_is_the_one_that_is_told() -> None:
         "deploy", DESIGN, "--store", "a.db", "--table-name", "other", "--dry-run", "--json", code=Exit.FAILED
     )
     told = run("deploy", DESIGN, "--store", "a.db", "--table-name", "other", "--yes")
-    refused = run("plan", DESIGN, "--from", DESIGN, "--table-name", "other", code=Exit.USAGE)
+    refused = run("plan", DESIGN, "--previous-design", DESIGN, "--table-name", "other", code=Exit.USAGE)
 
     assert json.loads(dry.stdout)["tables"] == ["other"]
-    assert told.stdout.startswith("other\n  + create")
+    assert told.stdout.startswith("Table other\n  + create")
     assert "--table-name" in refused.stderr
 
 
@@ -217,16 +222,17 @@ def test_what_infrastructure_does_is_told_and_no_failure() -> None:
     planned = run("plan", now, "--store", "shop.db", code=Exit.FAILED)
 
     assert (
-        "Left: shop: it has a replica in eu-west-1: not applied here, infrastructure does it" in done.stdout
+        "Not applied: shop: add a replica in eu-west-1: tavola deploy does not do this; apply the templates"
+        in done.stdout
     )
-    assert "> elsewhere it has a replica in eu-west-1" in planned.stdout
+    assert "> by IaC    add a replica in eu-west-1" in planned.stdout
 
 
 def test_one_change_is_one_change() -> None:
     """Who cannot be asked is told how many changes there would be, in English."""
     refused = run("deploy", DESIGN, "--store", "shop.db", code=Exit.USAGE)
 
-    assert "1 change would be made" in refused.stderr
+    assert "Applying 1 change needs confirmation" in refused.stderr
 
 
 def test_policies_are_printed_for_a_role_or_for_all() -> None:
@@ -236,7 +242,7 @@ def test_policies_are_printed_for_a_role_or_for_all() -> None:
 
     assert one["Version"] == "2012-10-17"
     assert [role["role"] for role in every["roles"]] == [
-        "reader", "writer", "service", "tenant", "consumer-counts", "keeper", "founder",
+        "reader", "writer", "service", "tenant", "consumer-counts", "backup", "deployer",
     ]  # fmt: skip
     assert every["roles"][0]["document"] == one
     assert "a visit" in str(every["roles"][0]["reasons"])
@@ -245,14 +251,14 @@ def test_policies_are_printed_for_a_role_or_for_all() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("plan", "no.such.module"), "there is no module"),
+        (("plan", "no.such.module"), "There is no module"),
         (("plan", "missing.json"), "missing.json"),
-        (("plan", DESIGN, "--from", "missing.json"), "missing.json"),
+        (("plan", DESIGN, "--previous-design", "missing.json"), "missing.json"),
         (
             ("deploy", "tavola.apps.support_desk.model", "--store", "a.db", "--table-name", "x"),
-            "several tables",
+            "needs a design with one table",
         ),
-        (("iac", "policies", DESIGN, "nobody"), "there is no role nobody; there are reader, writer"),
+        (("iac", "policies", DESIGN, "nobody"), "Its roles are reader, writer"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_sentence(arguments: tuple[str, ...], why: str) -> None:
@@ -274,16 +280,18 @@ def test_one_says_changes_and_nothing_else() -> None:
     for command in (("plan", DESIGN), ("deploy", DESIGN, "--yes")):
         assert CliRunner().invoke(app, [*command, "--store", "no.db"]).exit_code > Exit.FAILED
     assert "+ create" in new.stdout
-    assert "new.db is not there yet" in new.stderr
+    assert "new.db does not exist yet" in new.stderr
     assert not Path("new.db").exists()
 
 
 def test_a_plan_says_which_option_a_change_takes() -> None:
     """Whoever reads a plan knows what deploy wants for it."""
     was = document("was.json", index("listing", projection="ALL"))
-    rebuilt = run("plan", DESIGN, "--from", was, code=Exit.FAILED)
-    dropped = run("plan", document("now.json", without("listing")), "--from", DESIGN, code=Exit.FAILED)
+    rebuilt = run("plan", DESIGN, "--previous-design", was, code=Exit.FAILED)
+    dropped = run(
+        "plan", document("now.json", without("listing")), "--previous-design", DESIGN, code=Exit.FAILED
+    )
 
     assert "! rebuild" in rebuilt.stdout
-    assert "deploy makes it with --allow-replacement alone" in rebuilt.stdout
-    assert "deploy makes it with --drop alone" in dropped.stdout
+    assert "deploy needs --allow-replacement for this" in rebuilt.stdout
+    assert "deploy needs --drop for this" in dropped.stdout

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tavola import AsyncConnection, Credentials, Engine, connect_async
 from tavola.apps.support_desk import model, service
-from tavola.apps.support_desk.domain import NewFeedback, NewTicket, Role, Status
+from tavola.apps.support_desk.domain import NewFeedback, NewTicket, TicketStatus, UserRole
 from tavola.apps.support_desk.metrics import create_projector
 from tavola.apps.support_desk.store import SupportDeskStore
 from tavola.clock import SYSTEM_CLOCK
@@ -56,13 +56,13 @@ def test_the_support_desk_works_under_its_generated_policies(tmp_path: Path) -> 
                 assert again.replayed
                 ticket_id = opened.value.ticket_id
                 await service.give_feedback(desk, ticket_id, NewFeedback("op-1", 5), idempotency_key="twice")
-                await service.change_status(desk, ticket_id, Status.PROCESSING)
+                await service.change_ticket(desk, ticket_id, TicketStatus.PROCESSING)
                 assert (await service.list_customer_tickets(desk, "cust-001")).items
-                assert (await service.list_tickets_by_status(desk, Status.PROCESSING)).items
+                assert (await service.list_tickets_by_status(desk, TicketStatus.PROCESSING)).items
                 assert (await service.get_full_ticket(desk, ticket_id)) is not None
                 await service.list_recent_tickets(desk)
                 await service.list_escalations(desk)
-                await service.start_session(desk, "agent-1", Role.AGENT)
+                await service.start_session(desk, "agent-1", UserRole.AGENT)
                 await service.read_dashboard(desk)
                 async with await numbers.subscribe(model.Tickets, from_="start", follow=False) as changes:
                     return await create_projector(numbers).follow(changes)

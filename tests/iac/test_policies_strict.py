@@ -31,7 +31,7 @@ from tests.server.directories import WRITER, user, write_directory
 pytestmark = pytest.mark.slow  # thousands of calls of a strict server: `make slow` runs it
 
 APPLICATIONS = {
-    "service_desk": (service_desk, Application((service_desk.Tickets,))),
+    "service_desk": (service_desk, Application((service_desk.ServiceTickets,))),
     "support_desk": (
         support_desk,
         Application(support_desk.TABLES, (support_desk.TicketFeedback, support_desk.FullTicket)),
@@ -271,11 +271,11 @@ def test_a_consumer_reads_its_stream_and_keeps_what_it_names(tmp_path: Path) -> 
 def test_a_founder_makes_the_tables_and_sees_no_item(tmp_path: Path) -> None:
     """Whoever deploys makes tables, indexes and settings; items, other tables and an end of a table are denied."""
     arn = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/shop"
-    with strict("shop", {"founder": documents("shop")["founder"]}, tmp_path) as connections:
-        founder, admin = connections["founder"], connections["admin"]
+    with strict("shop", {"deployer": documents("shop")["deployer"]}, tmp_path) as connections:
+        deployer, admin = connections["deployer"], connections["admin"]
         admin.delete_tables(shop.Shop)
-        founder.create_tables(shop.Shop)
-        assert founder.apply_changes(shop.Shop, drop=True).changes == ()
+        deployer.create_tables(shop.Shop)
+        assert deployer.apply_changes(shop.Shop, drop=True).changes == ()
         makes = Seen(())
         makes.allowances = {
             (action, arn, "", "", False)
@@ -285,17 +285,17 @@ def test_a_founder_makes_the_tables_and_sees_no_item(tmp_path: Path) -> None:
             )
         }  # fmt: skip
 
-        assert surprises(founder, Probes(design("shop"), admin), makes) == []
+        assert surprises(deployer, Probes(design("shop"), admin), makes) == []
 
 
 def test_a_keeper_makes_backups_and_takes_none_away(tmp_path: Path) -> None:
     """Backups are made, listed and looked at; they are neither deleted nor restored, and no item is seen."""
     arn = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/shop"
-    with strict("shop", {"keeper": documents("shop")["keeper"]}, tmp_path) as connections:
-        keeper, admin = connections["keeper"], connections["admin"]
-        made = keeper.call("CreateBackup", {"TableName": "shop", "BackupName": "nightly"})["BackupDetails"]
-        keeper.call("DescribeBackup", {"BackupArn": made["BackupArn"]})
-        keeper.call("ListBackups", {"TableName": "shop"})
+    with strict("shop", {"backup": documents("shop")["backup"]}, tmp_path) as connections:
+        backup, admin = connections["backup"], connections["admin"]
+        made = backup.call("CreateBackup", {"TableName": "shop", "BackupName": "nightly"})["BackupDetails"]
+        backup.call("DescribeBackup", {"BackupArn": made["BackupArn"]})
+        backup.call("ListBackups", {"TableName": "shop"})
         keeps = Seen(())
         keeps.allowances = {
             *(
@@ -306,4 +306,4 @@ def test_a_keeper_makes_backups_and_takes_none_away(tmp_path: Path) -> None:
             ("ListBackups", "*", "", "", False),
         }
 
-        assert surprises(keeper, Probes(design("shop"), admin), keeps) == []
+        assert surprises(backup, Probes(design("shop"), admin), keeps) == []

@@ -128,7 +128,7 @@ def test_s12_the_endpoint_reaches_these_tables_only() -> None:
     assert endpoint["VpcEndpointType"] == "Gateway"
     assert {"Fn::GetAtt": ["ProdTicketsUnifiedTable", "Arn"]} in allowed["Resource"]
     assert "*" not in allowed["Resource"]
-    assert (listed["Action"], listed["Resource"]) == (["dynamodb:ListBackups"], "*")  # the keeper's
+    assert (listed["Action"], listed["Resource"]) == (["dynamodb:ListBackups"], "*")  # the backup's
     assert refused["Effect"] == "Deny"
 
 

@@ -195,9 +195,14 @@ def test_what_is_left_out_is_told() -> None:
     """Each pattern that a tenant is not given is named, with why."""
     notes = " | ".join(POLICY.notes)
 
-    assert "Ticket 'a ticket is opened' is left out: IAM cannot see whose g1pk a write says" in notes
-    assert "Note 'notes are loaded' is left out: IAM cannot hold a batch to attributes" in notes
-    assert "Place 'a place opens' is left out: IAM cannot see whose owner a write says" in notes
-    assert "Dash by 'D#{tenant:raw}-{kind}' is left out: '-' follows the tenant there" in notes
+    assert (
+        "Ticket 'a ticket is opened' is not allowed: IAM cannot see which tenant a write puts into g1pk"
+        in notes
+    )
+    assert "Note 'notes are loaded' is not allowed: IAM cannot restrict the attributes of a batch" in notes
+    assert (
+        "Place 'a place opens' is not allowed: IAM cannot see which tenant a write puts into owner" in notes
+    )
+    assert "Dash by 'D#{tenant:raw}-{kind}' is not allowed: '-' follows the tenant" in notes
     assert "a text changes" not in notes
-    assert "Ticket 'a day changes' is left out" in notes  # the client writes an index key whole
+    assert "Ticket 'a day changes' is not allowed" in notes  # the client writes an index key whole

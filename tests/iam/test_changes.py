@@ -8,9 +8,9 @@ from tavola.entropy import SeededEntropy
 from tavola.iam import (
     Account,
     AlreadyInDirectory,
-    AssumeRefused,
+    AssumeRoleDenied,
     Directory,
-    DirectoryRefused,
+    InvalidDirectory,
     NotInDirectory,
     add_account,
     add_group,
@@ -26,7 +26,7 @@ from tavola.iam import (
     remove_entry,
     render_directory,
 )
-from tavola.protocol.accounts import account_of_key
+from tavola.protocol.arns import account_of_key
 from tests.iam.tables import ACCOUNT, OTHER, policy
 
 
@@ -85,9 +85,9 @@ def test_policies_come_and_go(directory: Directory) -> None:
     )
     with pytest.raises(NotInDirectory, match="has no policy Else"):
         detach_policy(changed, ACCOUNT, "user", "alice", "Else")
-    with pytest.raises(DirectoryRefused, match="no policy Else"):
+    with pytest.raises(InvalidDirectory, match="policy Else does not exist"):
         attach_policy(changed, ACCOUNT, "user", "alice", "Else")
-    with pytest.raises(DirectoryRefused, match="no policy Read"):
+    with pytest.raises(InvalidDirectory, match="policy Read does not exist"):
         remove_entry(changed, ACCOUNT, "policy", "Read")
 
 
@@ -122,7 +122,7 @@ def test_a_session_ends(directory: Directory, entropy: SeededEntropy) -> None:
     assert later.credential(second.key) is not None
     assert remove_entry(later, ACCOUNT, "key", second.key).credential(second.key) is None
     assert remove_entry(later, ACCOUNT, "role", "Agent").credential(second.key) is None
-    with pytest.raises(AssumeRefused, match="lives 900 to 43200 seconds"):
+    with pytest.raises(AssumeRoleDenied, match="lasts 900 to 43200 seconds"):
         assume_role(directory, ACCOUNT, "Agent", "s1", entropy, now_s=0, life_s=60)
 
 
@@ -138,7 +138,7 @@ def test_a_role_is_taken_on_by_whom_it_trusts(directory: Directory, entropy: See
     assume_role(changed, ACCOUNT, "Agent", "s1", entropy, now_s=0, by=alice)
     assume_role(trusting, ACCOUNT, "Visitors", "s1", entropy, now_s=0, by=carol)
 
-    with pytest.raises(AssumeRefused, match="is not authorized to perform: sts:AssumeRole"):
+    with pytest.raises(AssumeRoleDenied, match="is not authorized to perform: sts:AssumeRole"):
         assume_role(changed, ACCOUNT, "Agent", "s1", entropy, now_s=0, by=carol)
-    with pytest.raises(AssumeRefused):
+    with pytest.raises(AssumeRoleDenied):
         assume_role(trusting, ACCOUNT, "Visitors", "s1", entropy, now_s=0, by=alice)

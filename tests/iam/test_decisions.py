@@ -13,7 +13,7 @@ from tavola.iam import (
     Guards,
     Principal,
     Role,
-    Session,
+    RoleSession,
     StatedAccessCheck,
     User,
     denial_message,
@@ -39,7 +39,7 @@ def _directory(
 ) -> Directory:
     inline = {"own": policy(*identity)} if identity else {}
     bound = None if boundary is None else "bound"
-    opened = Session(
+    opened = RoleSession(
         "Agent", "s1", "ASIA", "s", "t", 0, 2**40, policy=None if session is None else policy(*session)
     )
     return Directory(
@@ -167,7 +167,7 @@ def test_root_may_everything_but_what_a_table_denies() -> None:
 
     delete = guard.decide(StatedAccessCheck("dynamodb:DeleteResourcePolicy", ARN, facts, {}))
 
-    assert _said(directory, "root") == "allowed: an account's root may do everything in it"
+    assert _said(directory, "root") == "allowed: the root user may do everything in its account"
     assert "explicit deny in a resource-based policy" in _said(directory, "root", on=closed)
     assert delete.allowed
 

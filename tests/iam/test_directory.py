@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tavola.iam import DirectoryRefused, NotInDirectory, parse_directory, render_directory
+from tavola.iam import InvalidDirectory, NotInDirectory, parse_directory, render_directory
 from tests.iam.tables import ACCOUNT, policy
 
 HERE = f"accounts.{ACCOUNT}"
@@ -97,35 +97,51 @@ def test_everything_that_applies_is_found() -> None:
 @pytest.mark.parametrize(
     ("text", "reason", "place"),
     [
-        ("{", "no JSON", "line 1"),
-        ("[]", "a directory is an object", "the document"),
-        ('{"tavola_iam": 2, "accounts": {}}', "reads the form 1", "tavola_iam"),
-        ('{"tavola_iam": 1, "accounts": []}', "an object, by number", "accounts"),
-        ('{"tavola_iam": 1, "accounts": {"12": {}}}', "twelve digits", "accounts.12"),
-        ('{"tavola_iam": 1, "accounts": {"1": 1}}', "an account is an object", "accounts.1"),
+        ("{", "not valid JSON", "line 1"),
+        ("[]", "expected an object with the members", "the document"),
+        ('{"tavola_iam": 2, "accounts": {}}', "reads format 1", "tavola_iam"),
+        ('{"tavola_iam": 1, "accounts": []}', "an object of accounts by id", "accounts"),
+        ('{"tavola_iam": 1, "accounts": {"12": {}}}', "12 digits", "accounts.12"),
+        ('{"tavola_iam": 1, "accounts": {"1": 1}}', "expected an object", "accounts.1"),
         ('{"tavola_iam": 1, "accounts": {"1": {}, "1": {}}}', "twice", "accounts"),
-        (_document(persons={}), "unknown field `persons`", HERE),
+        (_document(persons={}), "unknown member 'persons'", HERE),
         (_document(users=[]), "an object, by name", f"{HERE}.users"),
-        (_document(users={"a b": {}}), "is no name", f"{HERE}.users"),
-        (_document(users={"a": {"age": 3}}), "unknown field `age`", f"{HERE}.users.a"),
-        (_document(users={"a": {"keys": [{"id": 1}]}}), "Expected `str`", f"{HERE}.users.a.keys[0].id"),
+        (_document(users={"a b": {}}), "is not a valid name", f"{HERE}.users"),
+        (_document(users={"a": {"age": 3}}), "unknown member 'age'", f"{HERE}.users.a"),
+        (
+            _document(users={"a": {"keys": [{"id": 1}]}}),
+            "expected text, not a number",
+            f"{HERE}.users.a.keys[0].id",
+        ),
         (_document(users={"a": {"keys": [{"id": "", "secret": ""}]}}), "an id", f"{HERE}.users.a.keys"),
-        (_document(users={"a": {"policies": ["Nothing"]}}), "no policy Nothing", f"{HERE}.users.a.policies"),
-        (_document(users={"a": {"boundary": "Nothing"}}), "no policy Nothing", f"{HERE}.users.a.boundary"),
-        (_document(users={"a": {"groups": ["Nobody"]}}), "no group Nobody", f"{HERE}.users.a.groups"),
-        (_document(users={"a": {"tags": {"x": "1", "X": "2"}}}), "by case alone", f"{HERE}.users.a.tags"),
+        (
+            _document(users={"a": {"policies": ["Nothing"]}}),
+            "policy Nothing does not exist",
+            f"{HERE}.users.a.policies",
+        ),
+        (
+            _document(users={"a": {"boundary": "Nothing"}}),
+            "policy Nothing does not exist",
+            f"{HERE}.users.a.boundary",
+        ),
+        (
+            _document(users={"a": {"groups": ["Nobody"]}}),
+            "group Nobody does not exist",
+            f"{HERE}.users.a.groups",
+        ),
+        (_document(users={"a": {"tags": {"x": "1", "X": "2"}}}), "only by case", f"{HERE}.users.a.tags"),
         (
             _document(users={"a": {"keys": [KEY]}, "b": {"keys": [KEY]}}),
-            "there twice",
+            "occurs twice",
             f"{HERE}.users.b.keys",
         ),
-        (_document(roles={"R": {}}), "missing required field `trust`", f"{HERE}.roles.R"),
+        (_document(roles={"R": {}}), "member 'trust' is missing", f"{HERE}.roles.R"),
         (
             _document(roles={"R": {"trust": policy({})}}),
-            "names no Resource",
+            "must not have a Resource",
             f"{HERE}.roles.R.trust.Statement[0]",
         ),
-        (_document(sessions=[SESSION]), "no role Agent", f"{HERE}.sessions.ASIA1"),
+        (_document(sessions=[SESSION]), "role Agent does not exist", f"{HERE}.sessions.ASIA1"),
         (
             _document(policies={"P": policy({"Condition": {"StringLik": {}}})}),
             "did you mean StringLike?",
@@ -133,14 +149,14 @@ def test_everything_that_applies_is_found() -> None:
         ),
         (
             _document(users={"a": {"inline": {"P": policy({"Principal": "*"})}}}),
-            "names no Principal",
+            "must not have a Principal",
             f"{HERE}.users.a.inline.P.Statement[0]",
         ),
     ],
 )
 def test_what_is_wrong_is_refused_with_its_place(text: str, reason: str, place: str) -> None:
     """A document is refused with what is wrong and where; a user called twice is no user."""
-    with pytest.raises(DirectoryRefused) as refused:
+    with pytest.raises(InvalidDirectory) as refused:
         parse_directory(text)
 
     assert reason in refused.value.reason

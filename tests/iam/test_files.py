@@ -12,8 +12,8 @@ from tavola.iam import (
     Account,
     Directory,
     DirectoryFile,
-    DirectoryRefused,
-    DirectoryUnreadable,
+    DirectoryFileError,
+    InvalidDirectory,
     User,
     load_directory,
     save_directory,
@@ -49,7 +49,7 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(
 
     monkeypatch.setattr(os, "fsync", fail)
 
-    with pytest.raises(DirectoryUnreadable, match="no room"):
+    with pytest.raises(DirectoryFileError, match="no room"):
         save_directory(path, TWO)
     assert load_directory(path).accounts == ONE.accounts
 
@@ -91,17 +91,17 @@ def test_a_broken_change_leaves_the_last_good_one(tmp_path: Path) -> None:
 
     assert broken.accounts == gone.accounts == ONE.accounts
     assert trouble is not None
-    assert "no JSON" in trouble
+    assert "not valid JSON" in trouble
     assert watched.current().accounts == TWO.accounts
     assert watched.trouble is None
 
 
 def test_a_file_that_cannot_be_read_is_refused_at_the_start(tmp_path: Path) -> None:
     """Nobody serves by a directory that is not there."""
-    with pytest.raises(DirectoryUnreadable):
+    with pytest.raises(DirectoryFileError):
         DirectoryFile(tmp_path / "none.json")
     (tmp_path / "bad.json").write_text("{}")
-    with pytest.raises(DirectoryRefused):
+    with pytest.raises(InvalidDirectory):
         DirectoryFile(tmp_path / "bad.json")
 
 
@@ -110,5 +110,5 @@ def test_a_file_that_is_refused_is_named(tmp_path: Path) -> None:
     path = tmp_path / "broken.json"
     path.write_text("{")
 
-    with pytest.raises(DirectoryRefused, match=r"broken\.json: this is no JSON \(line 1"):
+    with pytest.raises(InvalidDirectory, match=r"broken\.json: not valid JSON \(line 1"):
         load_directory(path)

@@ -88,48 +88,78 @@ CUT = [
     ("hour,desc", "7973-88-83T96", datetime(2026, 11, 16, 3, tzinfo=UTC)),
 ]
 REFUSED: list[tuple[str, str, Any, str]] = [
-    ("text", "", 7, "7 is no text; give a str"),
-    ("text", "", b"x", "no text"),
-    ("text", "", "a\U0010ffff", "cannot hold U\\+10FFFF"),
+    ("text", "", 7, "7 is not a string; use a str"),
+    ("text", "", b"x", "b'x' is not a string; use a str"),
+    ("text", "", "a\U0010ffff", r"cannot contain U\+10FFFF"),
     ("text", "", "\ud800", "surrogate"),
-    ("text", "refuse", "a#b", "'a#b' holds '#'.*leave it out"),
+    (
+        "text",
+        "refuse",
+        "a#b",
+        r"'a#b' holds '#', and characters up to '\$' have no place before the delimiter",
+    ),
     ("text", "refuse", "a b", "holds ' '"),
-    ("int", "", True, "True is no whole number"),
-    ("int", "", 1.0, "no whole number"),
-    ("int", "", "1", "no whole number"),
-    ("int", "02", 100, "100 needs more than the 2 digits of its place.*wider"),
+    ("int", "", True, "True is not an integer; use an int"),
+    ("int", "", 1.0, "not an integer"),
+    ("int", "", "1", "not an integer"),
+    ("int", "02", 100, "100 needs more than the 2 digits of its place; use a smaller number, or declare"),
     ("int", "02", -100, "-100 needs more than the 2 digits"),
     ("int", "02,desc", 100, "more than the 2 digits"),
-    ("int", "raw", True, "no whole number"),
-    ("decimal", "", 0.7, "0.7 is a float.*give a Decimal"),
-    ("decimal", "", True, "no decimal number"),
-    ("decimal", "", "0.7", "no decimal number"),
-    ("decimal", "", Decimal("NaN"), "no number of DynamoDB"),
-    ("decimal", "", Decimal(10) ** 126, "no number of DynamoDB: Number overflow"),
-    ("decimal", "", 10**38 + 1, "no number of DynamoDB.*38 significant digits"),
+    ("int", "raw", True, "not an integer"),
+    ("decimal", "", 0.7, r"0\.7 is a float, which is not exact; use a Decimal"),
+    ("decimal", "", True, "not a decimal number"),
+    ("decimal", "", "0.7", "not a decimal number"),
+    (
+        "decimal",
+        "",
+        Decimal("NaN"),
+        r"Decimal\('NaN'\) is not a DynamoDB number: The parameter cannot be converted to a",
+    ),
+    (
+        "decimal",
+        "",
+        Decimal(10) ** 126,
+        r"Decimal\('1\.000000000000000000000000000E\+126'\) is not a DynamoDB number: Number",
+    ),
+    (
+        "decimal",
+        "",
+        10**38 + 1,
+        "100000000000000000000000000000000000001 is not a DynamoDB number: Attempting to",
+    ),
     ("decimal", "5.2", Decimal("0.705"), "does not fit 5 digits before the point and 2 after.*round it"),
     ("decimal", "5.2", Decimal(100_000), "does not fit"),
-    ("datetime", "", datetime(2026, 11, 16), "has no zone.*give a zone"),  # noqa: DTZ001  # that is the case
-    ("datetime", "", DAY, "no datetime"),
+    (
+        "datetime",
+        "",
+        datetime(2026, 11, 16),  # noqa: DTZ001  # that is the case
+        r"datetime\.datetime\(2026, 11, 16, 0, 0\) has no time zone; use one, as in",
+    ),
+    ("datetime", "", DAY, r"datetime\.date\(2026, 11, 16\) is not a datetime; use one with a time zone"),
     ("datetime", "", datetime.max.replace(tzinfo=timezone(-timedelta(hours=1))), "the years 1 to 9999"),
-    ("date", "", MOMENT, "no date; give a date without a time"),
-    ("date", "", "2026-11-16", "no date"),
-    ("bool", "", 1, "1 is no bool"),
-    ("uuid", "", str(UID), "no UUID"),
+    (
+        "date",
+        "",
+        MOMENT,
+        r"datetime\.datetime\(2026, 11, 16, 3, 54, 10, 120005, tzinfo=d… is not a date; use",
+    ),
+    ("date", "", "2026-11-16", "'2026-11-16' is not a date; use a date without a time"),
+    ("bool", "", 1, "1 is not a bool; use True or False"),
+    ("uuid", "", str(UID), r"'0123abcd-0000-4000-8000-00000000000f' is not a UUID; use a uuid\.UUID"),
 ]
 UNDECLARED = [
-    ("text", "lower", "'lower' is not something to say of it; case is never folded"),
-    ("text", "upper", "case is never folded"),
-    ("text", "desc", "text cannot be written in descending order; read the query newest first instead"),
-    ("text", "06", "'06' is not something to say of it.*refuse, raw"),
+    ("text", "lower", "'lower' is not a valid format; case is never changed"),
+    ("text", "upper", "case is never changed"),
+    ("text", "desc", "text cannot be encoded in descending order; read the query newest first"),
+    ("text", "06", "'06' is not a valid format.*refuse, raw"),
     ("text", "raw,refuse", "exclude each other"),
     ("text", "rank", "'rank' is not"),
-    ("int", "0", "0 is no width; give one from 1 to 38"),
-    ("int", "39", "39 is no width"),
-    ("int", "5.2", "'5.2' is not something to say of it.*a width such as 06"),
+    ("int", "0", "0 is not a width; use 1 to 38 digits"),
+    ("int", "39", "39 is not a width; use 1 to 38 digits"),
+    ("int", "5.2", "'5.2' is not a valid format.*a width such as 06"),
     ("int", "desc,desc", "says the same twice"),
     ("int", "6,7", "exclude each other"),
-    ("decimal", "30.9", "39 is no width"),
+    ("decimal", "30.9", "39 is not a width; use 1 to 38 digits"),
     ("decimal", "x", "digits such as 5.2"),
     ("datetime", "week", "'week' is not.*us, ms, s, minute, hour, day, month, year"),
     ("datetime", "day,month", "exclude each other"),
@@ -137,7 +167,7 @@ UNDECLARED = [
     ("bool", "x", "'x' is not"),
     ("uuid", "x", "'x' is not"),
     ("enum", "", "needs its choices"),
-    ("time", "", "no kind of key part 'time'"),
+    ("time", "", "unknown kind of key part 'time'; use one of text, int, decimal, datetime, date,"),
 ]
 
 
@@ -176,7 +206,7 @@ def test_a_date_can_be_cut_too(spec: str, text: str) -> None:
 
 @pytest.mark.parametrize(("kind", "spec", "value", "sentence"), REFUSED)
 def test_a_value_that_cannot_be_written_is_refused(kind: str, spec: str, value: Any, sentence: str) -> None:
-    """The refusal names the value and says what to give instead; the value is on the error."""
+    """The refusal names the value and suggests a replacement; the value is on the error."""
     with pytest.raises(KeyPartRefused, match=sentence) as caught:
         part_for(kind, spec).encode(value)
 
@@ -193,12 +223,12 @@ def test_a_spec_that_a_kind_has_not_is_refused(kind: str, spec: str, sentence: s
 @pytest.mark.parametrize("kind", ["int", "decimal"])
 def test_a_number_too_long_to_spell_is_refused_too(kind: str) -> None:
     """Python does not print an int of thousands of digits; the refusal does without."""
-    with pytest.raises(KeyPartRefused, match="a number of very many digits"):
+    with pytest.raises(KeyPartRefused, match="a number with very many digits"):
         part_for(kind).encode(10**5000)
 
 
 def test_a_moment_is_written_in_utc() -> None:
-    """One moment has one text, in whatever zone it is told."""
+    """A time has one encoding, whatever its time zone."""
     east = timezone(timedelta(hours=5, minutes=45))
     part = part_for("datetime")
 
@@ -232,7 +262,7 @@ def test_choices_are_written_as_their_text() -> None:
 
 
 def test_choices_sort_by_rank_where_that_is_said() -> None:
-    """A rank is the place in the declaration, as wide as their number needs, or wider if told."""
+    """A rank is the position in the declaration, as wide as their number needs, or wider if declared."""
     twelve = tuple(f"s{12 - place}" for place in range(12))
 
     assert part_for("enum", "rank", PRIORITIES).encode("urgent") == "0"
@@ -267,7 +297,7 @@ def test_whole_choices_are_whole_numbers() -> None:
 )
 def test_a_value_outside_the_choices_is_refused(kind: str, choices: tuple[Any, ...], value: Any) -> None:
     """The refusal names the choices there are."""
-    with pytest.raises(KeyPartRefused, match="is none of its choices; give one of .*" + str(choices[0])):
+    with pytest.raises(KeyPartRefused, match="is not one of its choices; use one of .*" + str(choices[0])):
         part_for(kind, "", choices).encode(value)
 
 
@@ -275,11 +305,11 @@ def test_a_value_outside_the_choices_is_refused(kind: str, choices: tuple[Any, .
     ("spec", "choices", "sentence"),
     [
         ("desc", ("a", "b"), r"rank it: \{field:rank,desc\}"),
-        ("", ("a", 1), "not all text; order them by rank"),
-        ("", tuple(Shape), "not all text; order them by rank"),
-        ("", ("a", "a"), "give each once"),
-        ("", (), "give each once"),
-        ("lower", ("a", "b"), "case is never folded"),
+        ("", ("a", 1), "not all strings; sort them by rank"),
+        ("", tuple(Shape), "not all strings; sort them by rank"),
+        ("", ("a", "a"), "list each once"),
+        ("", (), "list each once"),
+        ("lower", ("a", "b"), "case is never changed"),
     ],
 )
 def test_choices_that_cannot_be_ordered_are_refused(
@@ -291,6 +321,6 @@ def test_choices_that_cannot_be_ordered_are_refused(
 
 
 def test_a_part_is_made_once() -> None:
-    """The same kind, spec and choices give the same part; 1 and True are not the same choice."""
+    """The same kind, spec and choices return the same part; 1 and True are not the same choice."""
     assert part_for("int", "06") is part_for("int", "06")
     assert part_for("enum", "rank", (0, 1)) is not part_for("enum", "rank", (False, True))

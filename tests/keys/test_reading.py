@@ -1,4 +1,4 @@
-"""Reading: a key's bytes give back the values they were made of."""
+"""Reading: a key's bytes decode to the values they were made of."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.properties.strategies import key_sets
 
 
 @given(key_sets())
-def test_a_key_gives_back_its_values(keyed: tuple[KeySchema, list[Item]]) -> None:
-    """Of any schema, with any values, what a key was made of is read from it; of a partition, its part."""
+def test_a_key_decodes_to_its_values(keyed: tuple[KeySchema, list[Item]]) -> None:
+    """For any schema and values, a key decodes to its values, and a partition key to its part."""
     schema, items = keyed
     for item in items:
         key = schema.key_of(item)

@@ -55,15 +55,19 @@ def test_a_template_is_literals_and_fields() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "sentence"),
     [
-        ("TICKET#{id", 7, r"key template 'TICKET#\{id', character 8: a \{ is not closed; close it"),
-        ("TICKET#{id{n}", 7, "not closed"),
-        ("TICKET#id}", 9, r"a \} closes nothing; write \}\} for a brace"),
+        (
+            "TICKET#{id",
+            7,
+            r"key template 'TICKET#\{id', character 8: unmatched \{; close it with \}, or write",
+        ),
+        ("TICKET#{id{n}", 7, r"unmatched \{"),
+        ("TICKET#id}", 9, r"key template 'TICKET#id\}', character 10: unmatched \}; write \}\} for a brace"),
         ("{}", 0, "a field has no name"),
         ("{:06}", 0, "a field has no name"),
-        ("{a b}", 0, "'a b' is no name of a field"),
-        ("{a.b}", 0, "no name of a field"),
-        ("", None, "it is empty"),
-        ("a\U0010ffff", None, "cannot hold U\\+10FFFF"),
+        ("{a b}", 0, r"key template '\{a b\}', character 1: 'a b' is not a field name; write \{field\} or"),
+        ("{a.b}", 0, r"key template '\{a\.b\}', character 1: 'a\.b' is not a field name; write \{field\} or"),
+        ("", None, "a key template cannot be empty; add a literal or a field"),
+        ("a\U0010ffff", None, r"cannot contain U\+10FFFF"),
         ("a\ud800", None, "surrogate"),
     ],
 )
@@ -79,32 +83,32 @@ def test_a_text_that_is_no_template_is_refused(text: str, place: int | None, sen
 @pytest.mark.parametrize("delimiter", ["", "##", "a", " ", "{", "}", "é", "0"])
 def test_a_delimiter_is_one_punctuation_sign(delimiter: str) -> None:
     """Letters, spaces, braces and more than one character are no delimiter."""
-    with pytest.raises(TemplateRefused, match="is no delimiter"):
+    with pytest.raises(TemplateRefused, match="is not a delimiter"):
         Template.parse("{id}", delimiter)
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("X#{other}", "character 3: there is no field 'other'; name one of id, name, status"),
-        ("X#{n:week}", "character 3: 'week' is not something to say of it"),
-        ("{id}{name}", r"\{id\} is of any width and \{name\} touches it.*put the delimiter '#' between them"),
-        ("{id}{n}", "touches it"),
-        ("{status}{n}", "touches it"),
-        ("{id:raw}{n}", "touches it"),
-        ("{n:raw}{at}", "touches it"),
+        ("X#{other}", r"key template 'X#\{other\}', character 3: unknown field 'other'; name one of id,"),
+        ("X#{n:week}", "character 3: 'week' is not a valid format"),
+        ("{id}{name}", r"key template '\{id\}\{name\}', character 5: \{id\} has variable width and \{name\}"),
+        ("{id}{n}", "follows it directly"),
+        ("{status}{n}", "follows it directly"),
+        ("{id:raw}{n}", "follows it directly"),
+        ("{n:raw}{at}", "follows it directly"),
         (
             "{id}-{name}",
-            r"'-' follows it, which its values may hold; let the delimiter '#' follow it.*\{id:raw\}",
+            r"key template '\{id\}-\{name\}', character 1: \{id\} is of any width and '-' follows",
         ),
         ("{id}x#", "follows it"),
         ("{id:refuse}-{name}", "follows it"),
-        ("{at:desc,lower}", "case is never folded"),
-        ("{id:desc}", "text cannot be written in descending order"),
+        ("{at:desc,lower}", "case is never changed"),
+        ("{id:desc}", r"key template '\{id:desc\}', character 1: text cannot be encoded in descending"),
     ],
 )
 def test_a_template_that_could_not_be_read_is_refused(text: str, sentence: str) -> None:
-    """What cannot be told apart, or is said wrongly, is refused when fields get their kinds."""
+    """What cannot be distinguished, or is said wrongly, is refused when fields get their kinds."""
     with pytest.raises(TemplateRefused, match=sentence):
         bound(text)
 
@@ -125,7 +129,7 @@ def test_a_template_that_could_not_be_read_is_refused(text: str, sentence: str) 
     ],
 )
 def test_a_key_is_made_and_read(text: str, key: str) -> None:
-    """Values make the key that the template shows, and the key gives the values back."""
+    """Values render to the key that the template shows, and the key parses to the values."""
     values: dict[str, Any] = {"id": "a#b", "name": "c", "status": "open", "at": MOMENT, "n": 7}
     template = bound(text)
 
@@ -198,13 +202,13 @@ def test_another_delimiter_escapes_what_sorts_up_to_it(delimiter: str, key: str)
         ("METADATA", "METADATA#"),
     ],
 )
-def test_a_text_that_no_values_make_is_not_read(text: str, key: str) -> None:
-    """What the template would write in another way, or not at all, is none of its keys."""
+def test_a_string_that_no_values_render_to_is_not_parsed(text: str, key: str) -> None:
+    """A string that the template would render differently, or never, is not one of its keys."""
     assert bound(text).read(key) is None
 
 
 def test_of_a_cut_field_the_finest_is_read() -> None:
-    """A field told twice is read where it is told whole, else where it lost least."""
+    """A field that occurs twice is read where it is whole, otherwise where it is truncated least."""
     template = bound("{at:month}#{at:hour}")
 
     assert template.read(template.render({"at": MOMENT})) == {"at": MOMENT.replace(minute=0, second=0)}
@@ -222,7 +226,7 @@ def test_a_field_without_value_is_missing(values: dict[str, Any]) -> None:
     assert caught.value.template == "A#{id}#{n}"
 
 
-def test_a_refused_value_is_told_with_its_field() -> None:
+def test_a_refused_value_is_reported_with_its_field() -> None:
     """The error names field and template, and has both and the value."""
     with pytest.raises(KeyPartRefused, match=r"n in the key 'A#\{n:02\}': 100 needs more") as caught:
         bound("A#{n:02}").render({"n": 100})
@@ -312,7 +316,7 @@ def test_a_comparison_is_one_condition(
     ],
 )
 def test_a_comparison_that_nothing_satisfies_is_empty(text: str, op: str, operands: tuple[Any, ...]) -> None:
-    """What DynamoDB would refuse, or what no key can be, is told and holds nothing."""
+    """A comparison that DynamoDB would refuse, or that no key satisfies, is reported and matches nothing."""
     span = bound(text).bounds({}, op, *operands)
 
     assert span.empty
@@ -332,7 +336,10 @@ def test_a_comparison_that_nothing_satisfies_is_empty(text: str, op: str, operan
     ],
 )
 def test_bounds_on_a_cut_field_say_whether_they_are_exact(op: str, operand: datetime, exact: bool) -> None:
-    """A day holds moments before and after the one asked for: they are held, and it is told."""
+    """A day contains times before and after the requested one:
+
+    they are included, and the bounds are not exact.
+    """
     span = bound("D#{at:day}#{id}").bounds({}, op, operand)
 
     assert span.exact is exact
@@ -342,7 +349,7 @@ def test_bounds_on_a_cut_field_say_whether_they_are_exact(op: str, operand: date
 
 
 def test_bounds_behind_a_cut_field_are_not_exact() -> None:
-    """A field fixed to a cut value leaves the rest uncertain too, unless it is told whole as well."""
+    """A field fixed to a truncated value leaves the rest inexact too, unless it also occurs whole."""
     later = MOMENT + timedelta(hours=1)
 
     assert not bound("{at:day}#{n:02}").bounds({"at": later}, "gte", 1).exact
@@ -353,14 +360,56 @@ def test_bounds_behind_a_cut_field_are_not_exact() -> None:
     ("fixed", "op", "operands", "error", "sentence"),
     [
         ({"id": "x"}, "gte", (1,), KeyPartMissing, "needs status"),
-        ({}, "gte", ("x",), KeyPartRefused, "status in the key .* is none of its choices"),
+        (
+            {},
+            "gte",
+            ("x",),
+            KeyPartRefused,
+            r"status in the key 'T#\{status\}#\{n:raw\}#\{id\}': 'x' is not one of its choices; use",
+        ),
         ({}, "gte", (None,), KeyPartMissing, "needs status"),
-        ({}, "begins_with", ("o",), KeyPartRefused, "a part of kind enum begins with nothing"),
-        ({"status": "open"}, "begins_with", (1,), KeyPartRefused, "a part of kind int begins with nothing"),
-        ({"status": "open"}, "lt", (1,), KeyPartRefused, "do not sort as its values do; compare it with eq"),
-        ({"status": "open", "n": 1, "id": "x"}, "lt", (1,), TemplateRefused, "no field is left to compare"),
-        ({"other": "open"}, None, (), TemplateRefused, "there is no field 'other'"),
-        ({}, "between", ("open",), TemplateRefused, "'between' with 1 operands is no comparison; give 2"),
+        (
+            {},
+            "begins_with",
+            ("o",),
+            KeyPartRefused,
+            r"status in the key 'T#\{status\}#\{n:raw\}#\{id\}': a part of kind enum does not",
+        ),
+        (
+            {"status": "open"},
+            "begins_with",
+            (1,),
+            KeyPartRefused,
+            r"n in the key 'T#\{status\}#\{n:raw\}#\{id\}': a part of kind int does not support",
+        ),
+        (
+            {"status": "open"},
+            "lt",
+            (1,),
+            KeyPartRefused,
+            r"n in the key 'T#\{status\}#\{n:raw\}#\{id\}': its text does not sort like its value;",
+        ),
+        (
+            {"status": "open", "n": 1, "id": "x"},
+            "lt",
+            (1,),
+            TemplateRefused,
+            r"key template 'T#\{status\}#\{n:raw\}#\{id\}': there is no field left to compare; fix",
+        ),
+        (
+            {"other": "open"},
+            None,
+            (),
+            TemplateRefused,
+            r"key template 'T#\{status\}#\{n:raw\}#\{id\}': the template has no field 'other'; name",
+        ),
+        (
+            {},
+            "between",
+            ("open",),
+            TemplateRefused,
+            r"key template 'T#\{status\}#\{n:raw\}#\{id\}': 'between' with 1 operands is not a",
+        ),
         ({}, "near", ("open",), TemplateRefused, "use one of eq, lt"),
     ],
 )
@@ -397,7 +446,7 @@ def test_a_comparison_that_cannot_be_is_refused(
     ],
 )
 def test_templates_that_could_make_one_key_may_meet(one: str, other: str, meet: bool) -> None:
-    """Literals, widths and characters tell templates apart where they can, the same both ways."""
+    """Literals, widths and characters distinguish templates where possible, symmetrically."""
     assert bound(one).may_meet(bound(other)) is meet
     assert bound(other).may_meet(bound(one)) is meet
 

@@ -27,7 +27,7 @@ from tavola.model import (
     Table,
     WritePattern,
     attr,
-    found,
+    member,
     sort,
     upgrade,
 )
@@ -173,8 +173,8 @@ class Account(Collection, pk="CUSTOMER|{customer}", access=AccessPattern("The ac
     """A customer with all orders."""
 
     customer: str
-    profile: Customer | None = found()
-    orders: list[Order] = found()
+    profile: Customer | None = member()
+    orders: list[Order] = member()
 
 
 class Counters(Table, name="prod-counters", pk="name", sk=None):
@@ -331,53 +331,69 @@ def _set(path: str, value: Any) -> Change:
 
 ORDER = "tables.0.entities.0"
 REFUSED: list[tuple[Change, str, str]] = [
-    (_set("format", "terraform"), "$.format", "'terraform' is none of tavola-design"),
+    (_set("format", "terraform"), "$.format", "'terraform' is not one of tavola-design"),
     (_set("version", 0), "$.version", "the first is 1"),
     (_set("version", "1"), "$.version", "a whole number"),
-    (_set("tables", ...), "$.tables", "it is missing"),
+    (_set("tables", ...), "$.tables", "it is required"),
     (_set("tables", {}), "$.tables", "an array"),
-    (_set("tables.0", None), "$.tables[0]", "null stands where an object is wanted"),
-    (_set("colour", "red"), "$.colour", "there is no such member"),
-    (_set("tables.0.a b", 1), "$.tables[0]['a b']", "there is no such member"),
+    (_set("tables.0", None), "$.tables[0]", "expected an object, got null"),
+    (_set("colour", "red"), "$.colour", "unknown member"),
+    (_set("tables.0.a b", 1), "$.tables[0]['a b']", "unknown member"),
     (_set("tables.0.settings.recovery", 1), "$.tables[0].settings.recovery", "true or false"),
     (_set("tables.0.settings.recovery_days", True), "$.tables[0].settings.recovery_days", "a whole number"),
-    (_set("tables.0.settings.stream", "ALL"), "$.tables[0].settings.stream", "none of KEYS_ONLY"),
+    (
+        _set("tables.0.settings.stream", "ALL"),
+        "$.tables[0].settings.stream",
+        "'ALL' is not one of KEYS_ONLY, NEW_AND_OLD_IMAGES, NEW_IMAGE, OLD_IMAGE",
+    ),
     (_set("tables.0.settings.tags.team", 5), "$.tables[0].settings.tags.team", "text"),
     (_set("tables.1.settings.name", "prod-shop"), "$.tables[1].name", "taken"),
     (_set("tables.0.key_types.PK", ...), "$.tables[0].key_types", "'PK' of the table's key"),
-    (_set("tables.0.key_types.PK", "SS"), "$.tables[0].key_types.PK", "none of B, N, S"),
+    (_set("tables.0.key_types.PK", "SS"), "$.tables[0].key_types.PK", "'SS' is not one of B, N, S"),
     (_set("tables.0.key_types.PK", "N"), "$.tables[0].entities[0].key.hash[0].type", "not the type"),
     (_set("tables.0.indexes.0.projection", "SOME"), "$.tables[0].indexes[0].projection", "ALL, KEYS_ONLY"),
     (_set("tables.0.indexes.0.projection", ["a", 1]), "$.tables[0].indexes[0].projection[1]", "text"),
     (_set("tables.0.indexes.1.name", "ByDay"), "$.tables[0].indexes[1].name", "taken"),
     (_set(f"{ORDER}.key", ...), "$.tables[0].entities[0].key", "has a key"),
-    (_set(f"{ORDER}.key.hash.0.attribute", "pk"), "$.tables[0].entities[0].key.hash", "not of PK"),
-    (_set(f"{ORDER}.keys.0.index", "Other"), "$.tables[0].entities[0].keys[0].index", "no index 'Other'"),
-    (_set(f"{ORDER}.keys.0.shards.count", 0), "$.tables[0].entities[0].keys[0].shards", "outside 1 to"),
+    (
+        _set(f"{ORDER}.key.hash.0.attribute", "pk"),
+        "$.tables[0].entities[0].key.hash",
+        "its attributes are pk, but the key's are PK",
+    ),
+    (
+        _set(f"{ORDER}.keys.0.index", "Other"),
+        "$.tables[0].entities[0].keys[0].index",
+        "unknown index 'Other'; the indexes are ByDay, unsent, native, by_total",
+    ),
+    (
+        _set(f"{ORDER}.keys.0.shards.count", 0),
+        "$.tables[0].entities[0].keys[0].shards",
+        "0 is not a number of shards; use 1 to 10000",
+    ),
     (
         _set(f"{ORDER}.keys.0.shards.of", ["who"]),
         "$.tables[0].entities[0].keys[0].shards.of",
-        "'who' is no field",
+        "'who' is not a field of the entity; the fields are customer, grade, lines,",
     ),
     (
         _set(f"{ORDER}.keys.1.members.0.values.0", {"S": 5}),
         "$.tables[0].entities[0].keys[1].members[0].values[0]",
-        "no attribute value",
+        "5} is not an attribute value: Unexpected value type in payload",
     ),
     (
         _set(f"{ORDER}.key.hash.0.template.text", "CUSTOMER|{customer"),
         "$.tables[0].entities[0].key.hash[0].template.text",
-        "not closed",
+        "unmatched {",
     ),
     (
         _set(f"{ORDER}.key.hash.0.template.text", "OTHER|{customer}"),
         "$.tables[0].entities[0].key.hash[0].template.segments",
-        "they are not those of",
+        "they do not match the template 'OTHER|{customer}'; correct them, or leave them",
     ),
     (
         _set(f"{ORDER}.key.hash.0.template", {"text": "C|{who}", "delimiter": "|"}),
         "$.tables[0].entities[0].key.hash[0]",
-        "'who' is no field",
+        "'who' is not a field of the entity; the fields are customer, grade, lines,",
     ),
     (
         _set(f"{ORDER}.key.hash.0.template", {"text": "C|{customer:12}", "delimiter": "|"}),
@@ -387,35 +403,51 @@ REFUSED: list[tuple[Change, str, str]] = [
     (
         _set(f"{ORDER}.key.hash.0.field", "customer"),
         "$.tables[0].entities[0].key.hash[0]",
-        "give one of them",
+        "it needs either a field or a template",
     ),
     (_set(f"{ORDER}.fields.1.name", "customer"), "$.tables[0].entities[0].fields[1].name", "taken"),
-    (_set(f"{ORDER}.fields.0.tags", ["X"]), "$.tables[0].entities[0].fields[0].tags[0]", "none of B, BOOL"),
-    (_set(f"{ORDER}.fields.0.key_kind", "rune"), "$.tables[0].entities[0].fields[0].key_kind", "no kind"),
+    (
+        _set(f"{ORDER}.fields.0.tags", ["X"]),
+        "$.tables[0].entities[0].fields[0].tags[0]",
+        "'X' is not one of B, BOOL, BS, L, M, N, NS, NULL, S, SS",
+    ),
+    (
+        _set(f"{ORDER}.fields.0.key_kind", "rune"),
+        "$.tables[0].entities[0].fields[0].key_kind",
+        "unknown kind of key part 'rune'; use one of text, int, decimal, datetime, date,",
+    ),
     (
         _set(f"{ORDER}.fields.2.choices", [0.5]),
         "$.tables[0].entities[0].fields[2].choices[0]",
-        "text is wanted",
+        "or text, got",
     ),
-    (_set(f"{ORDER}.fields.5.within", ["who"]), "$.tables[0].entities[0].fields[5].within", "no field"),
+    (_set(f"{ORDER}.fields.5.within", ["who"]), "$.tables[0].entities[0].fields[5].within", "not a field"),
     (_set(f"{ORDER}.patterns.0.result", "Nobody"), "$.tables[0].entities[0].patterns[0].result", "'Nobody'"),
-    (_set(f"{ORDER}.patterns.1.index", "unsold"), "$.tables[0].entities[0].patterns[1].index", "no index"),
+    (
+        _set(f"{ORDER}.patterns.1.index", "unsold"),
+        "$.tables[0].entities[0].patterns[1].index",
+        "unknown index",
+    ),
     (
         _set(f"{ORDER}.patterns.1.index", "by_total"),
         "$.tables[0].entities[0].patterns[1].index",
         "add it to keys",
     ),
-    (_set(f"{ORDER}.patterns.1.sorts", ["x"]), "$.tables[0].entities[0].patterns[1].sorts", "no field"),
-    (_set(f"{ORDER}.writes.0.changes", ["x"]), "$.tables[0].entities[0].writes[0].changes", "no field"),
+    (_set(f"{ORDER}.patterns.1.sorts", ["x"]), "$.tables[0].entities[0].patterns[1].sorts", "not a field"),
+    (_set(f"{ORDER}.writes.0.changes", ["x"]), "$.tables[0].entities[0].writes[0].changes", "not a field"),
     (_set(f"{ORDER}.writes.0.kind", "scan"), "$.tables[0].entities[0].writes[0].kind", "delete, put, update"),
-    (_set("tables.0.collections.0.parts", []), "$.tables[0].collections[0].parts", "just these"),
-    (_set("tables.0.collections.0.index", "x"), "$.tables[0].collections[0].index", "no index"),
+    (
+        _set("tables.0.collections.0.parts", []),
+        "$.tables[0].collections[0].parts",
+        "they must be exactly the fields of the partition key",
+    ),
+    (_set("tables.0.collections.0.index", "x"), "$.tables[0].collections[0].index", "unknown index"),
     (
         _set("tables.0.collections.0.members.0.entity", "Counter"),
         "$.tables[0].collections[0].members[0].entity",
-        "no entity 'Counter' here",
+        "this table has no entity 'Counter'",
     ),
-    (_set("views.0.key", {"hash": []}), "$.views[0].key", "a view has none"),
+    (_set("views.0.key", {"hash": []}), "$.views[0].key", "a view has no key; give the entity a table"),
 ]
 
 
@@ -433,7 +465,7 @@ def test_a_wrong_document_is_refused_with_its_path(change: Change, path: str, to
 
 def test_what_is_no_document_is_refused() -> None:
     """Anything but an object is no design."""
-    with pytest.raises(DocumentRefused, match="is an object"):
+    with pytest.raises(DocumentRefused, match=r"\[\] is not a design document, which is a JSON object"):
         read_document([])  # type: ignore[arg-type]
 
 

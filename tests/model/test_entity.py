@@ -220,7 +220,9 @@ class Held(Entity):
         vars(module),
     )
 
-    with pytest.raises(ModelError, match=r"Held\.held: it is int, and str in Case"):
+    with pytest.raises(
+        ModelError, match=r"its type is int, but str in Case, which Case\.ByHeld returns; use that type"
+    ):
         exec(cell.replace("HELD", wrong), vars(module))
     for _ in range(2):
         exec(cell.replace("HELD", right), vars(module))

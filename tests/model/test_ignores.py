@@ -7,21 +7,21 @@ import pytest
 from tavola.model.document import Design, Ignore, ignores_in, with_ignores
 
 SOURCE = '''
-class Desk(Table):  # tavola: ignore[recovery-missing] a sample
+class Desk(Table):  # tavola: ignore[no-point-in-time-recovery] a sample
     # tavola: ignore[unused-index] a job asks it
     by_day = Gsi(pk="GSI1PK")
-    by_mail = Gsi(  # tavola: ignore[unused-index, projection-carries] kept for the move
+    by_mail = Gsi(  # tavola: ignore[unused-index, excessive-projection] kept for the move
         pk="GSI2PK",
     )
 
 
-# tavola: ignore[few-partitions] read once a night,
+# tavola: ignore[hot-partition] read once a night,
 # by one job
 class Ticket(
     Entity,
     table=Desk,
     writes=(
-        # tavola: ignore[hot-transaction] a test's
+        # tavola: ignore[transaction-conflicts] a test's
         WritePattern("open", "put"),
         WritePattern("close", "update"),  # tavola: ignore[stale-index-key]
     ),
@@ -45,12 +45,12 @@ BY_DAY = Need("by day", Ticket)
 def test_a_comment_is_about_what_is_declared_there() -> None:
     """On the line of a declaration, or on the lines above it, a comment names rules and says why."""
     assert ignores_in(SOURCE) == (
-        Ignore("recovery-missing", "Desk", "a sample"),
+        Ignore("no-point-in-time-recovery", "Desk", "a sample"),
         Ignore("unused-index", "Desk.by_day", "a job asks it"),
         Ignore("unused-index", "Desk.by_mail", "kept for the move"),
-        Ignore("projection-carries", "Desk.by_mail", "kept for the move"),
-        Ignore("few-partitions", "Ticket", "read once a night, by one job"),
-        Ignore("hot-transaction", "Ticket: open", "a test's"),
+        Ignore("excessive-projection", "Desk.by_mail", "kept for the move"),
+        Ignore("hot-partition", "Ticket", "read once a night, by one job"),
+        Ignore("transaction-conflicts", "Ticket: open", "a test's"),
         Ignore("stale-index-key", "Ticket: close", ""),
         Ignore("reserved-words", "Ticket.ticket_id", "no expression names it"),
         Ignore("key-too-long", "Ticket.Key", "ids are short"),

@@ -27,7 +27,7 @@ from tavola.model import (
     Table,
     WritePattern,
     attr,
-    found,
+    member,
     sort,
 )
 from tavola.model.document import DocumentRefused, design_of, needs_of, read_document, write_document
@@ -85,8 +85,8 @@ class Customer(Entity, table=Shop):
 
 class Everything(Collection, pk="CUSTOMER#{customer}"):
     customer: str
-    who: Customer | None = found()
-    orders: list[Order] = found()
+    who: Customer | None = member()
+    orders: list[Order] = member()
 
 
 DESIGN = design_of(Shop)
@@ -165,15 +165,15 @@ def test_a_module_declares_needs_beside_entities_without_keys() -> None:
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: Given("at", cast(Any, "~")), "'~' is no operator"),
-        (lambda: Route(cast(Any, "look")), "'look' is no operation"),
-        (lambda: Need("nothing", ()), "it gives no entity"),
-        (lambda: Need("wrong", "Sale", access=AccessPattern("wrong", per_second=-1)), "is no rate"),
-        (lambda: Need("wrong", "Sale", access=AccessPattern("wrong", skew=-1)), "is no exponent"),
-        (lambda: Need("wrong", "Sale", access=AccessPattern("wrong", items=2, returned=3)), "the filters leave"),
+        (lambda: Given("at", cast(Any, "~")), "'~' is not an operator; use one of =, <, <=, >, >=, between, begins_with, in,"),
+        (lambda: Route(cast(Any, "look")), "'look' is not an operation; use one of get, batch_get, query, scan"),
+        (lambda: Need("nothing", ()), "entities is empty; name the entity that is returned"),
+        (lambda: Need("wrong", "Sale", access=AccessPattern("wrong", per_second=-1)), r"Need\('wrong'\) 'wrong': per_second=-1 is not a rate; use 0 or more"),
+        (lambda: Need("wrong", "Sale", access=AccessPattern("wrong", skew=-1)), r"Need\('wrong'\) 'wrong': skew=-1 is not a valid exponent; use 0 for even traffic"),
+        (lambda: Need("wrong", "Sale", access=AccessPattern("wrong", items=2, returned=3)), r"Need\('wrong'\) 'wrong': returned=3 must be between 0 and items=2: it is how many"),
         (lambda: Scaling(10, 10, read_min=20), "no range"),
-        (lambda: Scaling(10, 10, target=95), "outside 20 to 90"),
-        (lambda: attr(distinct=0), "too few"),
+        (lambda: Scaling(10, 10, target=95), "target=95 is out of range; use 20 to 90 percent"),
+        (lambda: attr(distinct=0), "distinct=0 is too low; use 1 or more, or remove it"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(make: Any, told: str) -> None:

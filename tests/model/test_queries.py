@@ -63,8 +63,8 @@ class Guest(Entity, table=Hall):
 
 REFUSED: list[tuple[Any, str]] = [
     (Ticket.Key, "Ticket.Key: ticket_id must be given as well"),
-    (lambda: Ticket.Key(tiket_id="t"), "Ticket.Key: it takes no tiket_id; its arguments are ticket_id"),  # type: ignore[call-arg]
-    (lambda: Ticket.Key(ticket_id=None), "Ticket.Key: ticket_id is None, and nothing is stored under None; give a value"),  # type: ignore[arg-type]
+    (lambda: Ticket.Key(tiket_id="t"), "Ticket.Key: it has no argument tiket_id; its arguments are ticket_id"),  # type: ignore[call-arg]
+    (lambda: Ticket.Key(ticket_id=None), "Ticket.Key: ticket_id is None, which cannot be part of a key; use a value"),  # type: ignore[arg-type]
     (lambda: Ticket.InQueue(queue="q"), "Ticket.InQueue: status must be given as well"),  # type: ignore[call-arg]
     (
         lambda: Ticket.ByCustomer(customer_id="c", status="open"),  # type: ignore[call-arg]
@@ -88,20 +88,20 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (
         lambda: Guest.InRoom(room="r").where(Guest.seat > 3),
-        "Guest.InRoom: seat is part of the key, which a filter cannot name; ask with .seat instead",
+        "Guest.InRoom: seat is part of the key, which cannot be filtered; use .seat instead",
     ),
     (
         lambda: Guest.ByName(room="r").where(Guest.note.eq("x")),
-        "Guest.ByName: some does not hold note, so no item would pass; project 'note' there, or compare what the query gives",
+        "Guest.ByName: some does not project note, so no item would match; project 'note', or compare fields that the query returns",
     ),
     (
         lambda: Ticket.ByStatus(status="open").where(TicketRef.created_at > AT),
-        "Ticket.ByStatus: gsi3 does not hold created_at, so no item would pass; project 'created_at' there, or compare what the query gives",
+        "Ticket.ByStatus: gsi3 does not project created_at, so no item would match; project 'created_at', or compare fields that the query returns",
     ),
-    (TicketFile, "TicketFile: it is asked with ticket_id, not with nothing"),
+    (TicketFile, "TicketFile: its arguments are ticket_id, not nothing"),
     (
         lambda: TicketFile(ticket_id=None),  # type: ignore[arg-type]
-        "TicketFile: ticket_id is None, and nothing is stored under None; give a value",
+        "TicketFile: ticket_id is None, which cannot be part of a key; use a value",
     ),
     (
         lambda: TicketFile(ticket_id="t").events,
@@ -125,9 +125,13 @@ def test_a_range_ends_a_question() -> None:
     ranged: Any = Ticket.ByAssignee(assignee="ann").priority.lt(3)
     filtered: Any = Ticket.ByAssignee(assignee="ann").where(Ticket.replies > 1)
 
-    with pytest.raises(AttributeError, match=r"Ticket\.ByAssignee: created_at is asked too late"):
+    with pytest.raises(
+        AttributeError, match=r"Ticket\.ByAssignee: created_at cannot follow a range or a filter"
+    ):
         _ = ranged.created_at
-    with pytest.raises(AttributeError, match=r"Ticket\.ByAssignee: priority is asked too late"):
+    with pytest.raises(
+        AttributeError, match=r"Ticket\.ByAssignee: priority cannot follow a range or a filter"
+    ):
         _ = filtered.priority
     assert not hasattr(ranged, "nothing")
 

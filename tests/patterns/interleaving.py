@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tavola.client.db import Db
+from tavola.client.connection import Connection
 from tavola.client.effects import RunBlocking, Sleep
 from tavola.patterns.recipe import PatternProgram
 
@@ -24,7 +24,7 @@ class Running:
         self.outcome: Any = None  # what it came to: a result, or the error it ended with
         self._resume(lambda: next(steps))
 
-    def step(self, db: Db) -> None:
+    def step(self, db: Connection) -> None:
         """Make the next call and go on to the one after it."""
         wanted = self._next
         try:
@@ -49,7 +49,7 @@ class Running:
 
 
 def interleavings(
-    make: Callable[[], tuple[Db, Sequence[PatternProgram[Any]]]], most: int = 400
+    make: Callable[[], tuple[Connection, Sequence[PatternProgram[Any]]]], most: int = 400
 ) -> Iterator[list[Any]]:
     """Give the outcomes of each order, from a fresh start every time; `most` orders, in a fixed sequence."""
     prefix: list[int] = []

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tavola import Attr, Connection, Entity, Gsi, PrimaryKey, Query, Sort, Table, attr, connect, sort
-from tavola.client.db import Db
 from tavola.patterns import Bonds, CycleFound, Edges, PatternProgram, RecipeRefused, WalkTooLong
 from tavola.patterns.recipe import call_client
 from tests.patterns.interleaving import interleavings
@@ -271,7 +270,7 @@ def _sides(
     """Return how many sides of one bond are left, over all orders of the calls of a bind and a part."""
     made: list[Connection] = []
 
-    def make() -> tuple[Db, list[Any]]:
+    def make() -> tuple[Connection, list[Any]]:
         made.append(connect("memory:"))
         made[-1].create_tables(Social)
         friends = Bonds(made[-1], Friend, of=Friend.Of)
@@ -308,11 +307,11 @@ def test_a_bond_is_never_half() -> None:
 def test_directions_that_could_not_agree_are_refused() -> None:
     """A table query for into, an index that leaves edges out, and a node linked with itself are refused."""
     with connect("memory:") as db:
-        with pytest.raises(RecipeRefused, match="into is asked with the other end"):
+        with pytest.raises(RecipeRefused, match="into must take the other end"):
             Edges(db, Follow, out=Follow.Following, into=Follow.Following)
         with pytest.raises(RecipeRefused, match="two directions would not agree"):
             Edges(db, Part, out=Part.Of, into=Part.Sparse)
-        with pytest.raises(RecipeRefused, match=r"Follow\.Followers: the edges are of Part"):
+        with pytest.raises(RecipeRefused, match=r"Follow\.Followers: the edges are Part items"):
             Edges(db, Part, out=Part.Of, into=Follow.Followers)
         with pytest.raises(RecipeRefused, match="has no field"):
             Edges(db, Part, out=Part.Of, into=Part.UsedIn).explode("a", "weight")

@@ -52,7 +52,7 @@ def test_a_current_record_that_was_set_back_is_found(chained: Any) -> None:
         (3, "there is a version past the current record"),
         (3, "there is an audit row past the current record"),
     }
-    with pytest.raises(HistoryAhead, match=r"has a version 3 already.*verify it"):
+    with pytest.raises(HistoryAhead, match=r"has a version 3 already.*run verify\(\)"):
         chained.change(R1, put("pending"), by="dan")
 
 
@@ -101,14 +101,14 @@ def test_another_secret_is_told_from_an_alteration(chained: Any) -> None:
     for other in (b"another secret", None):
         told = Versions(chained.db, *KINDS, chained=True, secret=other).verify(R1)
         assert [problem.what for problem in told.problems] == [
-            "its audit row was sealed with another secret than the one given here"
+            "its audit row was signed with a different secret"
         ] * 3
 
 
 def test_versions_are_looked_at_while_verifying(chained: Any) -> None:
     """Who has more to ask of the versions is given them, and does not read them again."""
     seen: list[ReviewVersion] = []
-    with chained.db.measured() as measured:
+    with chained.db.measure() as measured:
         assert chained.verify(R1, look=seen.append)
 
     assert [each.version for each in seen] == [1, 2, 3]

@@ -366,7 +366,7 @@ def test_a_half_written_file_is_no_blob(tmp_path: Path) -> None:
     assert (tmp_path / "ab" / ".new-xyz").exists()  # it may still be written
     store.tidy(datetime.now(UTC) + timedelta(days=1))
     assert not (tmp_path / "ab" / ".new-xyz").exists()
-    with pytest.raises(RecipeRefused, match="no name of a blob"):
+    with pytest.raises(RecipeRefused, match="not a valid blob name"):
         store.get("../secret")
 
 

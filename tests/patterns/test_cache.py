@@ -13,7 +13,6 @@ import pytest
 from pydantic import BaseModel
 
 from tavola import Connection, ManualClock, PrimaryKey, Table, connect, connect_async
-from tavola.client.db import Db
 from tavola.patterns import Cache, CacheEntry, CacheValueTooLarge, RecipeRefused
 from tavola.patterns.recipe import PatternProgram, call_client
 from tests.patterns.failing import Failing
@@ -258,7 +257,7 @@ def test_a_stampede_works_once(served: str) -> None:
         db.delete_tables(Desk)
 
 
-class Unprotected(Cache[Db, Profile]):
+class Unprotected(Cache[Connection, Profile]):
     """The fault that the tests must see: look, work it out, keep it."""
 
     def _get_or_compute(
@@ -276,7 +275,7 @@ def _asked(kind: type[Cache[Any, Profile]]) -> set[int]:
     """Return how often two callers had an answer worked out, over orders of their calls."""
     made: list[tuple[Connection, Source]] = []
 
-    def make() -> tuple[Db, list[Any]]:
+    def make() -> tuple[Connection, list[Any]]:
         db = connect("memory:", clock=ManualClock())
         db.create_tables(Desk)
         cache = kind(db, Answers, Profile)
@@ -320,5 +319,5 @@ def test_an_asynchronous_cache_awaits(clock: ManualClock) -> None:
 
 def test_times_that_are_none_are_refused() -> None:
     """A life of no time is refused with what to do."""
-    with connect("memory:") as db, pytest.raises(RecipeRefused, match="a second or more"):
+    with connect("memory:") as db, pytest.raises(RecipeRefused, match="at least one second"):
         Cache(db, Answers, Profile, life=timedelta(0))

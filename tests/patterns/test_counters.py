@@ -23,7 +23,6 @@ from tavola import (
     connect,
     sort,
 )
-from tavola.client.db import Db
 from tavola.patterns import (
     Counter,
     Counters,
@@ -136,7 +135,7 @@ def test_folding_while_others_add() -> None:
     """In every order of the calls of a fold and of an addition of an older program, the total is right."""
     made: list[Connection] = []
 
-    def make() -> tuple[Db, list[Any]]:
+    def make() -> tuple[Connection, list[Any]]:
         made.append(connect("memory:"))
         made[-1].create_tables(Site)
         made[-1].put(Visits(name="home", part=1, value=5))
@@ -216,7 +215,7 @@ def test_resets_at_once_take_everything_once(folding: bool) -> None:
     """In every order of the calls of two resets, or a reset and a fold, and an addition, what was taken and what is left is the total."""
     made: list[Connection] = []
 
-    def make() -> tuple[Db, list[Any]]:
+    def make() -> tuple[Connection, list[Any]]:
         made.append(connect("memory:", retry_policy=RetryPolicy(base_s=0)))
         made[-1].create_tables(Site)
         for part in range(3):
@@ -298,7 +297,7 @@ class Naive(Entity, table=Site):
         name: str
 
 
-class NaiveCounters(Recipe[Db]):
+class NaiveCounters(Recipe[Connection]):
     """The fault that the tests must see."""
 
     @recipe_method
@@ -319,7 +318,7 @@ def _totals(kind: Callable[[Connection], Any]) -> set[int]:
     """Return the totals that two additions come to, over all orders of their calls."""
     made: list[Connection] = []
 
-    def make() -> tuple[Db, list[Any]]:
+    def make() -> tuple[Connection, list[Any]]:
         made.append(connect("memory:"))
         made[-1].create_tables(Site)
         recipe = kind(made[-1])

@@ -29,8 +29,7 @@ from tavola import (
     connect,
     connect_async,
 )
-from tavola.client.backend import Unanswered
-from tavola.client.db import Db
+from tavola.client.backend import ResponseMissing
 from tavola.patterns import (
     Answer,
     AnswerTooLarge,
@@ -101,7 +100,7 @@ def opening(ticket_id: str = "t1") -> Callable[[Transaction], Receipt]:
     return fill
 
 
-def _written(db: Db) -> int:
+def _written(db: Connection) -> int:
     """Return how often the ticket was made."""
     ticket = db.get(T1, consistent=True)
     return 0 if ticket is None else ticket.written
@@ -133,7 +132,7 @@ def requests(db: Connection, made: Callable[..., Any]) -> Any:
 def test_the_same_request_is_done_once(db: Connection, requests: Any) -> None:
     """What comes again is given the first answer, to the last digit, and nothing is written."""
     first = requests.together("k1", BODY, opening())
-    with db.measured() as spent:
+    with db.measure() as spent:
         again = requests.together("k1", BODY, opening())
 
     assert first == Answer(Receipt(ticket_id="t1", price=Decimal("1.10")), replayed=False)
@@ -147,7 +146,7 @@ def test_another_payload_under_the_same_key_is_refused(requests: Any) -> None:
     requests.together("k1", {"a": 1, "b": [1, 2]}, opening())
 
     assert requests.together("k1", {"b": (1, 2), "a": Decimal("1.0")}, opening()).replayed
-    with pytest.raises(IdempotencyMismatch, match="Request 'k1' of '-' came before with another payload"):
+    with pytest.raises(IdempotencyMismatch, match="Request 'k1' of '-' was sent before with another payload"):
         requests.together("k1", {"a": 1, "b": [2, 1]}, opening())
     with pytest.raises(IdempotencyMismatch):
         requests.once("k1", {"a": 2}, lambda lease: Receipt(ticket_id="t1"))
@@ -458,9 +457,9 @@ def test_a_function_is_done_once_for_each_key() -> None:
 class Till:
     """An object whose method is decorated."""
 
-    def __init__(self, db: Db) -> None:
+    def __init__(self, db: Connection) -> None:
         self.paid: list[int] = []
-        payments: Idempotency[Db, int] = Idempotency(db, Requests, int)
+        payments: Idempotency[Connection, int] = Idempotency(db, Requests, int)
 
         @payments.idempotent(
             lambda order: f"order/{order['id']}",
@@ -522,9 +521,9 @@ def test_what_cannot_be_decorated_is_refused() -> None:
         requests = Idempotency(db, Requests, int)
         with pytest.raises(RecipeRefused, match="it has no parameter 'kye' to be the request's key"):
             requests.idempotent("kye")(lambda key: 1)
-        with pytest.raises(RecipeRefused, match="life=0:00:01 no less"):
+        with pytest.raises(RecipeRefused, match="life=0:00:01 at least as long"):
             Idempotency(db, Requests, int, life=timedelta(seconds=1))
-        with pytest.raises(RecipeRefused, match="must be a second or more"):
+        with pytest.raises(RecipeRefused, match="must be at least one second"):
             Idempotency(db, Requests, int, lease=timedelta(0))
 
 
@@ -642,7 +641,7 @@ def test_the_lease_of_a_killed_program_passes_on(served: str) -> None:
     assert outcome.token > token
 
 
-class Naive(Recipe[Db]):
+class Naive(Recipe[Connection]):
     """The fault that the tests must see: look whether it was done, do it, note that it was done."""
 
     @recipe_method
@@ -663,11 +662,13 @@ class Naive(Recipe[Db]):
         return Answer(value, replayed=False)
 
 
-def _effects(kind: Callable[[Connection], Any], steps: Callable[[Any, Db], Any]) -> set[tuple[Any, ...]]:
+def _effects(
+    kind: Callable[[Connection], Any], steps: Callable[[Any, Connection], Any]
+) -> set[tuple[Any, ...]]:
     """Return what two requests with one key come to over all orders of their calls: their answers, and the effects."""
     held: list[Connection] = []
 
-    def make() -> tuple[Db, list[Any]]:
+    def make() -> tuple[Connection, list[Any]]:
         held.append(connect("memory:"))
         held[-1].create_tables(Desk)
         recipe = kind(held[-1])
@@ -684,7 +685,7 @@ def _effects(kind: Callable[[Connection], Any], steps: Callable[[Any, Db], Any])
     return found
 
 
-def _working(db: Db) -> Callable[[Any], Receipt]:
+def _working(db: Connection) -> Callable[[Any], Receipt]:
     def work(lease: Any) -> Receipt:
         db.update(T1, Ticket.written.add(1), create=True)
         return Receipt(ticket_id="t1")
@@ -707,7 +708,7 @@ def test_in_every_order_the_work_is_done_once() -> None:
 def test_in_every_order_the_write_is_done_once() -> None:
     """The same in a transaction, also where what fills it looks at what the other has left and refuses."""
 
-    def fill_of(db: Db) -> Callable[[Transaction], Receipt]:
+    def fill_of(db: Connection) -> Callable[[Transaction], Receipt]:
         def fill(writes: Transaction) -> Receipt:
             if db.get(T1, consistent=True) is not None:
                 raise NotEnough("there is a ticket already")
@@ -733,7 +734,7 @@ class Losing:
         self.lost = lost
         self.calls = 0
 
-    def run(self, db: Db, steps: Any) -> Any:
+    def run(self, db: Connection, steps: Any) -> Any:
         """Return what the steps come to."""
         try:
             wanted = next(steps)
@@ -742,7 +743,7 @@ class Losing:
                 try:
                     answer = wanted(db) if callable(wanted) else None
                     if callable(wanted) and self.calls == self.lost:
-                        raise Unanswered("a backend", "the answer was lost")
+                        raise ResponseMissing("a backend", "the answer was lost")
                 except Exception as error:  # noqa: BLE001 - the steps'
                     wanted = steps.throw(error)
                 else:

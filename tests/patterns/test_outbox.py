@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tavola import Attr, Connection, Entity, Gsi, ManualClock, PrimaryKey, Query, Sort, Table, connect, sort
-from tavola.client.cancellations import TransactionCancelled
 from tavola.client.errors import TransactionRefused
+from tavola.client.transactions import TransactionCancelled
 from tavola.patterns import (
     Message,
     Outbox,
@@ -173,7 +173,7 @@ def test_neither_the_change_nor_the_event_is_there_alone(db: Connection, outbox:
 
 def test_telling_reads_nothing(memory: Connection) -> None:
     """An event costs one more item in the transaction, and no read."""
-    with memory.measured() as spent:
+    with memory.measure() as spent:
         change(memory, outbox_on(memory), "a", 1)
 
     assert spent.operations == {"TransactWriteItems": 1}
@@ -244,7 +244,7 @@ def test_one_aggregate_is_told_of_once_in_a_transaction(memory: Connection) -> N
     writes = memory.transaction()
     outbox.add(writes, "order/a", Message("made"))
 
-    with pytest.raises(TransactionRefused, match="one item"):
+    with pytest.raises(TransactionRefused, match="write the same item"):
         outbox.add(writes, "order/a", Message("changed"))
     with pytest.raises(RecipeRefused, match="no message"):
         outbox.add(writes, "order/b")

@@ -25,8 +25,7 @@ from tavola.patterns import (
     Sum,
 )
 from tavola.patterns.recipe import run
-from tavola.triggers import REPORT_FAILURES, MemoryDeadLetters, Trigger
-from tavola.triggers import Mapping as Source
+from tavola.triggers import REPORT_FAILURES, EventSourceMapping, MemoryDeadLetters, Trigger
 from tests.client.conftest import START_S, Awaited
 from tests.patterns.board import (
     ARN,
@@ -177,7 +176,7 @@ def test_a_change_of_nothing_counted_writes_nothing(memory: Connection) -> None:
     memory.update(Case.Key(case_id="a"), Case.note.set("x"))
     *_, last = list(everything(memory))
 
-    with memory.measured() as spent:
+    with memory.measure() as spent:
         done = desk.apply([last])
 
     assert spent.writes == 0
@@ -191,7 +190,7 @@ def test_a_batch_costs_a_mark_for_each_item_and_shares_its_numbers(memory: Conne
     desk = projector_on(memory)
     changes = list(everything(memory))
 
-    with memory.measured() as spent:
+    with memory.measure() as spent:
         desk.apply(changes)
 
     assert spent.operations == {"BatchGetItem": 1, "TransactWriteItems": 1}
@@ -225,8 +224,10 @@ def test_a_trigger_runs_it(memory: Connection, tmp_path: Path) -> None:
     work(memory)
     desk = projector_on(memory)
     for mapping in (
-        Source(batch_size=2, function_response_types=(REPORT_FAILURES,)),
-        Source(batch_size=5, parallelization_factor=3, function_response_types=(REPORT_FAILURES,)),
+        EventSourceMapping(batch_size=2, function_response_types=(REPORT_FAILURES,)),
+        EventSourceMapping(
+            batch_size=5, parallelization_factor=3, function_response_types=(REPORT_FAILURES,)
+        ),
     ):
         Trigger(memory, table="Helpdesk", handler=desk.handler, mapping=mapping).drain()
 
@@ -256,7 +257,7 @@ def test_a_record_that_cannot_be_counted_is_reported_alone(memory: Connection) -
     letters = MemoryDeadLetters()
 
     answer = desk.handler(event, None)
-    mapping = Source(
+    mapping = EventSourceMapping(
         maximum_retry_attempts=2,
         bisect_batch_on_function_error=True,
         function_response_types=(REPORT_FAILURES,),
@@ -329,16 +330,16 @@ def test_designs_that_cannot_be_projected_are_refused(memory: Connection) -> Non
         class Key(PrimaryKey["Unkeyed"], pk="UNKEYED#{name}", sk="U"):
             name: str
 
-    with pytest.raises(RecipeRefused, match="Quiet: its stream tells no new images"):
+    with pytest.raises(RecipeRefused, match="Quiet: its stream has no new images"):
         Projector(memory, Quiet, Numbers, Counted)
     with pytest.raises(RecipeRefused, match=r"Unkept\.expires: .*ttl="):
         Projector(memory, Helpdesk, Numbers, Unkept)
     with pytest.raises(RecipeRefused, match=r"Unkeyed\.Key: .*name, part"):
         Projector(memory, Helpdesk, Unkeyed, Counted)
     desk = projector_on(memory)
-    with pytest.raises(RecipeRefused, match="Case: there is a function for it already"):
+    with pytest.raises(RecipeRefused, match="Case: it already has a function"):
         desk.of(Case)
-    with pytest.raises(RecipeRefused, match="Numbers: it lives in another table"):
+    with pytest.raises(RecipeRefused, match="Numbers: it is in another table"):
         desk.of(Numbers)
     with pytest.raises(RecipeRefused, match="Numbers: the projector writes it itself"):
         Projector(memory, Board, Numbers, Counted).of(Numbers)
@@ -348,9 +349,9 @@ def test_designs_that_cannot_be_projected_are_refused(memory: Connection) -> Non
     ("shares", "problem"),
     [
         ([Share("a"), Share("a")], "two shares of 'a', 'all'"),
-        ([Share("a", value=0.1)], "float, which rounds"),  # type: ignore[arg-type]
-        ([Share("a", str(n)) for n in range(50)], "50 shares, and 49 fit"),
-        ([Share("a", "")], "empty text"),
+        ([Share("a", value=0.1)], "float, which would be rounded"),  # type: ignore[arg-type]
+        ([Share("a", str(n)) for n in range(50)], "50 shares, but only 49 fit"),
+        ([Share("a", "")], "empty name or part"),
         ([Share("a", "x" * 3000)], "size limit of 1024 bytes"),
         ([Share("a", value=Decimal("1." + "1" * 40))], "up to 38 digits"),
     ],
@@ -377,7 +378,7 @@ def test_records_must_tell_their_stream(memory: Connection) -> None:
     desk = projector_on(memory)
     records = [{k: v for k, v in r.items() if k != "eventSourceARN"} for r in event_of(memory)["Records"]]
 
-    with pytest.raises(RecipeRefused, match="which stream"):
+    with pytest.raises(RecipeRefused, match="do not name their stream"):
         desk.apply(records)
     assert desk.apply(records, stream=ARN).counted == 1
 
@@ -491,7 +492,7 @@ def test_a_rebuild_takes_many_items_in_one_transaction(memory: Connection) -> No
     """Items that change the same numbers share a transaction, and one whose mark is taken does not keep the others."""
     memory.put_many(case(f"c{number:03}", "new" if number % 2 else "ready") for number in range(150))
     desk = projector_on(memory)
-    with memory.measured() as spent:
+    with memory.measure() as spent:
         steps = Projector.rebuild.steps(desk)
         answer = next(steps)(memory)  # type: ignore[operator]  # a call of the client: whether there are marks
         answer = steps.send(answer)(memory)  # type: ignore[operator]  # a page of the table

@@ -33,15 +33,14 @@ from tavola import (
 )
 from tavola.backends.embedded import EmbeddedBackend
 from tavola.client.batches import BatchUnfinished
-from tavola.client.db import Db
 from tavola.engine import Engine, RequestContext
 from tavola.patterns import (
     AuditEntry,
     Difference,
     HistoryAhead,
+    HistoryProblem,
     NotDigestible,
     PatternProgram,
-    Problem,
     Recipe,
     RecipeRefused,
     VersionConflict,
@@ -209,7 +208,7 @@ def test_what_was_read_and_edited_is_revised(reviews: Any) -> None:
 
 def test_a_change_of_nothing_is_none(reviews: Any, db: Connection) -> None:
     """Where nothing differs nothing is written: no version, no audit row, no write."""
-    with db.measured() as spent:
+    with db.measure() as spent:
         after = reviews.change(R1, lambda review: review.model_copy(update={"code": "a"}), by="bob")
 
     assert (after.version, after.changed_by) == (1, "ann")
@@ -220,7 +219,7 @@ def test_an_edit_is_validated(reviews: Any) -> None:
     """What an edit returns is checked as any record is, and its key cannot be edited."""
     with pytest.raises(ValueError, match="status"):
         reviews.change(R1, lambda review: review.model_copy(update={"status": "dnoe"}), by="bob")
-    with pytest.raises(RecipeRefused, match="review_id tells records apart"):
+    with pytest.raises(RecipeRefused, match="review_id identifies a record"):
         reviews.change(R1, lambda review: review.model_copy(update={"review_id": "r2"}), by="bob")
 
     assert reviews.latest(R1).version == 1
@@ -247,7 +246,7 @@ def test_all_of_a_change_or_nothing(db: Connection, reviews: Any) -> None:
     with pytest.raises(HistoryAhead, match="has a version 2 already") as caught:
         reviews.change(R1, put("done"), by="bob")
     assert (caught.value.expected, caught.value.winner) == (1, None)
-    assert Problem(2, "there is a version past the current record") in reviews.verify(R1).problems
+    assert HistoryProblem(2, "there is a version past the current record") in reviews.verify(R1).problems
     assert reviews.latest(R1).version == 1
     assert len(reviews.history(R1)) == 1
 
@@ -307,7 +306,7 @@ def _outcomes(kind: Callable[[Connection], Any]) -> set[tuple[Any, ...]]:
     """Return what two changes at once come to, over all orders of their calls: the numbers they got, and what is left."""
     held: list[Connection] = []
 
-    def make() -> tuple[Db, list[Any]]:
+    def make() -> tuple[Connection, list[Any]]:
         held.append(connect("memory:"))
         held[-1].create_tables(Reviews)
         Versions(held[-1], *KINDS).create(Review(review_id="r1"), by="ann")
@@ -326,7 +325,7 @@ def _outcomes(kind: Callable[[Connection], Any]) -> set[tuple[Any, ...]]:
     return found
 
 
-class NaiveVersions(Recipe[Db]):
+class NaiveVersions(Recipe[Connection]):
     """The fault that the test must see: the next number is read, then written."""
 
     @recipe_method
@@ -634,7 +633,7 @@ def test_all_is_given_where_no_limit_is(reviews: Any, db: Connection) -> None:
             R1, lambda review, n=number: setattr(review, "code", f"{n:03}" + "x" * 150_000), by="ann"
         )
 
-    with db.measured() as spent:
+    with db.measure() as spent:
         found = reviews.versions(R1)
     assert [each.version for each in found] == list(range(15, 0, -1))
     assert found.cursor is None
@@ -672,13 +671,13 @@ def test_verification_ends_where_nothing_is_processed() -> None:
 
 # The chain.
 
-TAMPERED: list[tuple[str, dict[str, str], str, str, Problem]] = [
-    ("version", {"pk": "HISTORY#r1", "sk": "VERSION#2"}, "code", "forged", Problem(2, "the version was altered")),
-    ("extra", {"pk": "HISTORY#r1", "sk": "VERSION#2"}, "g1pk", "STATUS#pending", Problem(2, "the version was altered")),
-    ("actor", {"pk": "HISTORY#r1", "sk": "AUDIT#2"}, "actor", "nobody", Problem(2, "its audit row was altered")),
-    ("reason", {"pk": "HISTORY#r1", "sk": "AUDIT#1"}, "why", "", Problem(1, "its audit row was altered")),
+TAMPERED: list[tuple[str, dict[str, str], str, str, HistoryProblem]] = [
+    ("version", {"pk": "HISTORY#r1", "sk": "VERSION#2"}, "code", "forged", HistoryProblem(2, "the version was altered")),
+    ("extra", {"pk": "HISTORY#r1", "sk": "VERSION#2"}, "g1pk", "STATUS#pending", HistoryProblem(2, "the version was altered")),
+    ("actor", {"pk": "HISTORY#r1", "sk": "AUDIT#2"}, "actor", "nobody", HistoryProblem(2, "its audit row was altered")),
+    ("reason", {"pk": "HISTORY#r1", "sk": "AUDIT#1"}, "why", "", HistoryProblem(1, "its audit row was altered")),
     ("current", {"pk": "REVIEW#r1", "sk": "CURRENT"}, "code", "forged",
-     Problem(3, "the current record is not its last version")),
+     HistoryProblem(3, "the current record is not its last version")),
 ]  # fmt: skip
 
 
@@ -714,7 +713,7 @@ def _key_of(reviews: Any, place: dict[str, str]) -> dict[str, Any]:
     ("place", "attribute", "value", "problem"), [row[1:] for row in TAMPERED], ids=[r[0] for r in TAMPERED]
 )
 def test_a_planted_alteration_is_found(
-    chained: Any, place: dict[str, str], attribute: str, value: str, problem: Problem
+    chained: Any, place: dict[str, str], attribute: str, value: str, problem: HistoryProblem
 ) -> None:
     """An attribute that somebody sets past the library, in any of the rows, is found and placed."""
     assert chained.verify(R1)
@@ -741,7 +740,7 @@ def test_a_planted_deletion_is_found(chained: Any, place: str, what: str) -> Non
     """A version or audit row that is gone is found, in the middle and at the end."""
     chained.db.call("DeleteItem", {"TableName": "Reviews", "Key": _key_of(chained, {"sk": place})})
 
-    assert Problem(int(place[-1]), what) in chained.verify(R1).problems
+    assert HistoryProblem(int(place[-1]), what) in chained.verify(R1).problems
 
 
 def test_seals_cannot_be_made_again_without_the_secret() -> None:
@@ -844,7 +843,7 @@ class Guarded(EmbeddedBackend):
 
     def __init__(self, engine: Engine, visit: RequestContext) -> None:
         super().__init__(engine, SCOPE)
-        self._visit = visit
+        self._request_context = visit
 
 
 PAST: dict[str, dict[str, Any]] = {
@@ -888,7 +887,7 @@ def test_the_policy_of_the_page_keeps_history() -> None:
             }
         }
         db.call("TransactWriteItems", {"TransactItems": [forged]})
-        assert Problem(1, "its audit row was altered") in reviews.verify(R1).problems
+        assert HistoryProblem(1, "its audit row was altered") in reviews.verify(R1).problems
 
 
 # What can have versions.
@@ -945,7 +944,7 @@ def test_what_cannot_have_versions_is_refused() -> None:
     )
     assert "declare its table and Key" in _refused(Homeless, ReviewVersion, ReviewAudit)
     assert "leave version out" in _refused(Mutable, ReviewVersion, ReviewAudit)
-    with connect("memory:") as db, pytest.raises(RecipeRefused, match="would keep none"):
+    with connect("memory:") as db, pytest.raises(RecipeRefused, match="would keep no version"):
         Versions(db, *KINDS, keep=0)
 
 

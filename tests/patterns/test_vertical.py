@@ -18,7 +18,7 @@ from tavola import (
     Table,
     attr,
     connect,
-    found,
+    member,
 )
 from tavola.patterns import RecipeRefused, Split, saving
 
@@ -63,16 +63,16 @@ class User(Collection, pk="USER#{user_id}"):
     """Both parts."""
 
     user_id: str
-    profile: Profile | None = found()
-    stats: Stats | None = found()
+    profile: Profile | None = member()
+    stats: Stats | None = member()
 
 
 class Wider(Collection, pk="USER#{user_id}"):
     """A profile and what cannot begin."""
 
     user_id: str
-    profile: Profile | None = found()
-    needy: Needy | None = found()
+    profile: Profile | None = member()
+    needy: Needy | None = member()
 
 
 ADA = Profile(user_id="ada", name="Ada", bio="x" * 9_700)
@@ -97,7 +97,7 @@ def users(db: Connection, made: Callable[..., Any]) -> Any:
 def test_one_query_reads_both(users: Any, db: Connection) -> None:
     """Both parts come with one query, and cost what one item of their size would."""
     users.change(Stats.views.add(3), Stats.likes.add(1), user_id="ada")
-    with db.measured() as spent:
+    with db.measure() as spent:
         whole = users.read(user_id="ada")
 
     assert (whole.profile, whole.stats) == (ADA, Stats(user_id="ada", views=3, likes=1))
@@ -107,9 +107,9 @@ def test_one_query_reads_both(users: Any, db: Connection) -> None:
 
 def test_a_change_costs_what_is_hot(users: Any, db: Connection) -> None:
     """A view counted apart takes one unit, in the whole item ten; the same as `saving` foretells."""
-    with db.measured() as apart:
+    with db.measure() as apart:
         users.change(Stats.views.add(1), user_id="ada")
-    with db.measured() as in_one:
+    with db.measure() as in_one:
         db.update(Profile.Key(user_id="ada"), Profile.name.set("Ada L."))
 
     assert (apart.writes, in_one.writes) == (1, 10)
@@ -139,7 +139,7 @@ def test_the_parts_come_and_go_together(users: Any) -> None:
 def test_parts_that_do_not_fit_are_refused() -> None:
     """A part that the collection lacks, and one that cannot begin by itself, are refused with what to do."""
     with connect("memory:") as db:
-        with pytest.raises(RecipeRefused, match="does not hold Needy"):
+        with pytest.raises(RecipeRefused, match="has no member Needy"):
             Split(db, User, cold=Profile, hot=Needy)
         with pytest.raises(RecipeRefused, match=r"Needy\.views: it has no default"):
             Split(db, Wider, cold=Profile, hot=Needy)

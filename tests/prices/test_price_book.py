@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from tavola.prices import Price, PriceBook, PriceUnknown, labelled_book, load_book
+from tavola.prices import Price, PriceBook, UnknownPrice, labelled_book, load_book
 
 _TODAY = load_book("us-east-1", datetime.date(2026, 8, 1))
 
@@ -29,7 +29,7 @@ def test_a_million_requests_cost_exactly(units: float | Decimal, kind: str, doll
 
 def test_an_unknown_price_is_refused_with_those_that_there_are() -> None:
     """The book that lacks it is named, and what it has."""
-    with pytest.raises(PriceUnknown, match="us-east-1, 2026-08-01 has no price 'reads'") as raised:
+    with pytest.raises(UnknownPrice, match="us-east-1, 2026-08-01 has no price 'reads'") as raised:
         _TODAY.usd_per_million(1, "reads")
 
     assert raised.value.name == "reads"
@@ -41,7 +41,7 @@ def test_another_currency_is_not_taken_for_dollars() -> None:
     yuan = Price("read_request_unit", Decimal("0.9"), 1_000_000, "unit", "CNY", "a list", "low")
     book = PriceBook("cn-north-1", datetime.date(2026, 1, 1), "a list", {"read_request_unit": yuan})
 
-    with pytest.raises(PriceUnknown, match="in CNY, not in dollars"):
+    with pytest.raises(UnknownPrice, match="in CNY, not in dollars"):
         book.usd_per_million(1, "read_request_unit")
     assert book.price("read_request_unit").of(2_000_000) == Decimal("1.8")
 

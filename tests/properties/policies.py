@@ -25,7 +25,7 @@ from tavola.iam import (
     Directory,
     Guard,
     Role,
-    Session,
+    RoleSession,
     StatedAccessCheck,
     User,
 )
@@ -561,7 +561,7 @@ def decided(case: Case) -> str:
     policies = {} if case.boundary is None else {"bound": case.boundary}
     bound = None if case.boundary is None else "bound"
     trust = {"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole"}]}
-    session = Session("Agent", "s1", "ASIAKEY", "secret", "token", 0, 2**40, policy=case.session)
+    session = RoleSession("Agent", "s1", "ASIAKEY", "secret", "token", 0, 2**40, policy=case.session)
     if case.kind == "user":
         users = {"alice": User(inline=inline, boundary=bound, tags=case.tags)}
         directory = Directory({HOME: Account(policies=policies, users=users)})

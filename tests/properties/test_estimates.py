@@ -126,8 +126,8 @@ def disagreements(db: Connection, writes: list[tuple[str, dict[str, Any]]]) -> l
         else:
             told = db.explain.delete(standing)  # type: ignore[assignment]
             done = db.explain.delete(standing, run=True)
-        if told.estimated_by_place != done.consumed_by_place:
-            found.append(f"{kind} {values}: {told.estimated_by_place} and {done.consumed_by_place}")
+        if told.estimated_by_index != done.consumed_by_index:
+            found.append(f"{kind} {values}: {told.estimated_by_index} and {done.consumed_by_index}")
         standing = db.get(Crate.Key(crate_id=crate_id), consistent=True)
     return found
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from tavola.expressions.bindings import Bindings, bind, check_placeholders
+from tavola.expressions.bindings import Bindings, bind
 from tavola.expressions.conditions import evaluate
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.nodes import (
@@ -22,7 +22,7 @@ from tavola.expressions.nodes import (
     Between,
     Comparison,
     ConditionNode,
-    Delete,
+    DeleteElements,
     FunctionCall,
     InList,
     Literal,
@@ -37,6 +37,7 @@ from tavola.expressions.nodes import (
 )
 from tavola.expressions.parser import parse_condition, parse_projection, parse_update
 from tavola.expressions.plans import (
+    check_placeholders,
     compile_condition,
     compile_key_condition,
     compile_projection,
@@ -140,7 +141,7 @@ updates: st.SearchStrategy[UpdateNode] = st.builds(
     st.lists(st.builds(Set, paths, set_values), min_size=1, max_size=3),
     st.lists(st.builds(Remove, paths), max_size=2),
     st.lists(st.builds(Add, paths, st.builds(Literal, numbers_ | sets)), max_size=2),
-    st.lists(st.builds(Delete, paths, st.builds(Literal, sets)), max_size=2),
+    st.lists(st.builds(DeleteElements, paths, st.builds(Literal, sets)), max_size=2),
 )
 projections = st.builds(lambda found: ProjectionNode(tuple(found)), st.lists(paths, min_size=1, max_size=4))
 

@@ -24,7 +24,7 @@ from tavola import (
     Shards,
     Sort,
     Table,
-    UpdateNeedsMore,
+    UpdateIncomplete,
     attr,
     connect,
     sort,
@@ -32,7 +32,7 @@ from tavola import (
 from tavola.client import updates
 from tavola.client.context import Context
 from tavola.client.marshalling import entity_of, item_of
-from tavola.client.updates import PreparedUpdate
+from tavola.client.updates import IndexKeyUpdate
 from tavola.model import Change, shape_of
 from tavola.protocol.faults import ValidationFault
 
@@ -249,7 +249,7 @@ def between(db: Connection, act: Callable[[Connection], object]) -> None:
 
 def test_a_field_that_a_change_is_taken_from_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison finds an update that guards only the fields it writes: the planted fault."""
-    monkeypatch.setattr(updates, "read_by", lambda changes, fields: frozenset())
+    monkeypatch.setattr(updates, "attributes_read_by", lambda changes, fields: frozenset())
     with connect("memory:") as db:
         db.create_tables(Works)
         db.put(Job(team="x", number=1, spare=1))
@@ -262,13 +262,13 @@ def test_a_field_that_a_change_is_taken_from_is_watched(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("forgotten", ["by_owner", "urgent", "by_state"])
 def test_a_forgotten_index_is_seen(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
     """The comparison with a rebuild finds an update that leaves one index alone: the planted fault."""
-    made: Callable[..., None] = PreparedUpdate.__init__
+    made: Callable[..., None] = IndexKeyUpdate.__init__
 
-    def forget(self: PreparedUpdate, *args: Any) -> None:
+    def forget(self: IndexKeyUpdate, *args: Any) -> None:
         made(self, *args)
         self.affected = tuple(k for k in self.affected if k.index is None or k.index.label != forgotten)
 
-    monkeypatch.setattr(PreparedUpdate, "__init__", forget)
+    monkeypatch.setattr(IndexKeyUpdate, "__init__", forget)
     with connect("memory:") as db:
         db.create_tables(Works)
         db.put(Job(team="x", number=1, owner="ann", cost=Decimal(1)))
@@ -282,7 +282,7 @@ def test_a_status_change_moves_the_ticket_in_its_indexes() -> None:
     with connect("memory:") as db:
         db.create_tables(Works)
         db.put(Job(team="x", number=1, state="new", owner="ann", cost=Decimal("1.50")))
-        with db.measured() as spent:
+        with db.measure() as spent:
             db.update(
                 Job.Key(team="x", number=1),
                 Job.state.set("done"),
@@ -324,7 +324,7 @@ def test_an_update_that_knows_too_little_is_refused() -> None:
         db.create_tables(Guarded)
         db.put(Strict(name="a", state="new", rank=1))
 
-        with pytest.raises(UpdateNeedsMore) as refused:
+        with pytest.raises(UpdateIncomplete) as refused:
             db.update(Strict.Key(name="a"), Strict.state.set("done"))
 
         assert refused.value.fields == ("rank",)

@@ -12,9 +12,9 @@ import pytest
 from tavola import Connection, ManualClock, connect
 from tavola.client.stream_changes import EntityChange, changes_of
 from tavola.patterns import Projector, Sum, projection
+from tavola.patterns.metrics import ItemState
 from tavola.patterns.projection import Renewal
 from tavola.patterns.recipe import PatternProgram, call_client
-from tavola.patterns.shares import ItemState
 from tests.patterns.board import ARN, Board, Counted, Helpdesk, Numbers, marked, numbers, projector_on
 from tests.patterns.interleaving import Running
 

@@ -28,7 +28,7 @@ from tavola.keys import (
     part_for,
     partition_bounds,
 )
-from tavola.keys.texts import predecessor
+from tavola.keys.encodings import predecessor
 from tests.properties.strategies import NUMBERS
 
 OPERATORS = ("eq", "lt", "lte", "gt", "gte", "between", "begins_with")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tavola.triggers import REPORT_FAILURES, Mapping, parse_criteria
+from tavola.triggers import REPORT_FAILURES, EventSourceMapping, parse_criteria
 from tavola.triggers.outcomes import Failed, FailedFrom, Outcome, Segment, Succeeded, decide, expire
 from tests.triggers.records import kept
 from tests.triggers.scenario import (
@@ -42,7 +42,7 @@ def test_a_planted_fault_is_found(plant: Callable[[], AbstractContextManager[Non
 
 
 mappings = st.builds(
-    Mapping,
+    EventSourceMapping,
     bisect_batch_on_function_error=st.booleans(),
     maximum_retry_attempts=st.integers(-1, 3),
     function_response_types=st.sampled_from([(), (REPORT_FAILURES,)]),
@@ -50,7 +50,9 @@ mappings = st.builds(
 
 
 @given(mappings, st.integers(1, 12), st.lists(st.integers(-2, 12), max_size=60))
-def test_a_decision_puts_each_record_in_one_place(mapping: Mapping, size: int, behaviour: list[int]) -> None:
+def test_a_decision_puts_each_record_in_one_place(
+    mapping: EventSourceMapping, size: int, behaviour: list[int]
+) -> None:
     """Done, discarded and left are the records of the segment, in their order; in the end all are settled."""
     numbers = list(range(1, size + 1))
     stack = [Segment(tuple(kept(number) for number in numbers))]
@@ -83,7 +85,7 @@ def test_expiry_takes_the_old_from_the_front(ages: list[int], now_s: int) -> Non
     """What is given up and what remains are the segment; what goes is older than the limit."""
     times = sorted(ages)
     segment = Segment(tuple(kept(number, at_s=at_s) for number, at_s in enumerate(times)))
-    discard, rest = expire(segment, now_s, Mapping(maximum_record_age_in_seconds=60))
+    discard, rest = expire(segment, now_s, EventSourceMapping(maximum_record_age_in_seconds=60))
     old = () if discard is None else discard.records
     fresh = () if rest is None else rest.records
 

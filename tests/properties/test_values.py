@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from decimal import Decimal
+from typing import Any
 
 import msgspec
 import pytest
@@ -33,14 +35,29 @@ def _copy(value: Item) -> Item:
     return msgspec.json.decode(msgspec.json.encode(value), type=Item)
 
 
+def _sort_sets(value: Any) -> Any:
+    """Return a value with its string and binary sets in the order of their bytes."""
+    if isinstance(value, list):
+        return [_sort_sets(element) for element in value]
+    if not isinstance(value, dict):
+        return value
+    orders: dict[str, Any] = {"SS": str.encode, "BS": b64decode}
+    return {
+        name: sorted(content, key=orders[name])
+        if name in orders and isinstance(content, list)
+        else _sort_sets(content)
+        for name, content in value.items()
+    }
+
+
 @given(ITEMS)
 def test_an_admitted_item_comes_back_from_its_bytes(item: Item) -> None:
-    """decode(encode(admit(x))) is x: admission changes no canonical value, the codec none at all."""
+    """decode(encode(admit(x))) is x with its sets sorted: admission changes no other value, the codec none at all."""
     admitted = _copy(item)
     admit_item(admitted)
 
-    assert admitted == item
-    assert decode_item(encode_item(admitted)) == item
+    assert admitted == _sort_sets(item)
+    assert decode_item(encode_item(admitted)) == admitted
     assert encode_item(decode_item(encode_item(admitted))) == encode_item(admitted)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.protocol.asking import asked, refusal
+from tests.protocol.parsing import parse_request, refusal
 
 _KEYS = [{"a": {"S": str(number)}} for number in range(100)]
 _DELETE = {"DeleteRequest": {"Key": {"a": {"S": "a"}}}}
@@ -73,10 +73,14 @@ def test_a_batch_that_no_table_could_serve_is_refused(
 def test_a_batch_at_its_limit_is_taken() -> None:
     """The limits are inclusive."""
     assert (
-        len(asked("BatchGetItem", {"RequestItems": {"abc": {"Keys": _KEYS}}}).request_items["abc"].keys)
+        len(
+            parse_request("BatchGetItem", {"RequestItems": {"abc": {"Keys": _KEYS}}})
+            .request_items["abc"]
+            .keys
+        )
         == 100
     )
-    written = asked("BatchWriteItem", {"RequestItems": {"abc": [_DELETE] * 24, "abd": [_PUT]}})
+    written = parse_request("BatchWriteItem", {"RequestItems": {"abc": [_DELETE] * 24, "abd": [_PUT]}})
     assert written.request_items["abd"][0].put_request.item == {"a": {"S": "a"}}
 
 
@@ -84,4 +88,4 @@ def test_a_batch_may_name_a_table_by_its_arn() -> None:
     """The keys of RequestItems are names or ARNs."""
     arn = "arn:aws:dynamodb:eu-west-2:123456789012:table/Orders"
 
-    assert list(asked("BatchWriteItem", {"RequestItems": {arn: [_PUT]}}).request_items) == [arn]
+    assert list(parse_request("BatchWriteItem", {"RequestItems": {arn: [_PUT]}}).request_items) == [arn]

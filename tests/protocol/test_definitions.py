@@ -8,7 +8,7 @@ import pytest
 
 from tavola.protocol.definitions import check_keys_defined
 from tavola.protocol.faults import LimitExceededFault, ValidationFault
-from tests.protocol.asking import INVALID, asked, fault, refusal
+from tests.protocol.parsing import INVALID, fault, parse_request, refusal
 
 
 def _defined(*names: str) -> list[dict[str, str]]:
@@ -371,7 +371,7 @@ def test_all_indexes_together_name_no_more_than_a_hundred_attributes() -> None:
         for place in range(6)
     ]
 
-    assert len(asked("CreateTable", _global(*indexes[:5])).global_secondary_indexes) == 5
+    assert len(parse_request("CreateTable", _global(*indexes[:5])).global_secondary_indexes) == 5
     assert "NonKeyAttributes" in refusal("CreateTable", _global(*indexes))
 
 
@@ -397,7 +397,7 @@ def test_all_indexes_together_name_no_more_than_a_hundred_attributes() -> None:
 def test_a_sound_table_is_taken(request_: dict[str, Any]) -> None:
     """A global index may have up to four hash and four range attributes."""
     for wording in ("current", "classic", "modern"):
-        assert asked("CreateTable", request_, wording).table_name == "abc"
+        assert parse_request("CreateTable", request_, wording).table_name == "abc"
 
 
 def _change(**more: Any) -> dict[str, Any]:
@@ -543,12 +543,12 @@ def test_indexes_come_and_go_one_at_a_time() -> None:
 )
 def test_a_sound_change_is_taken(request_: dict[str, Any]) -> None:
     """One thing to change is enough."""
-    assert asked("UpdateTable", request_).table_name == "abc"
+    assert parse_request("UpdateTable", request_).table_name == "abc"
 
 
 def test_the_engine_asks_for_definitions_with_the_tables_own() -> None:
     """A key of a new index may use an attribute that the table has defined before."""
-    schema = asked("UpdateTable", _changes({"Create": _index("gsi", "a HASH", "b RANGE")}))
+    schema = parse_request("UpdateTable", _changes({"Create": _index("gsi", "a HASH", "b RANGE")}))
     key = schema.global_secondary_index_updates[0].create.key_schema
 
     check_keys_defined(key, ["a", "b"])

@@ -68,7 +68,7 @@ def test_a_body_has_the_type_and_the_spelling_of_aws(fault: Fault, type_: str, m
 
 @pytest.mark.parametrize("fault", [SerializationFault(), UnknownOperationFault()])
 def test_a_fault_without_a_text_has_no_member_for_it(fault: Fault) -> None:
-    """A body that is no JSON is told nothing but the code."""
+    """A body that is no JSON is reported nothing but the code."""
     assert json.loads(fault.body()) == {"__type": fault.type}
     assert str(fault) == fault.code
 
@@ -135,7 +135,7 @@ def test_throttling_names_its_reasons_as_the_code_spells_them(fault: Fault, memb
     ],
 )
 def test_a_fault_knows_its_own_sentence(fault: Fault, text: str) -> None:
-    """Where AWS has one sentence for a code, nobody has to repeat it."""
+    """Where AWS has one sentence for a code, no one has to repeat it."""
     assert fault.message == text
 
 

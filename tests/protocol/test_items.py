@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
+import msgspec
 import pytest
 
+from tavola.protocol import requests
+from tavola.protocol.faults import SerializationFault, ValidationFault
 from tavola.protocol.message_style import MessageStyle
-from tests.protocol.asking import asked, refusal
+from tavola.protocol.requests import parse
+from tests.protocol.parsing import parse_request, refusal
 
 _COUNTED = "1 validation error detected: "
 _KEY: dict[str, Any] = {"TableName": "abc", "Key": {"a": {"S": "a"}}}
@@ -111,4 +115,43 @@ def test_parameters_that_contradict_each_other_are_refused(
 def test_what_does_not_contradict_itself_is_taken(operation: str, request_: dict[str, Any]) -> None:
     """A sound request passes in every wording."""
     for wording in ("current", "classic", "modern"):
-        assert asked(operation, request_, wording).table_name == "abc"
+        assert parse_request(operation, request_, wording).table_name == "abc"
+
+
+def _put_with(attributes: int, value: dict[str, Any]) -> bytes:
+    item = {"pk": {"S": "a"}} | {f"{number:x}": value for number in range(attributes)}
+    return msgspec.json.encode({"TableName": "abc", "Item": item})
+
+
+def test_an_item_with_too_many_parts_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An item of more parts than the size limit allows is refused by counting, without decoding its attributes."""
+    body = _put_with(450_000, {"S": ""})
+    parse("PutItem", _put_with(1, {"S": "x"}))  # builds the decoder
+    monkeypatch.setitem(requests._PARSERS, "PutItem", (_refuse_to_decode, requests._PARSERS["PutItem"][1]))
+
+    with pytest.raises(ValidationFault, match=r"^Item size has exceeded the maximum allowed size$"):
+        parse("PutItem", body)
+
+
+def _refuse_to_decode(body: bytes) -> NoReturn:
+    raise AssertionError("the item was decoded")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(_put_with(130_000, {"S": ""}), id="many small attributes"),
+        pytest.param(_put_with(1, {"S": ":" * 800_000 + "x" * 300_000}), id="colons in a string"),
+        pytest.param(_put_with(1, {"S": "x" * 1_200_000}), id="one large attribute"),
+    ],
+)
+def test_a_large_item_is_left_to_the_check_of_its_size(body: bytes) -> None:
+    """An item that may be within the limit, or is too large for another reason, is decoded and measured."""
+    assert len(body) > 1024 * 1024
+    assert len(parse("PutItem", body).item) > 1
+
+
+def test_a_large_body_that_is_not_json_is_refused_as_such() -> None:
+    """The count of parts does not hide an error of syntax."""
+    with pytest.raises(SerializationFault):
+        parse("PutItem", b'{"Item":{"a":' + b" " * 1_200_000)

@@ -64,9 +64,9 @@ def test_a_policy_has_at_most_20_kilobytes() -> None:
 
 def test_what_cannot_be_parsed_is_refused_when_it_is_put() -> None:
     """The refusal begins with AWS's words and ends with the place."""
-    told = _put(Condition={"StringLik": {"aws:username": "x"}})
+    result = _put(Condition={"StringLik": {"aws:username": "x"}})
 
-    assert told == (
+    assert result == (
         f"{OOM}Invalid policy document: unknown condition operator 'StringLik'; did you mean StringLike? "
         "(Statement[0].Condition.StringLik)"
     )
@@ -87,10 +87,12 @@ def test_a_policy_names_actions_of_its_resource() -> None:
 
 def test_a_policy_names_resources_of_its_kind() -> None:
     """A stream's ARN in a table's policy, and the reverse, is refused; a wildcard is not."""
-    told = _put(Resource=STREAM)
+    result = _put(Resource=STREAM)
 
     relative = STREAM.split(":", 5)[5]
-    assert told == f'{OOM}Invalid policy document: The relative-id "{relative}" is invalid for ARN "{STREAM}"'
+    assert (
+        result == f'{OOM}Invalid policy document: The relative-id "{relative}" is invalid for ARN "{STREAM}"'
+    )
     parse(
         "PutResourcePolicy",
         json.dumps(
@@ -100,8 +102,8 @@ def test_a_policy_names_resources_of_its_kind() -> None:
 
 
 @pytest.mark.parametrize("principal", ["*", {"AWS": "*"}])
-def test_a_grant_to_everybody_is_refused(principal: Any) -> None:
-    """Without a condition nobody may let everybody in; to keep everybody out is allowed."""
+def test_a_grant_to_everyone_is_refused(principal: Any) -> None:
+    """Without a condition no one may let everyone in; to keep everyone out is allowed."""
     assert _put(Principal=principal) == (
         "Resource-based policy grants unbounded access in one or more elements. Please revise the policy to ensure "
         "least-privilege form of access"

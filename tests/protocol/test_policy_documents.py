@@ -31,15 +31,15 @@ REFUSED = [
     ("", "invalid Json", "line 1, column 1"),
     ('{"Statement": [NaN]}', "invalid Json", "NaN"),
     ("[" * 100_000, "invalid Json", "recursion"),
-    ("[]", "an object is expected", "the policy"),
+    ("[]", "expected an object", "the policy"),
     (_policy(ALLOW, Extra=1), "unknown member 'Extra'", "the policy"),
     (_policy(ALLOW, Version="2020-01-01"), "Version must be", "Version"),
-    (_policy(ALLOW, Id=1), "Id must be a text", "Id"),
+    (_policy(ALLOW, Id=1), "Id must be a string", "Id"),
     ('{"Version": "2012-10-17"}', "Missing required field Statement", "the policy"),
     (_policy(), "Statement is empty!", "Statement"),
     ('{"Statement": "Allow"}', "an object or a list", "Statement"),
-    ('{"Statement": [7]}', "an object is expected", "Statement[0]"),
-    (_with(Sid=1), "Sid must be a text", "Statement[1].Sid"),
+    ('{"Statement": [7]}', "expected an object", "Statement[0]"),
+    (_with(Sid=1), "Sid must be a string", "Statement[1].Sid"),
     (_policy({**ALLOW, "Sid": "a"}, {**ALLOW, "Sid": "a"}), "not unique", "Statement[1].Sid"),
     (_with(Effect="Maybe"), "Effect must be Allow or Deny", "Statement[1].Effect"),
     (_policy({"Action": "*", "Resource": "*"}), "Missing required field Effect", "Statement[0]"),
@@ -47,18 +47,22 @@ REFUSED = [
     (_policy({"Effect": "Allow", "Action": "*"}), "Missing required field Resource", "Statement[0]"),
     (_with(NotAction="*"), "exclude each other", "Statement[1]"),
     (_with(NotResource="*"), "exclude each other", "Statement[1]"),
-    (_with(Action="GetItem"), "'GetItem' is no action", "Statement[1].Action"),
+    (_with(Action="GetItem"), "'GetItem' is not an action", "Statement[1].Action"),
     (_with(Action=[]), "at least one", "Statement[1].Action"),
-    (_with(Action=["dynamodb:GetItem", 7]), "a text is expected", "Statement[1].Action[1]"),
-    (_with(Resource="table/Orders"), "is no ARN", "Statement[1].Resource"),
-    (_with(Resource="arn:aws:dynamodb:*:*:table/${aws:username"), "needs a `}`", "Statement[1].Resource"),
-    (_with(Resource="arn:${username}"), "names no condition key", "Statement[1].Resource"),
-    (_with(Principal="*"), "names no Principal", "Statement[1]"),
+    (_with(Action=["dynamodb:GetItem", 7]), "expected a string", "Statement[1].Action[1]"),
+    (_with(Resource="table/Orders"), "is not an ARN", "Statement[1].Resource"),
+    (
+        _with(Resource="arn:aws:dynamodb:*:*:table/${aws:username"),
+        "needs a closing `}`",
+        "Statement[1].Resource",
+    ),
+    (_with(Resource="arn:${username}"), "is not a variable", "Statement[1].Resource"),
+    (_with(Principal="*"), "must not have a Principal", "Statement[1]"),
     (_with(Condition=[]), "an object of operators", "Statement[1].Condition"),
     (_conditioned("StringLik", LEADING), "did you mean StringLike?", "Statement[1].Condition.StringLik"),
     (_conditioned("ForSome:StringLike", LEADING), "neither", "Statement[1].Condition.ForSome:StringLike"),
-    (_conditioned("NullIfExists", LEADING), "Null asks", "Statement[1].Condition.NullIfExists"),
-    (_conditioned("ForAllValues:Null", LEADING), "Null asks", "Statement[1].Condition.ForAllValues:Null"),
+    (_conditioned("NullIfExists", LEADING), "Null tests", "Statement[1].Condition.NullIfExists"),
+    (_conditioned("ForAllValues:Null", LEADING), "Null tests", "Statement[1].Condition.ForAllValues:Null"),
     (_conditioned("StringLike", "a"), "an object of condition keys", "Statement[1].Condition.StringLike"),
     (
         _conditioned("StringLike", {"dynamodb:LeadingKey": "a"}),
@@ -67,7 +71,7 @@ REFUSED = [
     ),
     (
         _conditioned("StringLike", {"LeadingKeys": "a"}),
-        "no condition key",
+        "not a condition key",
         "Statement[1].Condition.StringLike",
     ),
     *(
@@ -90,13 +94,13 @@ REFUSED = [
     ),
     (
         _conditioned("StringLike", {"aws:x": [{}]}),
-        "a text, number",
+        "a string, number",
         "Statement[1].Condition.StringLike.aws:x",
     ),
     (_conditioned("StringLike", {"aws:x": []}), "at least one", "Statement[1].Condition.StringLike.aws:x"),
     (
         '{"Statement": {"Effect": "Deny", "Effect": "Allow", "Action": "*", "Resource": "*"}}',
-        "'Effect' stands here twice",
+        "'Effect' occurs twice",
         "Statement[0]",
     ),
     (
@@ -104,7 +108,7 @@ REFUSED = [
             '{"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"Bool": {"aws:x": true, '
             '"aws:x": false}}}}'
         ),
-        "'aws:x' stands here twice",
+        "'aws:x' occurs twice",
         "Statement[0].Condition.Bool",
     ),
 ]
@@ -112,7 +116,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "reason", "place"), REFUSED)
 def test_what_cannot_be_read_is_refused_with_its_place(text: str, reason: str, place: str) -> None:
-    """A policy is refused with what is wrong and where, so that it can be mended."""
+    """A policy is refused with what is wrong and where, so that it can be corrected."""
     with pytest.raises(PolicyRefused) as refused:
         parse_policy(text, "identity")
 
@@ -126,13 +130,13 @@ def test_what_cannot_be_read_is_refused_with_its_place(text: str, reason: str, p
     [
         ("resource", {}, "Missing required field Principal"),
         ("resource", {"Principal": "*", "NotPrincipal": "*"}, "exclude each other"),
-        ("resource", {"NotPrincipal": "*"}, "NotPrincipal goes with Deny alone"),
-        ("resource", {"Principal": {"AWS": "arn:aws:iam::111122223333:user/*"}}, "is no principal"),
-        ("resource", {"Principal": {"AWS": "alice"}}, "is no principal"),
-        ("resource", {"Principal": "111122223333"}, "an object is expected"),
+        ("resource", {"NotPrincipal": "*"}, "NotPrincipal requires Deny"),
+        ("resource", {"Principal": {"AWS": "arn:aws:iam::111122223333:user/*"}}, "is not a principal"),
+        ("resource", {"Principal": {"AWS": "alice"}}, "is not a principal"),
+        ("resource", {"Principal": "111122223333"}, "expected an object"),
         ("resource", {"Principal": {"Person": "x"}}, "unknown member"),
         ("resource", {"Principal": {}}, "at least one"),
-        ("trust", {"Principal": "*"}, "names no Resource"),
+        ("trust", {"Principal": "*"}, "must not have a Resource"),
     ],
 )
 def test_principals_belong_to_resources_and_roles(

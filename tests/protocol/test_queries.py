@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tavola.protocol.message_style import MessageStyle
-from tests.protocol.asking import asked, refusal
+from tests.protocol.parsing import parse_request, refusal
 
 _TABLE: dict[str, Any] = {"TableName": "abc"}
 _QUERY: dict[str, Any] = _TABLE | {"KeyConditionExpression": "a = :a"}
@@ -95,7 +95,7 @@ _V = {"ExpressionAttributeValues": {":a": {"S": "a"}}}
             "Query",
             _QUERY | {"Select": "ALL_PROJECTED_ATTRIBUTES"},
             "current",
-            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
+            "1 validation error detected: ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
         ),
         (
             "Scan",
@@ -141,7 +141,7 @@ _V = {"ExpressionAttributeValues": {":a": {"S": "a"}}}
 def test_parameters_that_contradict_each_other_are_refused(
     operation: str, request_: dict[str, Any], wording: MessageStyle, text: str
 ) -> None:
-    """What is wrong between the members is told before a table is looked up."""
+    """What is wrong between the members is reported before a table is looked up."""
     assert refusal(operation, request_, wording) == text
 
 
@@ -161,4 +161,4 @@ def test_parameters_that_contradict_each_other_are_refused(
 def test_what_does_not_contradict_itself_is_taken(operation: str, request_: dict[str, Any]) -> None:
     """Legacy key conditions may stand beside a filter or projection that is an expression."""
     for wording in ("current", "classic", "modern"):
-        assert asked(operation, request_, wording).table_name == "abc"
+        assert parse_request(operation, request_, wording).table_name == "abc"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tavola.protocol.message_style import MessageStyle
-from tests.protocol.asking import asked, refusal
+from tests.protocol.parsing import parse_request, refusal
 
 _LONG = "a" * 256
 _NAME = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
@@ -541,7 +541,7 @@ def test_a_new_table_has_its_name_measured_as_a_member_today() -> None:
 def test_several_are_listed_in_the_operations_order(
     operation: str, request_: dict[str, Any], refusals: list[str]
 ) -> None:
-    """All bad members are told at once, not in the body's order but in the operation's."""
+    """All bad members are reported at once, not in the body's order but in the operation's."""
     assert refusal(operation, request_, "classic") == _listed(*refusals)
 
 
@@ -582,7 +582,7 @@ def test_global_indexes_are_listed_before_local_ones() -> None:
 @pytest.mark.parametrize("name", ["a", "ab", "abc", "A.b-c_9", "a" * 255])
 def test_the_data_plane_takes_a_name_of_any_length_up_to_255(name: str) -> None:
     """A name too short for a table is a table that does not exist."""
-    assert asked("GetItem", {"TableName": name, "Key": {}}).table_name == name
+    assert parse_request("GetItem", {"TableName": name, "Key": {}}).table_name == name
 
 
 @pytest.mark.parametrize("operation", ["GetItem", "DescribeTable"])
@@ -590,5 +590,5 @@ def test_a_table_may_be_named_by_its_arn(operation: str) -> None:
     """The planes take a name or an ARN; a new table has only a name."""
     arn = "arn:aws:dynamodb:eu-west-2:123456789012:table/Orders"
 
-    assert asked(operation, {"TableName": arn, "Key": {}}).table_name == arn
+    assert parse_request(operation, {"TableName": arn, "Key": {}}).table_name == arn
     assert _value(f"'{arn}'", "tableName", _NAME) in refusal("CreateTable", {"TableName": arn})

@@ -1,4 +1,4 @@
-"""A wrong type in a body is told in the words of AWS's deserialiser, and before anything else."""
+"""A wrong type in a body is reported in the words of AWS's deserialiser, and before anything else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tavola.protocol.faults import SerializationFault, ValidationFault
 from tavola.protocol.requests import check_serialization, parse_coerced
-from tests.protocol.asking import asked, fault
+from tests.protocol.parsing import fault, parse_request
 
 _CAST = (
     "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class java.lang.Class "
@@ -187,7 +187,7 @@ def test_a_value_of_another_type_is_named(operation: str, path: str, rows: list[
         assert (type(raised), raised.message) == (SerializationFault, text)
 
 
-def test_the_first_wrong_type_in_the_body_is_the_one_told() -> None:
+def test_the_first_wrong_type_in_the_body_is_the_one_reported() -> None:
     """A body is read as a stream, so its own order decides."""
     body = b'{"ConsistentRead": 5, "TableName": 5, "Key": 5}'
 
@@ -195,7 +195,7 @@ def test_the_first_wrong_type_in_the_body_is_the_one_told() -> None:
 
 
 def test_types_come_before_constraints_and_rules() -> None:
-    """A wrong type deep in a value is told before a bad name, and before a rule between members."""
+    """A wrong type deep in a value is reported before a bad name, and before a rule between members."""
     bad_name = {"TableName": "", "Item": {"a": {"S": 5}}}
     bad_rule = {"TableName": "abc", "Item": {"a": {"S": 5}}, "ExpressionAttributeNames": {"#a": "a"}}
 
@@ -219,7 +219,7 @@ def test_some_texts_are_booleans(given: str, taken: bool) -> None:
     """What AWS converts is converted, in a member and in a value."""
     request = {"TableName": "abc", "Key": {"a": {"BOOL": given}}, "ConsistentRead": given}
 
-    assert asked("GetItem", request).consistent_read is taken
+    assert parse_request("GetItem", request).consistent_read is taken
     mended = parse_coerced("GetItem", json.dumps(request).encode())
     assert mended.key == {"a": {"BOOL": taken}}
 
@@ -228,7 +228,7 @@ def test_a_decimal_is_cut_to_an_integer() -> None:
     """AWS truncates where it expects a whole number."""
     request = {"TableName": "abc", "KeyConditionExpression": "a = :a", "Limit": 1.9}
 
-    assert asked("Query", request).limit == 1
+    assert parse_request("Query", request).limit == 1
 
 
 def test_null_is_absent() -> None:
@@ -241,12 +241,12 @@ def test_null_is_absent() -> None:
         "Nonsense": [1],
     }
 
-    assert asked("GetItem", request).consistent_read is None
+    assert parse_request("GetItem", request).consistent_read is None
 
 
 def test_a_null_value_is_an_empty_one() -> None:
     """A null where a structure stands is a structure without members, for the values room to refuse."""
-    request = asked("GetItem", {"TableName": "abc", "Key": {"a": None}})
+    request = parse_request("GetItem", {"TableName": "abc", "Key": {"a": None}})
 
     assert request.key == {"a": {}}
 

@@ -13,22 +13,22 @@ import pytest
 
 from tavola.protocol.operations import OPERATIONS
 from tavola.protocol.shapes import (
-    Blob,
-    Flag,
-    Mapping,
-    Member,
-    Moment,
+    BooleanNode,
+    BytesNode,
+    IntegerNode,
+    ListNode,
+    MapNode,
     Node,
-    Sequence,
-    Structure,
-    Text,
-    Whole,
+    StructureMember,
+    StructureNode,
+    TextNode,
+    TimeNode,
     describe_shape,
 )
 from tavola.protocol.tables import CreateTableRequest
 
 _DATA = Path(botocore.__file__).parent / "data"
-_SERVED = sorted(name for name, operation in OPERATIONS.items() if operation.request is not None)
+_SERVED = sorted(OPERATIONS)
 
 # Where AWS answers otherwise than its own model says, and we follow the answer.
 _REQUIRED_BY_ANSWER = {
@@ -109,9 +109,15 @@ def test_a_request_has_the_models_members(model: dict[str, Any], operation: str)
 def test_a_member_that_is_forgotten_is_found(model: dict[str, Any]) -> None:
     """The comparison sees a member that is missing, one that is made up, and one of another type."""
     whole = describe_shape(CreateTableRequest)
-    short = Structure(whole.name, {name: member for name, member in whole.members.items() if name != "Tags"})
-    long = Structure(whole.name, whole.members | {"Nonsense": Member("Nonsense", Flag(), required=False)})
-    wrong = Structure(whole.name, whole.members | {"Tags": Member("Tags", Flag(), required=False)})
+    short = StructureNode(
+        whole.name, {name: member for name, member in whole.members.items() if name != "Tags"}
+    )
+    long = StructureNode(
+        whole.name, whole.members | {"Nonsense": StructureMember("Nonsense", BooleanNode(), required=False)}
+    )
+    wrong = StructureNode(
+        whole.name, whole.members | {"Tags": StructureMember("Tags", BooleanNode(), required=False)}
+    )
 
     found = [
         list(_compare(model["shapes"], "CreateTableInput", structure, "CreateTable", set()))
@@ -131,23 +137,23 @@ def _compare(
     """Yield where a declared node is not what the model's shape says."""
     shape = shapes[name]
     match node:
-        case Structure():
+        case StructureNode():
             yield from _compare_members(shapes, name, node, path, seen)
-        case Sequence():
+        case ListNode():
             if shape["type"] != "list":
                 yield f"{path}: list for {shape['type']}"
                 return
             if path not in _COUNTED_BY_ANSWER and (node.count_min, node.count_max) != _range(shape):
                 yield f"{path}: {node.count_min}..{node.count_max} elements for {_range(shape)}"
             yield from _compare(shapes, shape["member"]["shape"], node.element, f"{path}[]", seen)
-        case Mapping():
+        case MapNode():
             if shape["type"] != "map":
                 yield f"{path}: map for {shape['type']}"
                 return
             if (node.count_min, node.count_max) != _range(shape):
                 yield f"{path}: {node.count_min}..{node.count_max} entries for {_range(shape)}"
             yield from _compare(shapes, shape["value"]["shape"], node.value, f"{path}{{}}", seen)
-        case Text():
+        case TextNode():
             if shape["type"] != "string":
                 yield f"{path}: text for {shape['type']}"
             if set(node.words) != set(shape.get("enum", ())) and path not in _REFUSED_IN_OTHER_WORDS:
@@ -158,24 +164,24 @@ def _compare(
             elsewhere = "SourceArn" in path or path in _REFUSED_IN_OTHER_WORDS
             if name in {"TableArn", "IndexName"} and node.name is None and not elsewhere:
                 yield f"{path}: no rule for a name"
-        case Whole():
+        case IntegerNode():
             if shape["type"] != node.java.lower():
                 yield f"{path}: {node.java} for {shape['type']}"
             if (node.value_min, node.value_max) != _range(shape):
                 yield f"{path}: {node.value_min}..{node.value_max} for {_range(shape)}"
-        case Moment():
+        case TimeNode():
             if shape["type"] not in ("timestamp", "double"):
                 yield f"{path}: moment for {shape['type']}"
-        case Flag():
+        case BooleanNode():
             if shape["type"] != "boolean":
                 yield f"{path}: flag for {shape['type']}"
-        case Blob():
+        case BytesNode():
             if shape["type"] != "blob":
                 yield f"{path}: blob for {shape['type']}"
 
 
 def _compare_members(
-    shapes: dict[str, Any], name: str, node: Structure, path: str, seen: set[tuple[str, str]]
+    shapes: dict[str, Any], name: str, node: StructureNode, path: str, seen: set[tuple[str, str]]
 ) -> Iterator[str]:
     shape = shapes[name]
     if (name, node.name) in seen:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.protocol.asking import INVALID, asked, refusal
+from tests.protocol.parsing import INVALID, parse_request, refusal
 
 _TABLE = "arn:aws:dynamodb:eu-west-2:123456789012:table/Orders"
 _SHORT = "arn:aws:dynamodb:eu-west-2:123456789012:table/ab"
@@ -123,7 +123,7 @@ def test_tables_and_streams_take_tags() -> None:
     """Up to fifty, each with a value that may be empty."""
     tags = [{"Key": str(number), "Value": ""} for number in range(50)]
 
-    assert len(asked("TagResource", {"ResourceArn": _TABLE, "Tags": tags}).tags) == 50
+    assert len(parse_request("TagResource", {"ResourceArn": _TABLE, "Tags": tags}).tags) == 50
     for text in ("\u043a\u043b\u044e\u0447", "caf\u00e9", "\u8868", "a\u00a0b\u3000c", "a+b-c=d.e_f:g/h@i 7"):
-        assert asked("TagResource", {"ResourceArn": _TABLE, "Tags": [{"Key": text, "Value": text}]})
-    assert asked("ListTagsOfResource", {"ResourceArn": f"{_TABLE}/stream/2026-11-15T22:00:00.000"})
+        assert parse_request("TagResource", {"ResourceArn": _TABLE, "Tags": [{"Key": text, "Value": text}]})
+    assert parse_request("ListTagsOfResource", {"ResourceArn": f"{_TABLE}/stream/2026-11-15T22:00:00.000"})

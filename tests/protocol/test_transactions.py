@@ -8,7 +8,7 @@ import pytest
 
 from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.transactions import Put
-from tests.protocol.asking import asked, refusal
+from tests.protocol.parsing import parse_request, refusal
 
 _PUT: dict[str, Any] = {"TableName": "abc", "Item": {}}
 _KEY: dict[str, Any] = {"TableName": "abc", "Key": {}}
@@ -98,7 +98,7 @@ def test_a_read_needs_a_projection_for_its_names() -> None:
 
 def test_a_sound_transaction_gives_its_actions() -> None:
     """An element knows its one action."""
-    request = asked(
+    request = parse_request(
         "TransactWriteItems",
         {
             "TransactItems": [

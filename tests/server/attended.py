@@ -1,4 +1,4 @@
-"""A dispatcher that keeps an access log, without a socket: what is asked, and what the log has of it."""
+"""A dispatcher with an access log and without a socket: sends requests and reads the log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AUTHORIZATION = (
 
 
 class Attended:
-    """Asks, and reads the log when it is closed."""
+    """Sends requests, and reads the log after closing it."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class Attended:
             clock=clock,
         )
 
-    def ask(self, operation: str, request: Any, **headers: bytes) -> tuple[int, dict[str, Any]]:
-        """Send an operation; a header's underscores stand for hyphens."""
+    def send_request(self, operation: str, request: Any, **headers: bytes) -> tuple[int, dict[str, Any]]:
+        """Send an operation; underscores in a header's name become hyphens."""
         body = request if isinstance(request, bytes) else json.dumps(request).encode()
         known = OPERATIONS.get(operation)
         fields = {
@@ -64,29 +64,31 @@ class Attended:
             **{name.replace("_", "-").encode(): value for name, value in headers.items()},
         }
         payload = self._dispatch.answer(b"POST", b"/", fields, body, False, self._peer)
+        assert isinstance(payload, bytes | tuple)
         whole = payload if isinstance(payload, bytes) else b"".join(payload)
         head, _, answer = whole.partition(b"\r\n\r\n")
         self.engine.commit()
         found: dict[str, Any] = json.loads(answer)
         return int(head.split()[1]), found
 
-    def ask_plainly(self, method: bytes, url: bytes, **headers: bytes) -> tuple[int, str]:
-        """Send what may be no operation at all; return the status and the request's id."""
+    def send_raw(self, method: bytes, url: bytes, **headers: bytes) -> tuple[int, str]:
+        """Send any request, also one that is not an operation; return the status and the request's id."""
         fields = {b"host": b"localhost:8000", b"content-type": b"application/x-amz-json-1.0"}
         fields |= {name.replace("_", "-").encode(): value for name, value in headers.items()}
         payload = self._dispatch.answer(method, url, fields, b"{}", False, self._peer)
+        assert isinstance(payload, bytes | tuple)
         head = (payload if isinstance(payload, bytes) else payload[0]).partition(b"\r\n\r\n")[0]
         id_ = head.partition(b"x-amzn-RequestId: ")[2].partition(b"\r\n")[0]
         return int(head.split()[1]), id_.decode()
 
     def records(self) -> list[dict[str, Any]]:
-        """Close the log and return what it has."""
+        """Close the log and return its records."""
         self.log.close()
         lines = [line for file in files_of(self._path) for line in file.read_bytes().splitlines()]
         return [json.loads(line) for line in lines]
 
     def text(self) -> str:
-        """Close the log and return it as it is written."""
+        """Close the log and return its text."""
         self.log.close()
         return "".join(file.read_text() for file in files_of(self._path))
 
@@ -95,7 +97,7 @@ class Attended:
 def attended(
     folder: Path, callers: CallerVerifier | None = None, engine: ServedEngine | None = None
 ) -> Iterator[Attended]:
-    """Give a dispatcher on an engine in memory, with its log in a folder."""
+    """Yield a dispatcher on an engine in memory, with its log in a folder."""
     clock = ManualClock(1_793_525_400.25)
     path = folder / "access.log"
     log = AccessLog(path, clock=clock, entropy=SeededEntropy(7))

@@ -31,7 +31,7 @@ _SEQUENCE, _SET, _INTEGER, _BITS, _OCTETS, _OID, _UTF8, _TIME, _TRUE = (
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What a server and its client are given."""
+    """The files for a server and its client."""
 
     authority: Path
     certificate: Path

@@ -9,7 +9,7 @@ from typing import Any
 ACCOUNT = "111122223333"
 READER = ("AKIDREADER", "reader/secret")
 WRITER = ("AKIDWRITER", "writer/secret")
-STRANGER = ("AKIDSTRANGER", "stranger/secret")  # of another account
+OTHER_ACCOUNT = ("AKIDSTRANGER", "stranger/secret")  # of another account
 SESSION = ("ASIASESSION", "session/secret", "session/token==")
 SESSION_ENDS_S = 4_000_000_000
 
@@ -25,13 +25,16 @@ def allowing(*actions: str, resource: str = "*") -> dict[str, Any]:
 
 
 def user(key: tuple[str, str], *policies: dict[str, Any], active: bool = True) -> dict[str, Any]:
-    """Return a user with one key and policies of its own."""
+    """Return a user with one key and inline policies."""
     inline = {f"p{number}": policy for number, policy in enumerate(policies)}
     return {"inline": inline, "keys": [{"id": key[0], "secret": key[1], "active": active}]}
 
 
 def write_directory(path: Path, **changed: dict[str, Any]) -> Path:
-    """Write a directory: a reader, a writer, a session of a role, somebody of another account; and who is given."""
+    """Write a directory:
+
+    a reader, a writer, a role's session, a user of another account; and the `changed` users.
+    """
     users = {
         "reader": user(READER, allowing("GetItem", "Query")),
         "writer": user(WRITER, allowing("*")),
@@ -59,11 +62,11 @@ def write_directory(path: Path, **changed: dict[str, Any]) -> Path:
     role = {"trust": trust, "inline": {"p": allowing("GetItem", "ListTables")}}
     accounts = {
         ACCOUNT: {
-            "users": {name: kept for name, kept in users.items() if kept},
+            "users": {name: value for name, value in users.items() if value},
             "roles": {"batch": role},
             "sessions": [session],
         },
-        "444455556666": {"users": {"stranger": user(STRANGER, allowing("*"))}},
+        "444455556666": {"users": {"stranger": user(OTHER_ACCOUNT, allowing("*"))}},
     }
     path.write_text(json.dumps({"tavola_iam": 1, "accounts": accounts}))
     return path

@@ -1,4 +1,4 @@
-"""A client that sends bytes as they are given and reads answers one by one."""
+"""A client that sends raw bytes and reads responses one by one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Raw:
         return Answer(int(first.split()[1]), headers, body)
 
     def closed(self) -> bool:
-        """Tell whether the server has closed, with nothing more to read; waits for it."""
+        """Wait for the end of the connection; return whether the server closed it without further bytes."""
         try:
             return not self._read and self.socket.recv(1) == b""
         except ConnectionResetError:
@@ -85,7 +85,7 @@ class Raw:
 def request(
     operation: str = "GetItem", body: bytes = b'{"key":"k"}', *, version: str = "1.1", **headers: str
 ) -> bytes:
-    """Return a request as an SDK sends it; a header's underscores stand for hyphens."""
+    """Return a request as an SDK sends it; underscores in a header's name become hyphens."""
     fields = {
         "Host": "localhost",
         "X-Amz-Target": f"DynamoDB_20120810.{operation}",
@@ -99,14 +99,14 @@ def request(
 
 @contextmanager
 def served(engine: StandIn | None = None, **limits: float) -> Iterator[ServerEndpoint]:
-    """Give a server in a thread, with some of its limits changed."""
+    """Yield a server in a thread, with some of its limits changed."""
     changed = ServerLimits(**limits)  # type: ignore[arg-type]  # the caller names them; numbers all
     with running(engine or StandIn(), limits=changed) as endpoint:
         yield endpoint
 
 
-def ask(endpoint: ServerEndpoint, data: bytes) -> Answer:
-    """Send one request on a connection of its own and return its answer."""
+def send_request(endpoint: ServerEndpoint, data: bytes) -> Answer:
+    """Send one request on a new connection and return its response."""
     with Raw(endpoint) as client:
         client.send(data)
         return client.answer()

@@ -17,16 +17,16 @@ HOST = "localhost:8000"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SignedRequest:
     """A request as it arrives: URL, headers with lower-case names, body."""
 
     url: bytes
     fields: dict[bytes, bytes]
     body: bytes
 
-    def with_field(self, name: bytes, value: bytes | None) -> Asked:
+    def with_field(self, name: bytes, value: bytes | None) -> SignedRequest:
         """Return it with one header changed, or without it."""
-        fields = {key: kept for key, kept in self.fields.items() if key != name}
+        fields = {key: value for key, value in self.fields.items() if key != name}
         return replace(self, fields=fields if value is None else {**fields, name: value})
 
 
@@ -44,7 +44,7 @@ class Signer:
     expires: int = 900
     headers: dict[str, str] = field(default_factory=dict)
 
-    def sign(self, body: bytes = b"{}", target: str = "DynamoDB_20120810.ListTables") -> Asked:
+    def sign(self, body: bytes = b"{}", target: str = "DynamoDB_20120810.ListTables") -> SignedRequest:
         """Return a request for an operation, with its signature."""
         headers = {"X-Amz-Target": target, "Content-Type": JSON, "Host": HOST, **self.headers}
         request = AWSRequest("POST", f"http://{HOST}/", data=body, headers=headers)
@@ -60,11 +60,14 @@ class Signer:
         parts = urlsplit(request.url)
         url = parts.path + (f"?{parts.query}" if parts.query else "")
         fields = {name.lower().encode(): str(value).encode() for name, value in request.headers.items()}
-        return Asked(url.encode(), fields, body)
+        return SignedRequest(url.encode(), fields, body)
 
 
 class _QueryAuth(SigV4QueryAuth):  # type: ignore[misc]  # botocore has no types
-    """The signature in the query, the body where it is: botocore moves it, for services that want that."""
+    """The signature in the query, with an unchanged body:
+
+    botocore moves the body into the query for some services.
+    """
 
     def _modify_request_before_signing(self, request: Any) -> None:
         body, request.data = request.data, None

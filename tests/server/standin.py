@@ -1,10 +1,12 @@
-"""An engine that keeps rows in a dict: what the server's own rules need, and no DynamoDB."""
+"""An engine that stores rows in a dict: enough for the server's own rules, without DynamoDB."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
+from time import sleep
 
-from tavola.engine import ItemAccess, RequestContext
+from tavola.engine import ItemAccess, PendingRead, RequestContext
 from tavola.protocol.arns import Scope, table_arn
 from tavola.protocol.faults import ConditionalCheckFailedFault, ValidationFault
 
@@ -21,6 +23,10 @@ class StandIn:
         self.commit_error: Exception | None = None
         self.write_failure: str | None = None
         self.answer_bytes = 0  # of Scan
+        self.read_slices = 3  # of ExecuteStatement
+        self.fails_in_slice = 0
+        self.slices_run = self.reads_ended = self.most_reads_advanced = 0
+        self._advancing: set[int] = set()  # reads past their first slice
         self._held = False
         self._pending: dict[tuple[Scope, str], bytes] = {}
 
@@ -44,9 +50,18 @@ class StandIn:
         self.more_to_tend -= self.more_to_tend > 0
         return self.more_to_tend > 0
 
+    def resume(self, read: PendingRead, slice_s: float) -> bytes | None:
+        return read.run(slice_s)
+
     def execute(
-        self, operation: str, body: bytes, scope: Scope, context: RequestContext | None = None
-    ) -> bytes:
+        self,
+        operation: str,
+        body: bytes,
+        scope: Scope,
+        context: RequestContext | None = None,
+        *,
+        slice_s: float | None = None,
+    ) -> bytes | PendingRead:
         self.calls.append((operation, scope))
         if context is not None and context.accesses is not None:
             context.accesses.append(ItemAccess(table_arn(scope, "Orders"), None, body, 0.5, 0.0))
@@ -63,7 +78,29 @@ class StandIn:
                 raise ConditionalCheckFailedFault
             case "Scan":
                 return b'"' + b"x" * self.answer_bytes + b'"'
+            case "ExecuteStatement":
+                return PendingRead(self._long_read(scope))
             case "Query":
                 raise ValidationFault("The table has no such index")
             case _:
                 raise RuntimeError(f"secret of the inside: {operation}")
+
+    def _long_read(self, scope: Scope) -> Generator[None, None, bytes]:
+        """Read the key "long" in each of some slices."""
+        seen = []
+        try:
+            for number in range(1, self.read_slices + 1):
+                if number == self.fails_in_slice:
+                    raise RuntimeError("planted")
+                row = self._pending.get((scope, "long")) or self.rows.get((scope, "long")) or b"-"
+                seen.append(row.decode())
+                self.slices_run += 1
+                if number > 1:
+                    self._advancing.add(id(seen))
+                    self.most_reads_advanced = max(self.most_reads_advanced, len(self._advancing))
+                sleep(0.002)
+                yield
+            return json.dumps(seen).encode()
+        finally:
+            self._advancing.discard(id(seen))
+            self.reads_ended += 1

@@ -18,7 +18,7 @@ from tavola.entropy import SeededEntropy
 from tavola.keys import KeyAttribute, KeySchema
 from tavola.protocol.arns import Scope
 from tavola.protocol.operations import OPERATIONS
-from tavola.server.access_log import AccessLog, key_hash, secret_path
+from tavola.server.access_log import AccessLog, hash_key, secret_path
 from tavola.server.callers import Caller
 from tavola.server.errors import AccessLogUnusable
 from tavola.server.responses import ResponseEncoder, ResponseQueue
@@ -52,11 +52,11 @@ def _secret(folder: Path) -> bytes:
 
 
 def test_a_call_is_a_record_of_cloudtrail(tmp_path: Path) -> None:
-    """A record says who, when, what, on which table and key, what it consumed and what was decided."""
+    """A record has caller, time, operation, table, key, consumed capacity and decision."""
     with attended(tmp_path) as server:
-        server.ask("CreateTable", ORDERS)
-        server.ask("PutItem", {"TableName": "Orders", "Item": {**KEY, "status": {"S": "open"}}})
-        server.ask("GetItem", {"TableName": "Orders", "Key": KEY, "ConsistentRead": True})
+        server.send_request("CreateTable", ORDERS)
+        server.send_request("PutItem", {"TableName": "Orders", "Item": {**KEY, "status": {"S": "open"}}})
+        server.send_request("GetItem", {"TableName": "Orders", "Key": KEY, "ConsistentRead": True})
         created, put, got = server.records()
 
     assert got == {
@@ -76,7 +76,7 @@ def test_a_call_is_a_record_of_cloudtrail(tmp_path: Path) -> None:
         "eventID": got["eventID"],
         "requestParameters": {
             "tableName": "Orders",
-            "keys": [key_hash(_secret(tmp_path), SCHEMA.key_of(KEY))],
+            "keys": [hash_key(_secret(tmp_path), SCHEMA.key_of(KEY))],
         },
         "resources": [
             {
@@ -103,7 +103,7 @@ def test_a_call_is_a_record_of_cloudtrail(tmp_path: Path) -> None:
 
 
 def test_the_id_is_the_answers(tmp_path: Path) -> None:
-    """A client that tells its request's id can be found in the log."""
+    """A request can be found in the log by the id in its response."""
     with attended(tmp_path) as server:
         payload = server._dispatch.answer(
             b"POST",
@@ -120,25 +120,25 @@ def test_the_id_is_the_answers(tmp_path: Path) -> None:
 
 
 def test_reads_name_their_index_and_partition(tmp_path: Path) -> None:
-    """A query has its partition's hash, a scan none, and the index that was asked is told."""
+    """A query has its partition's hash, a scan has none, and the index is recorded."""
     with attended(tmp_path) as server:
-        server.ask("CreateTable", ORDERS)
-        asked = {"KeyConditionExpression": "#k = :v", "ExpressionAttributeValues": {":v": {"S": "open"}}}
+        server.send_request("CreateTable", ORDERS)
+        condition = {"KeyConditionExpression": "#k = :v", "ExpressionAttributeValues": {":v": {"S": "open"}}}
         named = {
             "TableName": "Orders",
             "IndexName": "by-status",
             "ExpressionAttributeNames": {"#k": "status"},
         }
-        server.ask("Query", {**named, **asked})
-        server.ask("Scan", {"TableName": "Orders", "IndexName": "by-status"})
-        server.ask("Scan", {"TableName": "Orders"})
+        server.send_request("Query", {**named, **condition})
+        server.send_request("Scan", {"TableName": "Orders", "IndexName": "by-status"})
+        server.send_request("Scan", {"TableName": "Orders"})
         _, query, scan, whole = server.records()
 
     partition = KeySchema((KeyAttribute("status", "S"),)).key_of({"status": {"S": "open"}})
     assert query["requestParameters"] == {
         "tableName": "Orders",
         "indexName": "by-status",
-        "keys": [key_hash(_secret(tmp_path), partition)],
+        "keys": [hash_key(_secret(tmp_path), partition)],
     }
     assert query["additionalEventData"]["consumed"][0]["index"] == "by-status"
     assert scan["requestParameters"] == {"tableName": "Orders", "indexName": "by-status", "keys": []}
@@ -148,20 +148,20 @@ def test_reads_name_their_index_and_partition(tmp_path: Path) -> None:
 def test_several_items_are_one_record(tmp_path: Path) -> None:
     """A batch or a transaction has every key it touched, by table, and the sum of what it consumed."""
     with attended(tmp_path) as server:
-        server.ask("CreateTable", ORDERS)
-        server.ask("CreateTable", {**ORDERS, "TableName": "Archive"})
+        server.send_request("CreateTable", ORDERS)
+        server.send_request("CreateTable", {**ORDERS, "TableName": "Archive"})
         items = [{"pk": {"S": "o#1"}, "sk": {"S": str(number)}} for number in range(3)]
         puts = [{"PutRequest": {"Item": item}} for item in items]
-        server.ask("BatchWriteItem", {"RequestItems": {"Orders": puts, "Archive": puts[:1]}})
-        server.ask(
+        server.send_request("BatchWriteItem", {"RequestItems": {"Orders": puts, "Archive": puts[:1]}})
+        server.send_request(
             "BatchGetItem", {"RequestItems": {name: {"Keys": items[:1]} for name in ("Orders", "Archive")}}
         )
-        server.ask(
+        server.send_request(
             "TransactGetItems", {"TransactItems": [{"Get": {"TableName": "Orders", "Key": k}} for k in items]}
         )
         *_, batch, same, transaction = server.records()
 
-    hashes = [key_hash(_secret(tmp_path), SCHEMA.key_of(item)) for item in items]
+    hashes = [hash_key(_secret(tmp_path), SCHEMA.key_of(item)) for item in items]
     assert batch["requestParameters"] == {
         "tables": [{"tableName": "Orders", "keys": hashes}, {"tableName": "Archive", "keys": hashes[:1]}]
     }
@@ -176,10 +176,10 @@ def test_several_items_are_one_record(tmp_path: Path) -> None:
 def test_refused_calls_are_records_too(tmp_path: Path) -> None:
     """A call that fails has its code and its sentence, and the table it named."""
     with attended(tmp_path) as server:
-        server.ask("GetItem", {"TableName": "Nowhere", "Key": KEY})
-        server.ask("DeleteTable", {"TableName": "x"})
-        server.ask("DynamoDB_20120810.Nothing", {})
-        server.ask("GetItem", {"TableName": "Orders", "Key": KEY}, origin=b"http://evil.example")
+        server.send_request("GetItem", {"TableName": "Nowhere", "Key": KEY})
+        server.send_request("DeleteTable", {"TableName": "x"})
+        server.send_request("DynamoDB_20120810.Nothing", {})
+        server.send_request("GetItem", {"TableName": "Orders", "Key": KEY}, origin=b"http://evil.example")
         missing, invalid, unknown, forbidden = server.records()
 
     assert (missing["errorCode"], missing["errorMessage"]) == (
@@ -196,26 +196,27 @@ def test_refused_calls_are_records_too(tmp_path: Path) -> None:
     )
 
 
-# Content: nothing that a request or an item holds may be found in the log.
+# Content: no value of a request or an item may be in the log.
 
 CANARY = "cAnArY7f3a"
 
 
-def _planted(value: Any, *, keep: frozenset[str]) -> Any:
-    """Return a request whose every text is a canary, but for the names that a record may have."""
+def _planted(value: Any, *, allowed: frozenset[str]) -> Any:
+    """Return a request whose every string is a canary, except the names that a record may contain."""
     if isinstance(value, str):
         return f"{CANARY} {value}"
     if isinstance(value, list):
-        return [_planted(member, keep=keep) for member in value]
+        return [_planted(member, allowed=allowed) for member in value]
     if isinstance(value, dict):
         return {
-            name: member if name in keep else _planted(member, keep=keep) for name, member in value.items()
+            name: member if name in allowed else _planted(member, allowed=allowed)
+            for name, member in value.items()
         }
     return value
 
 
 def _requests() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give requests of every operation, made of canaries wherever content can be."""
+    """Yield requests of every operation, with canaries wherever content can be."""
     c = {"S": CANARY}
     key = {"pk": c, "sk": c}
     item = {**key, "status": c, CANARY: {"L": [c, {"M": {CANARY: {"B": "Y2FuYXJ5"}}}, {"NS": ["4242421"]}]}}
@@ -289,7 +290,7 @@ def _requests() -> Iterator[tuple[str, dict[str, Any]]]:
         for member in ("TableName", "ResourceArn", "StreamArn", "BackupArn", "Key", "Policy", "Statement"):
             yield operation, {member: CANARY + "!", "NextToken": CANARY, "ClientToken": CANARY}
         yield operation, {"TableName": "Orders", CANARY: CANARY, "ResourceArn": {"S": CANARY}}
-        yield operation, _planted(ORDERS, keep=frozenset({"TableName"}))
+        yield operation, _planted(ORDERS, allowed=frozenset({"TableName"}))
 
 
 def _found(text: str) -> list[str]:
@@ -301,15 +302,15 @@ def _found(text: str) -> list[str]:
 def test_no_content_gets_into_the_log(tmp_path: Path) -> None:
     """Whatever a call holds, and however it fails, no value, attribute, expression or token is in its record."""
     with attended(tmp_path) as server:
-        server.ask("CreateTable", ORDERS)
-        asked = 0
+        server.send_request("CreateTable", ORDERS)
+        count = 0
         for operation, request in _requests():
-            server.ask(operation, request)
-            server.ask(operation, json.dumps(request).encode()[:-3])  # and where it is no JSON
-            asked += 2
+            server.send_request(operation, request)
+            server.send_request(operation, json.dumps(request).encode()[:-3])  # and where it is no JSON
+            count += 2
         text = server.text()
 
-    assert text.count("\n") == asked + 1
+    assert text.count("\n") == count + 1
     assert not _found(text), "\n".join(_found(text)[:5])
 
 
@@ -319,7 +320,7 @@ def test_content_is_found_where_it_is() -> None:
 
 
 def _sentences() -> Iterator[Row]:
-    """Give every refusal that the conformance suite knows."""
+    """Yield every refusal of the conformance suite."""
     for part in ("", "_of_batches", "_of_expressions", "_of_json", "_of_queries", "_of_tables"):
         module = importlib.import_module(f"tests.conformance.test_errors{part}")
         for test in vars(module).values():
@@ -335,30 +336,30 @@ def test_no_sentence_quotes_a_request(tmp_path: Path) -> None:
         _lay_tables(server)
         rows = list(_sentences())
         for row in rows:
-            server.ask(row.operation, row.request)
+            server.send_request(row.operation, row.request)
         records = server.records()[4:]
 
-    told = 0
+    result = 0
     for row, record in zip(rows, records, strict=True):
         message = record.get("errorMessage", "")
-        told += bool(message)
+        result += bool(message)
         request = row.request if not isinstance(row.request, bytes) else {}
         words = {word for text in texts_in(request) for word in re.findall(r"[\w-]+", text)}
         quoted = words & set(re.findall(r"[\w-]+", message)) - harmless
         assert not quoted, (row.id, message, quoted)
         assert not re.search(r"['\"\d]", message), (row.id, message)
     assert len(rows) > 800
-    assert told > 700  # most still say what was wrong
+    assert result > 700  # most still report the error
 
 
 def _lay_tables(server: Attended) -> None:
-    from tests.conformance.asking import table_request
+    from tests.conformance.requests import table_request
 
     gsi, lsi = {"by-a": "a b:N | KEYS_ONLY", "by-c": "c"}, {"by-l": "pk l:N | KEYS_ONLY"}
-    server.ask("CreateTable", table_request(TABLE, "pk sk", gsi=gsi, lsi=lsi))
-    server.ask("CreateTable", table_request(HASH, "pk"))
-    server.ask("CreateTable", table_request(MULTI, "pk", gsi={"multi": "h1 h2 / r1 r2:N r3"}))
-    server.ask("PutItem", {"TableName": TABLE, "Item": STORED})
+    server.send_request("CreateTable", table_request(TABLE, "pk sk", gsi=gsi, lsi=lsi))
+    server.send_request("CreateTable", table_request(HASH, "pk"))
+    server.send_request("CreateTable", table_request(MULTI, "pk", gsi={"multi": "h1 h2 / r1 r2:N r3"}))
+    server.send_request("PutItem", {"TableName": TABLE, "Item": STORED})
 
 
 def test_a_hash_cannot_be_guessed_from_the_log_alone(tmp_path: Path) -> None:
@@ -378,7 +379,7 @@ def test_a_hash_cannot_be_guessed_from_the_log_alone(tmp_path: Path) -> None:
 
 
 def test_the_secret_stays(tmp_path: Path) -> None:
-    """A server that starts again makes the same hashes; the secret is its owner's alone, and a bad one is told."""
+    """A server that starts again makes the same hashes; the secret is its owner's alone, and a bad one is reported."""
     path = tmp_path / "access.log"
     for _ in range(2):
         log = AccessLog(path)
@@ -389,10 +390,10 @@ def test_the_secret_stays(tmp_path: Path) -> None:
     assert secret_path(path).stat().st_mode & 0o777 == 0o600
 
     secret_path(path).write_text("nonsense")
-    with pytest.raises(AccessLogUnusable, match="holds no secret"):
+    with pytest.raises(AccessLogUnusable, match="does not contain a valid secret"):
         AccessLog(path)
     secret_path(path).write_text("00ff")
-    with pytest.raises(AccessLogUnusable, match="holds no secret"):
+    with pytest.raises(AccessLogUnusable, match="does not contain a valid secret"):
         AccessLog(path)
 
 
@@ -404,8 +405,11 @@ def _touch(key: bytes) -> ItemAccess:
     return ItemAccess("arn:aws:dynamodb:us-east-1:000000000000:table/Orders", None, key, 0.5, 0.0)
 
 
-def test_what_was_not_kept_is_not_told_as_done(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Lines wait for the commit of their turn; if it fails, they say so, under the id that the client has."""
+def test_a_failed_commit_is_recorded_as_failed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Lines wait for the commit of their turn;
+
+    if it fails they record the failure, under the client's request id.
+    """
     engine = StandIn()
     engine.commit_error = RuntimeError("the disk is gone")
 
@@ -457,28 +461,31 @@ def test_a_clock_that_jumps_back_makes_no_odd_record(tmp_path: Path) -> None:
     assert (late["eventTime"], late["additionalEventData"]["latencyMs"]) == ("2026-11-01T09:29:52Z", 7500.0)
 
 
-def test_what_is_kept_ready_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caches_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many tables and many keys take bounded memory."""
     from tavola.server import access_log
 
-    monkeypatch.setattr(access_log, "_PLACES_MAX", 5)
+    monkeypatch.setattr(access_log, "_TEMPLATES_MAX", 5)
     log = AccessLog(tmp_path / "access.log")
     for number in range(40):
         touch = _touch(b"%d" % number)._replace(reads=float(number))
         log.note(_caller(), "GetItem", b"R" * 52, 0.0, [touch], b"")
     log.close()
 
-    assert len(log._places) <= 5
+    assert len(log._templates) <= 5
     assert len((tmp_path / "access.log").read_text().splitlines()) == 40
 
 
-def test_many_lines_of_one_moment_are_all_there(tmp_path: Path) -> None:
-    """Lines are gathered in pieces; none is lost, doubled or out of order, also where a commit fails among them."""
+def test_concurrent_lines_are_all_written(tmp_path: Path) -> None:
+    """Lines are buffered in pieces;
+
+    none is lost, repeated or out of order, also if a commit fails among them.
+    """
     log = AccessLog(tmp_path / "access.log")
     ids = [b"%052d" % number for number in range(1000)]
     for request_id in ids:
         log.note(_caller(), "GetItem", request_id, 0.0, [_touch(request_id)], b"")
-    log.failed({ids[3], ids[990]})
+    log.mark_failed({ids[3], ids[990]})
     log.close()
     records = [json.loads(line) for line in (tmp_path / "access.log").read_text().splitlines()]
 
@@ -486,22 +493,25 @@ def test_many_lines_of_one_moment_are_all_there(tmp_path: Path) -> None:
     assert [place for place, record in enumerate(records) if "errorCode" in record] == [3, 990]
 
 
-def test_what_is_no_call_is_a_record_too(tmp_path: Path) -> None:
-    """Another path, method or content type is noted as unknown, under the id of its answer; a probe is not."""
+def test_other_requests_are_recorded_too(tmp_path: Path) -> None:
+    """Another path, method or content type is recorded as unknown, under the id of its response;
+
+    a probe is not.
+    """
     with attended(tmp_path) as server:
-        asked = [
-            server.ask_plainly(b"POST", b"/elsewhere"),
-            server.ask_plainly(b"PUT", b"/"),
-            server.ask_plainly(b"POST", b"/", content_type=b"text/plain"),
-            server.ask_plainly(b"GET", b"/admin"),
-            server.ask_plainly(b"HEAD", b"/admin"),
+        responses = [
+            server.send_raw(b"POST", b"/elsewhere"),
+            server.send_raw(b"PUT", b"/"),
+            server.send_raw(b"POST", b"/", content_type=b"text/plain"),
+            server.send_raw(b"GET", b"/admin"),
+            server.send_raw(b"HEAD", b"/admin"),
         ]
-        probed = [server.ask_plainly(b"GET", path) for path in (b"/", b"/healthz", b"/readyz")]
+        probed = [server.send_raw(b"GET", path) for path in (b"/", b"/healthz", b"/readyz")]
     records = server.records()
 
-    assert [status for status, _ in asked] == [404] * 5
+    assert [status for status, _ in responses] == [404] * 5
     assert [status for status, _ in probed] == [200] * 3
-    assert [record["requestID"] for record in records] == [id_ for _, id_ in asked]
+    assert [record["requestID"] for record in records] == [id_ for _, id_ in responses]
     for record in records:
         assert (record["eventName"], record["errorCode"]) == ("Unknown", "UnknownOperationException")
         assert record["additionalEventData"]["decision"] == "refused"

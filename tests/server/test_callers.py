@@ -1,4 +1,4 @@
-"""Who sends a request, as far as it is known."""
+"""The caller of a request, as far as it is known."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_a_caller_is_met_again() -> None:
     assert callers.admit(b"/", _fields(), b"", Peer("192.0.2.8")) is not first
 
 
-def test_an_open_server_believes_what_it_is_told() -> None:
-    """Account and region are the credential's; who it is, is not known."""
+def test_an_open_server_believes_what_it_is_reported() -> None:
+    """Account and region are the credential's; the identity is unknown."""
     caller = OpenCallers().admit(b"/", _fields(b"111122223333"), b"", Peer("192.0.2.7", secure=True))
 
     assert caller.scope == Scope("111122223333", "eu-west-1")
@@ -36,14 +36,14 @@ def test_an_open_server_believes_what_it_is_told() -> None:
     assert (caller.address, caller.secure, caller.agent, caller.guard) == ("192.0.2.7", True, "a/1", None)
 
 
-def test_only_what_looks_like_a_key_is_told() -> None:
-    """A secret that somebody gave in the place of a key does not get into the log, nor does a long or odd text."""
-    for told in (b"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", b"k" * 33, b"a+b", b"\xff\xfe", b""):
-        identity = OpenCallers().admit(b"/", _fields(told), b"", Peer()).identity
-        assert len(identity.get("accessKeyId", "")) <= 13, identity  # what stands before the first slash
+def test_only_plausible_access_keys_are_reported() -> None:
+    """A secret sent instead of an access key is not logged, nor is a long or odd string."""
+    for result in (b"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", b"k" * 33, b"a+b", b"\xff\xfe", b""):
+        identity = OpenCallers().admit(b"/", _fields(result), b"", Peer()).identity
+        assert len(identity.get("accessKeyId", "")) <= 13, identity  # the part before the first slash
     assert "accessKeyId" not in OpenCallers().admit(b"/", {}, b"", Peer()).identity
-    asked = b"/?X-Amz-Credential=AKIDEXAMPLE%2F20261101%2Feu-west-1%2Fdynamodb%2Faws4_request"
-    assert OpenCallers().admit(asked, {}, b"", Peer()).identity["accessKeyId"] == "AKIDEXAMPLE"
+    url = b"/?X-Amz-Credential=AKIDEXAMPLE%2F20261101%2Feu-west-1%2Fdynamodb%2Faws4_request"
+    assert OpenCallers().admit(url, {}, b"", Peer()).identity["accessKeyId"] == "AKIDEXAMPLE"
 
 
 def test_an_agent_is_bounded_and_printable() -> None:

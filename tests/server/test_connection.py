@@ -16,7 +16,7 @@ from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.server.connection import ClientConnection, Service
 from tavola.server.dispatch import Dispatch
-from tavola.server.responses import ResponseEncoder, ResponseQueue
+from tavola.server.responses import PendingWork, ResponseEncoder, ResponseQueue
 from tavola.server.safeguards import ServerLimits
 from tests.server.standin import StandIn
 
@@ -46,7 +46,7 @@ class Loop:
 
 
 class Transport:
-    """Keeps what is written to it."""
+    """Records the bytes written to it."""
 
     def __init__(self) -> None:
         self.sent = b""
@@ -99,7 +99,8 @@ class Bench:
         encoder = ResponseEncoder(ManualClock(), SeededEntropy(7))
         commits = ResponseQueue(self.engine, encoder, loop)
         dispatch = Dispatch(self.engine, encoder, commits.open_group)
-        self.service = Service(loop, encoder, dispatch, commits, limits or ServerLimits())
+        work = PendingWork(loop, commits, reads_max=8)
+        self.service = Service(loop, encoder, dispatch, commits, work, limits or ServerLimits())
         self.connection = ClientConnection(self.service)
         self.connection.connection_made(cast(asyncio.Transport, self.transport))
 
@@ -169,7 +170,7 @@ def test_the_stream_is_answered_as_it_should_be() -> None:
 
 
 def test_an_offer_behind_a_large_body_is_passed_over() -> None:
-    """Where in a read an offer of another protocol stands does not matter."""
+    """The position of a protocol upgrade in a read does not matter."""
     body = b'{"key":"a","text":"%b"}' % (b"x" * 20_000)
     offer = GET + b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 11\r\n\r\n" + b'{"key":"a"}'
     bench = Bench()
@@ -206,7 +207,7 @@ _PIECES = st.sampled_from(
 
 @given(st.lists(_PIECES | st.binary(max_size=20), max_size=12), st.booleans())
 def test_no_bytes_make_it_fail(pieces: list[bytes], at_once: bool) -> None:
-    """Whatever comes in, nothing is raised and nothing is a 5xx."""
+    """No input raises an exception or causes a 5xx."""
     bench = Bench(ServerLimits(body_bytes_max=1000))
     for piece in [b"".join(pieces)] if at_once else pieces:
         bench.feed(piece)
@@ -220,7 +221,7 @@ def test_no_bytes_make_it_fail(pieces: list[bytes], at_once: bool) -> None:
 
 
 def test_one_turn_does_not_do_everything() -> None:
-    """A long pipeline is answered a few requests a turn, and nothing more is read meanwhile."""
+    """A long pipeline is answered a few requests per turn, and reading pauses meanwhile."""
     bench = Bench(ServerLimits(turn_requests_max=3))
     bench.feed(b"GET /healthz HTTP/1.1\r\n\r\n" * 10)
 
@@ -259,7 +260,7 @@ def test_nothing_is_done_while_answers_are_not_taken() -> None:
     assert bench.transport.reading
 
 
-def test_an_answer_for_somebody_gone_is_dropped() -> None:
+def test_an_answer_for_someone_gone_is_dropped() -> None:
     """A client that leaves before the commit is forgotten; the write stays."""
     bench = Bench()
     bench.feed(_put(b"a"))
@@ -272,8 +273,8 @@ def test_an_answer_for_somebody_gone_is_dropped() -> None:
     assert not bench.service.connections
 
 
-def test_the_last_answer_is_given_though_the_client_has_closed_its_side() -> None:
-    """An end of the client's stream in the turn of its last write does not lose the answer."""
+def test_a_half_closed_client_gets_its_last_response() -> None:
+    """A client that closes its side in the turn of its last write still receives the response."""
     bench = Bench()
     bench.feed(_put(b"a").replace(b"HTTP/1.1\r\n", b"HTTP/1.1\r\nConnection: close\r\n"))
     assert bench.connection.eof_received() is True
@@ -287,7 +288,7 @@ def test_the_last_answer_is_given_though_the_client_has_closed_its_side() -> Non
     ("start", "limit", "status"),
     [(b"PO", "head_s", 408), (_put(b"a")[:-1], "body_s", 408), (b"", "idle_s", None)],
 )
-def test_deadlines_are_kept_to_the_sweep(start: bytes, limit: str, status: int | None) -> None:
+def test_deadlines_apply_at_the_next_sweep(start: bytes, limit: str, status: int | None) -> None:
     """Nothing happens before a deadline, and the first sweep after it ends the request."""
     limits = ServerLimits()
     bench = Bench(limits)
@@ -315,3 +316,21 @@ def test_a_lingering_client_is_cut_in_the_end() -> None:
     bench.connection.sweep(bench.loop.now_s)
 
     assert bench.transport.closed
+
+
+def test_an_expensive_request_ends_the_turn_of_its_client() -> None:
+    """After a request over the time limit nothing is read from the client until the others had their turn."""
+    bench = Bench(ServerLimits(turn_s=0.0))
+
+    reading = []
+    bench.feed(_put(b"a"))
+    reading.append(bench.transport.reading)
+    bench.loop.settle()
+    reading.append(bench.transport.reading)
+    assert reading == [False, True]
+    assert bench.statuses == [200]
+
+    bench.feed(_put(b"b") + _put(b"c"))
+    assert len(bench.engine.calls) == 2  # the third waits for the next turn
+    bench.loop.settle()
+    assert bench.statuses == [200] * 3

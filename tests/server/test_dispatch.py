@@ -29,7 +29,7 @@ def dispatch(engine: StandIn) -> Dispatch:
     return Dispatch(engine, ResponseEncoder(ManualClock(), SeededEntropy(1)), engine.collect_writes)
 
 
-def _asked(
+def _dispatch(
     dispatch: Dispatch,
     body: bytes = b'{"key":"k"}',
     *,
@@ -45,6 +45,7 @@ def _asked(
         else:
             fields[key] = value
     payload = dispatch.answer(method, url, fields, body, False, Peer())
+    assert isinstance(payload, bytes | tuple)
     head, _, answer = (payload if isinstance(payload, bytes) else b"".join(payload)).partition(b"\r\n\r\n")
     first, *rest = head.split(b"\r\n")
     return int(first.split()[1]), dict(line.split(b": ", 1) for line in rest), answer
@@ -58,26 +59,26 @@ def test_every_operation_has_its_target() -> None:
     assert b"DynamoDB_20120810.GetRecords" not in TARGETS
 
 
-@pytest.mark.parametrize("told", [b"application/x-amz-json-1.0", b"application/json"])
-def test_an_answer_has_the_content_type_of_the_request(dispatch: Dispatch, told: bytes) -> None:
+@pytest.mark.parametrize("result", [b"application/x-amz-json-1.0", b"application/json"])
+def test_an_answer_has_the_content_type_of_the_request(dispatch: Dispatch, result: bytes) -> None:
     """Both content types of AWS are accepted, and echoed."""
-    status, headers, _ = _asked(dispatch, content_type=told)
+    status, headers, _ = _dispatch(dispatch, content_type=result)
 
     assert status == 200
-    assert headers[b"Content-Type"] == told
+    assert headers[b"Content-Type"] == result
 
 
 def test_a_content_type_may_have_parameters(dispatch: Dispatch) -> None:
     """A charset after the content type changes nothing."""
-    status, headers, _ = _asked(dispatch, content_type=b"Application/JSON; charset=utf-8")
+    status, headers, _ = _dispatch(dispatch, content_type=b"Application/JSON; charset=utf-8")
 
     assert status == 200
     assert headers[b"Content-Type"] == b"application/json"
 
 
 def test_the_scope_reaches_the_engine(dispatch: Dispatch, engine: StandIn) -> None:
-    """The engine is told whose tables are meant."""
-    _asked(
+    """The engine is reported whose tables are meant."""
+    _dispatch(
         dispatch,
         authorization=b"AWS4-HMAC-SHA256 Credential=111122223333/d/eu-west-3/dynamodb/aws4_request, x",
     )
@@ -108,7 +109,7 @@ def test_a_fault_is_answered_as_aws_writes_it(
     dispatch: Dispatch, operation: bytes, expected: dict[str, Any]
 ) -> None:
     """A fault has its status and its body, and the content type of the request."""
-    status, headers, body = _asked(dispatch, x_amz_target=b"DynamoDB_20120810." + operation)
+    status, headers, body = _dispatch(dispatch, x_amz_target=b"DynamoDB_20120810." + operation)
 
     assert status == 400
     assert headers[b"Content-Type"] == b"application/x-amz-json-1.0"
@@ -116,8 +117,8 @@ def test_a_fault_is_answered_as_aws_writes_it(
 
 
 def test_our_own_mistake_is_an_internal_error(dispatch: Dispatch, caplog: pytest.LogCaptureFixture) -> None:
-    """An unexpected exception is a 500 that tells nothing but an id, by which the log tells the rest."""
-    status, headers, body = _asked(dispatch, x_amz_target=b"DynamoDB_20120810.ListTables")
+    """An unexpected exception is a 500 with an id alone; the log has the rest under that id."""
+    status, headers, body = _dispatch(dispatch, x_amz_target=b"DynamoDB_20120810.ListTables")
 
     assert status == 500
     assert json.loads(body)["__type"] == "com.amazonaws.dynamodb.v20120810#InternalServerError"
@@ -141,9 +142,9 @@ def test_our_own_mistake_is_an_internal_error(dispatch: Dispatch, caplog: pytest
         {"method": b"GET", "url": b"/somewhere"},
     ],
 )
-def test_what_is_no_request_of_dynamodb_is_not_found(dispatch: Dispatch, changed: dict[str, Any]) -> None:
+def test_other_requests_are_not_found(dispatch: Dispatch, changed: dict[str, Any]) -> None:
     """Another method, content type or path is a 404 with AWS's odd body."""
-    status, _, body = _asked(dispatch, **changed)
+    status, _, body = _dispatch(dispatch, **changed)
 
     assert status == 404
     assert body == b"<UnknownOperationException/>\n"
@@ -152,24 +153,24 @@ def test_what_is_no_request_of_dynamodb_is_not_found(dispatch: Dispatch, changed
 @pytest.mark.parametrize(
     "target", [None, b"", b"DynamoDB_20120810.Nothing", b"DynamoDB_20120810.GetRecords", b"GetItem", b"\xff"]
 )
-def test_an_unknown_target_is_told_after_the_json(dispatch: Dispatch, target: bytes | None) -> None:
+def test_an_unknown_target_is_reported_after_the_json(dispatch: Dispatch, target: bytes | None) -> None:
     """A body that is no JSON is refused before a target that is no operation."""
-    status, _, body = _asked(dispatch, b"{}", x_amz_target=target)
+    status, _, body = _dispatch(dispatch, b"{}", x_amz_target=target)
     assert (status, json.loads(body)) == (
         400,
         {"__type": "com.amazon.coral.service#UnknownOperationException"},
     )
 
     for broken in (b"", b"{", b"\xff", b"[" * 100_000, b'"\\ud800"'):
-        status, _, body = _asked(dispatch, broken, x_amz_target=target)
+        status, _, body = _dispatch(dispatch, broken, x_amz_target=target)
         assert (status, json.loads(body)) == (
             400,
             {"__type": "com.amazon.coral.service#SerializationException"},
         )
 
 
-def test_only_what_writes_opens_a_group(engine: StandIn) -> None:
-    """A read needs no group; whatever might write has one."""
+def test_only_writes_open_a_commit_group(engine: StandIn) -> None:
+    """A read needs no group; every operation that may write has one."""
     opened: list[str] = []
 
     def begin() -> None:
@@ -177,60 +178,63 @@ def test_only_what_writes_opens_a_group(engine: StandIn) -> None:
         opened.append("group")
 
     dispatch = Dispatch(engine, ResponseEncoder(ManualClock(), SeededEntropy(1)), begin)
-    _asked(dispatch)
+    _dispatch(dispatch)
     assert opened == []
-    _asked(dispatch, x_amz_target=b"DynamoDB_20120810.PutItem")
+    _dispatch(dispatch, x_amz_target=b"DynamoDB_20120810.PutItem")
     assert opened == ["group"]
     assert READS.isdisjoint({"PutItem", "UpdateItem", "BatchWriteItem", "TransactWriteItems", "CreateTable"})
 
 
 def test_an_empty_body_needs_no_content_type(dispatch: Dispatch) -> None:
-    """Without a body there is no content type to be wrong: the refusal is about the JSON."""
-    status, headers, body = _asked(dispatch, b"", content_type=None, x_amz_target=None)
+    """Without a body the content type is not checked: the refusal is about the JSON."""
+    status, headers, body = _dispatch(dispatch, b"", content_type=None, x_amz_target=None)
 
     assert status == 400
     assert headers[b"Content-Type"] == b"application/x-amz-json-1.0"
     assert json.loads(body)["__type"].endswith("#SerializationException")
 
 
-def test_the_root_tells_its_health(dispatch: Dispatch) -> None:
-    """GET / answers as DynamoDB does, trailing space included, with the region of the credential."""
-    assert _asked(dispatch, b"", method=b"GET")[::2] == (200, b"healthy: dynamodb.us-east-1.amazonaws.com ")
+def test_the_root_reports_health(dispatch: Dispatch) -> None:
+    """GET / responds as DynamoDB does, trailing space included, with the region of the credential."""
+    assert _dispatch(dispatch, b"", method=b"GET")[::2] == (
+        200,
+        b"healthy: dynamodb.us-east-1.amazonaws.com ",
+    )
 
     authorization = b"AWS4-HMAC-SHA256 Credential=a/b/eu-west-1/dynamodb/aws4_request,"
-    _, _, body = _asked(dispatch, b"", method=b"GET", authorization=authorization)
+    _, _, body = _dispatch(dispatch, b"", method=b"GET", authorization=authorization)
     assert body == b"healthy: dynamodb.eu-west-1.amazonaws.com "
 
 
 def test_probes_are_answered_in_json(dispatch: Dispatch, engine: StandIn) -> None:
     """The process is alive while it answers, and ready while it takes writes."""
-    assert _asked(dispatch, b"", method=b"GET", url=b"/healthz")[::2] == (200, b'{"status":"ok"}')
-    assert _asked(dispatch, b"", method=b"GET", url=b"/readyz?x=1")[::2] == (200, b'{"status":"ok"}')
+    assert _dispatch(dispatch, b"", method=b"GET", url=b"/healthz")[::2] == (200, b'{"status":"ok"}')
+    assert _dispatch(dispatch, b"", method=b"GET", url=b"/readyz?x=1")[::2] == (200, b'{"status":"ok"}')
 
     engine.write_failure = "the disk did not sync"
-    status, _, body = _asked(dispatch, b"", method=b"GET", url=b"/readyz")
+    status, _, body = _dispatch(dispatch, b"", method=b"GET", url=b"/readyz")
     assert (status, json.loads(body)) == (503, {"status": "failing", "reason": "the disk did not sync"})
-    assert _asked(dispatch, b"", method=b"GET", url=b"/healthz")[0] == 200
+    assert _dispatch(dispatch, b"", method=b"GET", url=b"/healthz")[0] == 200
 
 
-def test_a_strict_server_tells_probes_the_status_alone(engine: StandIn) -> None:
-    """Whoever can reach it can probe it; what failed, and where, is for the server's own log."""
+def test_a_strict_server_reports_only_the_status_to_probes(engine: StandIn) -> None:
+    """Any client can probe it; the cause of a failure is only in the server's own log."""
     strict = Dispatch(
         engine, ResponseEncoder(ManualClock(), SeededEntropy(1)), engine.collect_writes, callers=OpenCallers()
     )
     engine.write_failure = "the disk of /srv/secret failed"
 
-    assert _asked(strict, b"", method=b"GET", url=b"/readyz")[::2] == (503, b'{"status":"failing"}')
+    assert _dispatch(strict, b"", method=b"GET", url=b"/readyz")[::2] == (503, b'{"status":"failing"}')
 
 
 def test_a_proxy_may_send_the_whole_url(dispatch: Dispatch) -> None:
     """A URL with scheme and host before the path, or with a query behind it, is understood."""
-    assert _asked(dispatch, url=b"http://localhost:8000/")[0] == 200
-    assert _asked(dispatch, url=b"http://localhost:8000")[0] == 200
-    assert _asked(dispatch, url=b"/?X-Amz-Credential=a")[0] == 200
+    assert _dispatch(dispatch, url=b"http://localhost:8000/")[0] == 200
+    assert _dispatch(dispatch, url=b"http://localhost:8000")[0] == 200
+    assert _dispatch(dispatch, url=b"/?X-Amz-Credential=a")[0] == 200
 
 
 def test_head_of_a_probe_has_no_body(dispatch: Dispatch) -> None:
     """HEAD is answered with the headers of GET."""
-    assert _asked(dispatch, b"", method=b"HEAD", url=b"/healthz")[::2] == (200, b"")
-    assert _asked(dispatch, b"", method=b"HEAD", url=b"/x")[::2] == (404, b"")
+    assert _dispatch(dispatch, b"", method=b"HEAD", url=b"/healthz")[::2] == (200, b"")
+    assert _dispatch(dispatch, b"", method=b"HEAD", url=b"/x")[::2] == (404, b"")

@@ -1,4 +1,4 @@
-"""No answer reveals what is not durable, over real sockets."""
+"""No response reveals a write that is not durable, over real sockets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.server.raw import Raw, ask, request, served
+from tests.server.raw import Raw, request, send_request, served
 from tests.server.standin import StandIn
 
 
@@ -45,7 +45,7 @@ def test_writes_of_many_clients_share_commits() -> None:
 
 
 def test_background_work_is_done_between_requests() -> None:
-    """While there is background work, slices of it follow each other; without it, they are rare."""
+    """While background work is pending, its slices follow each other; otherwise they are rare."""
     engine = StandIn()
     engine.more_to_tend = 20
     with served(engine) as endpoint, Raw(endpoint) as client:
@@ -56,7 +56,7 @@ def test_background_work_is_done_between_requests() -> None:
     assert engine.tended >= 19
 
 
-def test_failing_background_work_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_background_work_disturbs_no_one(caplog: pytest.LogCaptureFixture) -> None:
     """Clients are served whatever becomes of the background work."""
 
     class Failing(StandIn):
@@ -64,5 +64,5 @@ def test_failing_background_work_disturbs_nobody(caplog: pytest.LogCaptureFixtur
             raise OSError("no room for the index")
 
     with served(Failing()) as endpoint:
-        assert ask(endpoint, request()).status == 200
+        assert send_request(endpoint, request()).status == 200
     assert "no room for the index" in caplog.text

@@ -1,4 +1,4 @@
-"""Which names and which pages a server answers to."""
+"""Which names and which pages a server responses to."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tavola.server.hosts import Hosts, is_loopback, name_of
 
 
 def _refused(hosts: Hosts, host: str | None, origin: str | None = None) -> str | None:
-    told = {b"host": host, b"origin": origin}
-    fault = hosts.refusal({name: value.encode() for name, value in told.items() if value is not None})
+    result = {b"host": host, b"origin": origin}
+    fault = hosts.refusal({name: value.encode() for name, value in result.items() if value is not None})
     return None if fault is None else fault.message
 
 
@@ -28,11 +28,11 @@ def _refused(hosts: Hosts, host: str | None, origin: str | None = None) -> str |
     ],
 )
 def test_this_machine_has_many_names(host: str | None) -> None:
-    """Alone on its machine, a server answers to localhost, addresses and the names it was given."""
+    """A server on loopback responds to localhost, to addresses and to its configured names."""
     hosts = Hosts("127.0.0.1", ["db.internal"])
 
     assert _refused(hosts, host) is None
-    assert _refused(hosts, host) is None  # and when it has been seen before
+    assert _refused(hosts, host) is None  # and from the cache
 
 
 @pytest.mark.parametrize(
@@ -47,16 +47,16 @@ def test_this_machine_has_many_names(host: str | None) -> None:
     ],
 )
 def test_a_name_of_others_is_refused(host: str) -> None:
-    """A name that somebody pointed here is refused, and the refusal says how to allow it."""
-    told = _refused(Hosts("127.0.0.1"), host)
+    """A foreign host name is refused, and the refusal says how to allow it."""
+    result = _refused(Hosts("127.0.0.1"), host)
 
-    assert told is not None
-    assert "--allow-host" in told
-    assert name_of(host.encode()) in told
+    assert result is not None
+    assert "--allow-host" in result
+    assert name_of(host.encode()) in result
 
 
 def test_other_addresses_are_reached_by_any_name() -> None:
-    """A server that other machines reach cannot know what they call it, so programs use any name."""
+    """A server that other machines reach cannot know its host names, so it accepts any."""
     for hosts in (
         Hosts("0.0.0.0"),
         Hosts("192.0.2.7"),
@@ -69,7 +69,7 @@ def test_other_addresses_are_reached_by_any_name() -> None:
 
 @pytest.mark.parametrize("listening", ["127.0.0.1", "0.0.0.0"])
 def test_a_page_must_be_the_servers_own(listening: str) -> None:
-    """A request with an Origin comes from a page: its own name is let in, and nobody else's anywhere."""
+    """A request with an Origin comes from a page: its own name is let in, and no one else's anywhere."""
     hosts = Hosts(listening, ["db.internal"])
 
     assert _refused(hosts, "localhost:8000", "http://localhost:8000") is None
@@ -95,7 +95,7 @@ def test_a_name_once_seen_does_not_help_a_page() -> None:
 
 
 def test_names_that_were_seen_take_bounded_memory() -> None:
-    """Whoever invents names fills nothing."""
+    """Many invented names take bounded memory."""
     hosts = Hosts("0.0.0.0")
     for number in range(2000):
         _refused(hosts, f"name-{number}")
@@ -111,5 +111,5 @@ def test_names_that_were_seen_take_bounded_memory() -> None:
     ],
 )
 def test_only_this_machine_reaches_a_loopback(host: str, alone: bool) -> None:
-    """Loopback addresses and the names that stand for them are this machine's alone."""
+    """Only this machine reaches loopback addresses and their names."""
     assert is_loopback(host) is alone

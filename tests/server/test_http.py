@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import pytest
 
 from tavola.server.endpoint import ServerEndpoint
-from tests.server.raw import Raw, ask, request, served
+from tests.server.raw import Raw, request, send_request, served
 from tests.server.standin import StandIn
 
 KB = 1024
@@ -81,7 +81,7 @@ def test_a_body_may_come_in_chunks(endpoint: ServerEndpoint, chunk: int) -> None
 
 
 def test_http_1_0_closes_after_its_answer(endpoint: ServerEndpoint) -> None:
-    """An old client gets its answer and the end; one that asks to stay, stays."""
+    """An HTTP/1.0 client gets its response and the end; with keep-alive the connection stays open."""
     with Raw(endpoint) as client:
         client.send(request(version="1.0"))
         assert client.answer().headers["connection"] == "close"
@@ -94,26 +94,26 @@ def test_http_1_0_closes_after_its_answer(endpoint: ServerEndpoint) -> None:
 
 @pytest.mark.parametrize("operation", ["GetItem", "PutItem"])
 def test_connection_close_is_obeyed(endpoint: ServerEndpoint, operation: str) -> None:
-    """A client that says it is done gets its answer, and then the connection ends."""
+    """After `Connection: close` the client gets its response, then the connection ends."""
     with Raw(endpoint) as client:
         client.send(request(operation, Connection="close"))
         assert client.answer().headers["connection"] == "close"
         assert client.closed()
 
 
-def test_what_follows_the_last_request_is_not_answered(endpoint: ServerEndpoint) -> None:
-    """After `Connection: close` nothing more is done for the client."""
+def test_requests_after_connection_close_are_ignored(endpoint: ServerEndpoint) -> None:
+    """After `Connection: close` no further request is executed."""
     with Raw(endpoint) as client:
         client.send(request(Connection="close") + request("PutItem", b'{"key":"never"}'))
         assert client.answer().status == 200
         assert client.closed()
 
-    assert ask(endpoint, request(body=b'{"key":"never"}')).body == b"{}"
+    assert send_request(endpoint, request(body=b'{"key":"never"}')).body == b"{}"
 
 
 @pytest.mark.parametrize("operation", ["GetItem", "PutItem"])
 def test_a_client_that_closed_its_side_is_answered(endpoint: ServerEndpoint, operation: str) -> None:
-    """Half-closed, a connection still carries the answers to what was asked before."""
+    """A half-closed connection still carries the responses to earlier requests."""
     with Raw(endpoint) as client:
         client.send(request(operation) * 40)
         client.half_close()
@@ -132,7 +132,7 @@ def test_a_truncated_request_is_refused(endpoint: ServerEndpoint, cut: int) -> N
 
 
 def test_a_client_that_waits_is_bidden_to_go_on(endpoint: ServerEndpoint) -> None:
-    """`Expect: 100-continue` is answered before the body, after what was asked earlier."""
+    """`Expect: 100-continue` is answered before the body, after earlier requests."""
     body = b'{"key":"expected"}'
     whole = request("PutItem", body, Expect="100-continue")
     with Raw(endpoint) as client:
@@ -183,7 +183,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED.keys())
 def test_malformed_http_is_refused(endpoint: ServerEndpoint, data: bytes) -> None:
-    """What is no HTTP is a 400 and the end of the connection; what came before it is answered first."""
+    """Malformed HTTP is a 400 and the end of the connection; earlier requests are answered first."""
     with Raw(endpoint) as client:
         client.send(request("PutItem") + data)
         assert client.answer().status == 200
@@ -195,16 +195,16 @@ def test_malformed_http_is_refused(endpoint: ServerEndpoint, data: bytes) -> Non
 
 def test_a_long_length_in_zeros_is_a_length(endpoint: ServerEndpoint) -> None:
     """Leading zeros, however many, change nothing."""
-    assert ask(endpoint, request(Content_Length="0" * 5000 + "11")).status == 200
+    assert send_request(endpoint, request(Content_Length="0" * 5000 + "11")).status == 200
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 50])
 def test_a_head_that_is_too_large_is_refused(endpoint: ServerEndpoint, pieces: int) -> None:
     """Request line and headers may have 16 KB; more is a 400, in one piece or in many."""
-    room = 16 * KB - len(request(X_Pad="p").removesuffix(b'{"key":"k"}')) + 1
-    fits, over = request(X_Pad="p" * room), request(X_Pad="p" * (room + 1))
+    padding = 16 * KB - len(request(X_Pad="p").removesuffix(b'{"key":"k"}')) + 1
+    fits, over = request(X_Pad="p" * padding), request(X_Pad="p" * (padding + 1))
 
-    assert ask(endpoint, fits).status == 200
+    assert send_request(endpoint, fits).status == 200
     with Raw(endpoint) as client:
         client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         step = -(-len(over) // pieces)
@@ -243,7 +243,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_comes(endpoint: ServerEnd
 
 def test_a_client_that_sends_all_the_same_can_read_the_refusal(endpoint: ServerEndpoint) -> None:
     """The refusal reaches a client that sends the whole body before it reads."""
-    assert ask(endpoint, request("PutItem", b"x" * 8 * KB * KB)).status == 413
+    assert send_request(endpoint, request("PutItem", b"x" * 8 * KB * KB)).status == 413
 
 
 def test_a_body_may_be_as_large_as_the_limit(endpoint: ServerEndpoint) -> None:
@@ -251,13 +251,13 @@ def test_a_body_may_be_as_large_as_the_limit(endpoint: ServerEndpoint) -> None:
     start = b'{"key":"full","text":"'
     body = start + b"x" * (256 * KB - len(start) - 2) + b'"}'
 
-    assert ask(endpoint, request("PutItem", body)).status == 200
-    assert ask(endpoint, request("PutItem", body + b" ")).status == 413
+    assert send_request(endpoint, request("PutItem", body)).status == 200
+    assert send_request(endpoint, request("PutItem", body + b" ")).status == 413
 
 
 @pytest.mark.parametrize("chunk", [1, 100_000])
 def test_chunks_are_counted_as_they_come(endpoint: ServerEndpoint, chunk: int) -> None:
-    """A chunked body that grows past the limit is refused there, however it is cut."""
+    """A chunked body that grows past the limit is refused there, however it is split."""
     head = request(body=b"", Content_Length="", Transfer_Encoding="chunked")
     piece = b"%x\r\n%b\r\n" % (chunk, b"x" * chunk)
     with Raw(endpoint) as client:
@@ -267,7 +267,7 @@ def test_chunks_are_counted_as_they_come(endpoint: ServerEndpoint, chunk: int) -
 
 
 def test_large_bodies_together_are_bounded() -> None:
-    """Bodies that have come in part may have so many bytes together; one more is told to come later."""
+    """Partial bodies together are bounded; one more is refused with the advice to retry later."""
     with served(waiting_bytes_max=300 * KB) as endpoint, ExitStack() as stack:
         body = json.dumps({"key": "part", "text": "x" * 200 * KB}).encode()
         clients = [stack.enter_context(Raw(endpoint)) for _ in range(2)]
@@ -279,20 +279,20 @@ def test_large_bodies_together_are_bounded() -> None:
         assert refused.closed()
         other.send(body[-1:])
         assert other.answer().status == 200
-        assert ask(endpoint, request("PutItem", body)).status == 200
+        assert send_request(endpoint, request("PutItem", body)).status == 200
 
 
 def _readable(client: Raw) -> bool:
-    """Tell whether this client is answered first, of two of which one is; waits for it."""
+    """Wait, and return whether this client of two is answered first."""
     found, _, _ = select.select([client.socket], [], [], 1)
     return bool(found)
 
 
 def test_a_large_answer_comes_whole() -> None:
-    """An answer larger than the socket's buffers arrives as it was made."""
+    """A response larger than the socket's buffers arrives unchanged."""
     engine = StandIn()
     engine.answer_bytes = 5_000_000
     with served(engine) as endpoint:
-        answer = ask(endpoint, request("Scan"))
+        answer = send_request(endpoint, request("Scan"))
 
     assert answer.body == b'"' + b"x" * 5_000_000 + b'"'

@@ -16,16 +16,16 @@ from tavola.server.endpoint import ServerEndpoint
 from tavola.server.errors import AddressInUse, AddressUnusable
 from tavola.server.listener import Server, open_sockets, running
 from tavola.server.safeguards import ServerLimits
-from tests.server.raw import Raw, ask, request
+from tests.server.raw import Raw, request, send_request
 from tests.server.standin import StandIn
 
 
 def test_port_0_takes_a_free_port() -> None:
-    """The endpoint tells the port that was taken; two servers take two."""
+    """The endpoint reports the chosen port; two servers choose two."""
     with running(StandIn()) as one, running(StandIn()) as other:
         assert one.port != other.port
         assert one.url == f"http://127.0.0.1:{one.port}"
-        assert ask(one, request()).status == 200
+        assert send_request(one, request()).status == 200
 
 
 def test_a_name_with_several_addresses_has_one_port() -> None:
@@ -54,17 +54,17 @@ def test_an_endpoint_has_a_url_that_a_client_can_use(host: str, url: str) -> Non
     assert ServerEndpoint(host, 8000).url == url
 
 
-def test_a_taken_port_is_told() -> None:
+def test_a_taken_port_is_reported() -> None:
     """A port that another program has is refused by a sentence that names it."""
     with (
         running(StandIn()) as taken,
-        pytest.raises(AddressInUse, match=f"Port {taken.port} of 127.0.0.1 is taken"),
+        pytest.raises(AddressInUse, match=f"Port {taken.port} on 127.0.0.1 is in use"),
     ):
         Server(StandIn(), port=taken.port)
 
 
 @pytest.mark.parametrize(("host", "port"), [("203.0.113.7", 0), ("no such host", 0), ("x" * 300, 0)])
-def test_an_unusable_address_is_told(host: str, port: int) -> None:
+def test_an_unusable_address_is_reported(host: str, port: int) -> None:
     """An address that is not this machine's is refused by a sentence."""
     with pytest.raises(AddressUnusable, match="Cannot listen on port"):
         Server(StandIn(), host=host, port=port)
@@ -72,7 +72,7 @@ def test_an_unusable_address_is_told(host: str, port: int) -> None:
 
 @contextmanager
 def _started(limits: ServerLimits) -> Iterator[tuple[ServerEndpoint, Callable[[], Future[None]]]]:
-    """Give a server in a thread, and what begins to stop it."""
+    """Yield a server in a thread, and the function that stops it."""
     ready: Future[tuple[asyncio.AbstractEventLoop, Server]] = Future()
 
     async def live() -> None:
@@ -100,7 +100,7 @@ def _started(limits: ServerLimits) -> Iterator[tuple[ServerEndpoint, Callable[[]
 
 
 def test_stopping_answers_what_is_under_way() -> None:
-    """A stopping server takes no newcomers, closes the idle, and answers a request that has begun.
+    """A stopping server accepts no connections, closes idle ones, and answers a request that has begun.
 
     On the loop of the standard library: the server needs no other.
     """
@@ -141,7 +141,7 @@ def test_a_server_that_was_never_started_lets_its_port_go() -> None:
 
 
 def test_enough_files_may_be_open() -> None:
-    """The process may open as many files as it has places, if the system lets it."""
+    """The process may open as many files as it allows connections, if the system permits."""
     script = (
         "import resource\n"
         "from tavola.server.listener import allow_files\n"

@@ -18,12 +18,12 @@ from tests.server.test_access_log import KEY, ORDERS
 def path(tmp_path: Path) -> Path:
     """A log of five calls, the last of them ten seconds after the others."""
     with attended(tmp_path) as server:
-        server.ask("CreateTable", ORDERS)
-        server.ask("PutItem", {"TableName": "Orders", "Item": KEY})
-        server.ask("GetItem", {"TableName": "Orders", "Key": KEY})
-        server.ask("GetItem", {"TableName": "Nowhere", "Key": KEY}, origin=b"http://evil.example")
+        server.send_request("CreateTable", ORDERS)
+        server.send_request("PutItem", {"TableName": "Orders", "Item": KEY})
+        server.send_request("GetItem", {"TableName": "Orders", "Key": KEY})
+        server.send_request("GetItem", {"TableName": "Nowhere", "Key": KEY}, origin=b"http://evil.example")
         server.clock.advance(10)
-        server.ask(
+        server.send_request(
             "Query", {"TableName": "Nowhere", "IndexName": "by-x", "KeyConditionExpression": "pk = :a"}
         )
         server.records()
@@ -53,20 +53,20 @@ NINE_S = 1_793_525_400.0  # 09:30:00
     ],
 )
 def test_records_are_found(path: Path, query: AccessLogQuery, found: list[str]) -> None:
-    """A query finds the records that have all it asks for, oldest first."""
+    """A query finds the records that match all its conditions, oldest first."""
     assert [record["eventName"] for _, record in read_records(path, query)] == found
 
 
 def test_an_item_is_found_by_its_key(path: Path) -> None:
     """With the log's secret, the calls for one item are found; without the range attribute, its partition's."""
     secret = secret_of(path)
-    wanted = hash_of_item(secret, KEY)
-    assert [record["eventName"] for _, record in read_records(path, AccessLogQuery(key=wanted))] == [
+    hashed = hash_of_item(secret, KEY)
+    assert [record["eventName"] for _, record in read_records(path, AccessLogQuery(key=hashed))] == [
         "PutItem",
         "GetItem",
     ]
 
-    assert hash_of_item(secret, {"pk": KEY["pk"]}) != wanted
+    assert hash_of_item(secret, {"pk": KEY["pk"]}) != hashed
     assert hash_of_item(secret, {"pk": {"N": "1"}, "sk": {"B": "AA=="}}) is not None
 
 
@@ -80,13 +80,13 @@ def test_an_item_is_found_by_its_key(path: Path) -> None:
         {"a": {"S": "1"}, "b": {"S": "1"}, "c": {"S": "1"}},
     ],
 )
-def test_what_is_no_key_has_no_hash(path: Path, item: dict[str, Any]) -> None:
-    """A thing that no table can have as a key is told, and not looked for in vain."""
+def test_an_invalid_key_has_no_hash(path: Path, item: dict[str, Any]) -> None:
+    """A value that cannot be a key is reported, and not searched for."""
     assert hash_of_item(secret_of(path), item) is None
 
 
-def test_a_torn_line_is_passed_over(path: Path) -> None:
-    """What a crash has cut in two does not keep the rest from being read, over several files."""
+def test_a_torn_line_is_skipped(path: Path) -> None:
+    """A line cut by a crash does not prevent reading the rest, over several files."""
     lines = path.read_bytes().splitlines(keepends=True)
     path.with_name("access.log.1").write_bytes(b"".join(lines[:3]) + lines[3][:50] + b"\n")
     path.write_bytes(lines[4])
@@ -109,6 +109,6 @@ def test_a_torn_line_is_passed_over(path: Path) -> None:
         ("", None),
     ],
 )
-def test_a_moment_is_told_in_two_ways(text: str, moment: float | None) -> None:
-    """A date and time, in UTC unless it says otherwise, or how long ago."""
+def test_a_moment_is_reported_in_two_ways(text: str, moment: float | None) -> None:
+    """A time is a date and time, in UTC by default, or an age."""
     assert parse_moment(text, NINE_S) == moment

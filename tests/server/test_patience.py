@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.raw import Raw, ask, request, served
+from tests.server.raw import Raw, request, send_request, served
 from tests.server.standin import StandIn
 
 
@@ -39,7 +39,7 @@ def test_a_request_has_a_deadline(start: bytes, limits: dict[str, Any]) -> None:
     "trickle", [b"X-Slow: 1\r\n", b"1\r\nx\r\n"], ids=["header after header", "chunk after chunk"]
 )
 def test_a_trickle_does_not_prolong_the_deadline(trickle: bytes) -> None:
-    """The deadline is absolute: bytes that keep coming do not move it."""
+    """The deadline is absolute: further bytes do not move it."""
     head = (
         b"POST / HTTP/1.1\r\n"
         if trickle.startswith(b"X")
@@ -63,7 +63,7 @@ def test_a_trickle_does_not_prolong_the_deadline(trickle: bytes) -> None:
         assert time.monotonic() - began >= 0.25
 
 
-def test_deadlines_start_anew_with_each_request() -> None:
+def test_deadlines_start_again_with_each_request() -> None:
     """A connection may be older than any deadline; its requests may not."""
     with served(head_s=0.3, body_s=0.3) as endpoint, Raw(endpoint) as client:
         began = time.monotonic()
@@ -74,7 +74,7 @@ def test_deadlines_start_anew_with_each_request() -> None:
 
 
 def test_an_idle_connection_is_closed() -> None:
-    """A connection that asks nothing is closed without a word, before its first request and after it."""
+    """A connection without requests is closed silently, before its first request and after it."""
     with served(idle_s=0.2) as endpoint, Raw(endpoint) as silent, Raw(endpoint) as client:
         client.send(request())
         assert client.answer().status == 200
@@ -88,7 +88,7 @@ def test_a_client_that_takes_no_answers_is_not_worked_for() -> None:
     engine.answer_bytes = 500_000
     with served(engine) as endpoint, Raw(endpoint, receive_buffer=4096) as client:
         client.send(request("Scan") * 200)
-        assert ask(endpoint, request()).status == 200
+        assert send_request(endpoint, request()).status == 200
         worked = len([1 for operation, _ in engine.calls if operation == "Scan"])
 
         assert worked < 100
@@ -97,7 +97,7 @@ def test_a_client_that_takes_no_answers_is_not_worked_for() -> None:
 
 
 def test_a_client_that_never_takes_its_answers_is_cut() -> None:
-    """An answer that nobody takes is dropped with its connection."""
+    """An answer that no one takes is dropped with its connection."""
     engine = StandIn()
     engine.answer_bytes = 20_000_000
     with served(engine, response_s=0.2) as endpoint, Raw(endpoint, receive_buffer=4096) as client:
@@ -110,7 +110,7 @@ def test_a_client_that_never_takes_its_answers_is_cut() -> None:
 
 
 def test_a_refused_client_that_stays_is_cut() -> None:
-    """Who goes on sending after a refusal is heard for a moment, and then no more."""
+    """A client that sends more after a refusal is read for a moment, then closed."""
     with served(linger_s=0.2) as endpoint, Raw(endpoint) as client:
         client.send(b"nonsense\r\n\r\n")
         assert client.answer().status == 400
@@ -121,7 +121,7 @@ def test_a_refused_client_that_stays_is_cut() -> None:
 
 
 def test_a_good_client_is_served_among_bad_ones() -> None:
-    """Many who dawdle in head, body or answer do not keep a good client waiting."""
+    """Many slow clients, in head, body or response, do not delay a fast one."""
     engine = StandIn()
     engine.answer_bytes = 500_000
     with served(engine) as endpoint, ExitStack() as stack:
@@ -137,8 +137,8 @@ def test_a_good_client_is_served_among_bad_ones() -> None:
             assert time.monotonic() - began < 3
 
 
-def test_a_long_pipeline_gives_way() -> None:
-    """One connection's thousand requests leave room for another's one."""
+def test_a_long_pipeline_yields_to_others() -> None:
+    """One connection's thousand requests do not block another's single request."""
     engine = StandIn()
     with served(engine, turn_requests_max=1) as endpoint, Raw(endpoint) as greedy, Raw(endpoint) as client:
         greedy.send(request() * 2000)
@@ -148,7 +148,7 @@ def test_a_long_pipeline_gives_way() -> None:
 
 
 def test_more_connections_than_places_are_refused() -> None:
-    """When every place is taken and nobody idles, a newcomer is told to try later, and others are served."""
+    """When every place is taken and no one idles, a newcomer is reported to try later, and others are served."""
     with served(connections_max=3, idle_evictable_s=1000) as endpoint, ExitStack() as stack:
         clients = [stack.enter_context(Raw(endpoint)) for _ in range(3)]
         for client in clients:
@@ -169,14 +169,14 @@ def test_an_idle_connection_makes_way() -> None:
         for client in idle:
             client.send(request())
             assert client.answer().status == 200
-        wait_until(lambda: ask(endpoint, request()).status == 200)  # once a sweep has seen them idle
+        wait_until(lambda: send_request(endpoint, request()).status == 200)  # once a sweep has seen them idle
 
         closed, _, _ = select.select([client.socket for client in idle], [], [], 5)
         assert [each.recv(1) for each in closed] == [b""]
 
 
 def _reset(client: Raw) -> bool:
-    """Tell whether the other side is gone, by writing to it."""
+    """Return whether the other side is gone, by writing to it."""
     try:
         client.socket.send(b"x")
     except OSError:
@@ -185,7 +185,7 @@ def _reset(client: Raw) -> bool:
 
 
 def wait_until(done: object) -> None:
-    """Ask again and again, for a few seconds."""
+    """Poll for a few seconds."""
     time_out = time.monotonic() + 5
     assert callable(done)
     while not done():

@@ -10,13 +10,13 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.server.responses import CONTINUE, Payload, ResponseEncoder, ResponseQueue
+from tavola.protocol.arns import DEFAULT_SCOPE
+from tavola.server.responses import CONTINUE, Response, ResponseEncoder, ResponseQueue
 from tests.server.standin import StandIn
 
 
 class Turns:
-    """A loop whose turns end when the test says so."""
+    """A loop whose turns the test ends."""
 
     def __init__(self) -> None:
         self.due: list[Callable[[], Any]] = []
@@ -32,10 +32,10 @@ class Turns:
 
 class Client:
     def __init__(self) -> None:
-        self.got: list[tuple[Payload, bool]] = []
+        self.got: list[tuple[Response, bool]] = []
 
-    def send(self, payload: Payload, close: bool) -> None:
-        self.got.append((payload, close))
+    def send(self, response: Response, close: bool) -> None:
+        self.got.append((response, close))
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def _write(commits: ResponseQueue, engine: StandIn, client: Client, answer: byte
     commits.deliver(client, answer, False)
 
 
-def test_a_read_of_what_is_durable_is_answered_at_once(commits: ResponseQueue) -> None:
-    """Where nothing was written, nobody waits."""
+def test_a_read_without_writes_is_answered_at_once(commits: ResponseQueue) -> None:
+    """If nothing was written, no response waits."""
     client = Client()
     commits.open_group()
     commits.deliver(client, b"read", False)
@@ -81,7 +81,7 @@ def test_a_write_waits_for_the_commit(commits: ResponseQueue, engine: StandIn, t
 
 
 def test_a_read_after_a_write_waits_too(commits: ResponseQueue, engine: StandIn, turns: Turns) -> None:
-    """A read in the turn of a write may tell of it, so it waits with it; order is kept."""
+    """A read in the turn of a write may reveal it, so it waits with it; order is preserved."""
     writer, reader = Client(), Client()
     _write(commits, engine, writer, b"written")
     commits.deliver(reader, b"read", False)
@@ -109,7 +109,7 @@ def test_many_writes_share_one_commit(commits: ResponseQueue, engine: StandIn, t
 def test_a_failed_commit_fails_every_answer(
     commits: ResponseQueue, engine: StandIn, turns: Turns, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If the commit fails, every answer that waited for it is an internal error; none tells of the write."""
+    """If the commit fails, every response that waited for it is an internal error; none reveals the write."""
     engine.commit_error = OSError("no space")
     clients = [Client() for _ in range(3)]
     for client in clients:
@@ -125,7 +125,7 @@ def test_a_failed_commit_fails_every_answer(
         assert payload.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
         assert b"InternalServerError" in payload
         assert b"no space" not in payload
-    assert clients[0].got[1:] == [(CONTINUE, False)]  # it tells nothing of the engine
+    assert clients[0].got[1:] == [(CONTINUE, False)]  # it reveals nothing of the engine
     assert clients[1].got[1:] == [(b"", True)]
     assert "no space" in caplog.text
 
@@ -133,7 +133,7 @@ def test_a_failed_commit_fails_every_answer(
 def test_after_a_failed_commit_the_next_group_is_a_new_one(
     commits: ResponseQueue, engine: StandIn, turns: Turns
 ) -> None:
-    """A failure is told to those who waited for it, and to nobody else."""
+    """A failure affects only the responses that waited for it."""
     client = Client()
     engine.commit_error = OSError("once")
     _write(commits, engine, client, b"lost")
@@ -145,10 +145,10 @@ def test_after_a_failed_commit_the_next_group_is_a_new_one(
     assert client.got[1] == (b"kept", False)
 
 
-def test_what_was_written_outside_a_request_is_committed(
+def test_a_write_outside_a_request_is_committed(
     commits: ResponseQueue, engine: StandIn, turns: Turns
 ) -> None:
-    """An answer never waits for a commit that nobody makes."""
+    """A response never waits for a commit that does not happen."""
     client = Client()
     engine.collect_writes()
     engine.execute("PutItem", b'{"key":"k"}', DEFAULT_SCOPE)
@@ -159,7 +159,7 @@ def test_what_was_written_outside_a_request_is_committed(
 
 
 def test_finish_without_a_group_does_nothing(commits: ResponseQueue, engine: StandIn) -> None:
-    """Stopping with nothing under way commits nothing."""
+    """Stopping without pending requests commits nothing."""
     commits.commit_and_send()
 
     assert engine.commits == 0

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import Scope
+from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 from tavola.server.dispatch import _scopes, scope_of_request
 
 SIGNED = "AWS4-HMAC-SHA256 Credential={}, SignedHeaders=host;x-amz-date, Signature=00ff"
@@ -29,8 +28,8 @@ def _scope(credential: str) -> Scope:
         ("", "000000000000"),
     ],
 )
-def test_an_access_key_stands_for_an_account(key: str, account: str) -> None:
-    """Twelve digits are an account, a key of AWS carries one, any other key means the default."""
+def test_an_access_key_names_an_account(key: str, account: str) -> None:
+    """Twelve digits are an account, an AWS key contains one, any other key means the default."""
     assert _scope(f"{key}/20261115/eu-west-1/dynamodb/aws4_request").account == account
 
 
@@ -57,8 +56,8 @@ def test_the_region_is_the_credentials() -> None:
         b"AWS4-HMAC-SHA256 Credential=a/b/" + b"x" * 64 + b"/d/e",
     ],
 )
-def test_what_cannot_be_read_means_the_default(authorization: bytes) -> None:
-    """A header that names no usable credential is accepted, and means the default scope."""
+def test_an_unreadable_credential_means_the_default(authorization: bytes) -> None:
+    """A header without a usable credential is accepted, and means the default scope."""
     assert scope_of_request({b"authorization": authorization}, b"/") == DEFAULT_SCOPE
 
 
@@ -76,7 +75,7 @@ def test_a_presigned_url_has_its_scope_in_the_query() -> None:
 
 
 def test_the_parts_of_the_header_may_come_in_any_order() -> None:
-    """The credential is found wherever it stands."""
+    """The credential is found at any position."""
     header = (
         b"AWS4-HMAC-SHA256 SignedHeaders=host, Credential=1/2/eu-west-1/dynamodb/aws4_request, Signature=0"
     )
@@ -84,8 +83,8 @@ def test_the_parts_of_the_header_may_come_in_any_order() -> None:
     assert scope_of_request({b"authorization": header}, b"/").region == "eu-west-1"
 
 
-def test_what_is_remembered_is_bounded() -> None:
-    """Many different credentials do not fill the memory, nor does a long one."""
+def test_the_cache_is_bounded() -> None:
+    """Many different credentials take bounded memory, and so does a long one."""
     for number in range(3000):
         _scope(f"{number}/20261115/eu-west-1/dynamodb/aws4_request")
     _scope("x" * 10_000)

@@ -1,4 +1,4 @@
-"""What may be told of a request to people who may not see its data."""
+"""Parts of a request that may be shown to people who may not see its data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DENIAL = f"User: arn:aws:iam::000000000000:user/reader is not authorized to perf
 
 
 @pytest.mark.parametrize(
-    ("fault", "request_", "told"),
+    ("fault", "request_", "result"),
     [
         (ValidationFault("Type mismatch for key secret expected: S actual: N"), {"Item": {"secret": {"N": "1"}}},
          "Type mismatch for key … expected"),
@@ -55,13 +55,13 @@ DENIAL = f"User: arn:aws:iam::000000000000:user/reader is not authorized to perf
          "Credential should be scoped to a valid region"),
     ],
 )  # fmt: skip
-def test_a_sentence_is_told_up_to_what_it_quotes(fault: Fault, request_: Any, told: str | None) -> None:
-    """What is wrong is told; what was given is not, though the sentence names it."""
-    assert scrub_message(fault, request_) == told
+def test_a_sentence_is_reported_up_to_what_it_quotes(fault: Fault, request_: Any, result: str | None) -> None:
+    """The kind of error is reported; the quoted value is not."""
+    assert scrub_message(fault, request_) == result
 
 
-def test_a_denial_tells_which_policy_decided() -> None:
-    """The end of AWS's sentence says whether something denied or nothing allowed."""
+def test_a_denial_reports_the_deciding_policy() -> None:
+    """The end of AWS's message says whether a policy denied or none allowed."""
     why = {
         " because no identity-based policy allows the dynamodb:GetItem action": "no identity-based policy",
         " with an explicit deny in a resource-based policy": "an explicit deny in a resource-based policy",
@@ -102,7 +102,7 @@ def test_tables_are_found_wherever_a_request_names_them() -> None:
     ],
 )
 def test_the_table_of_a_statement_is_found(statement: Any, named: list[Any]) -> None:
-    """By where it stands; a value that reads like a statement names nothing."""
+    """It is found by its position; a value that reads like a statement names no table."""
     assert tables_in({"Statement": statement}) == named
     assert tables_in({"Statements": [{"Statement": statement}, 1]}) == named
     assert tables_in({"TransactStatements": [{"Statement": statement}]}) == named
@@ -122,20 +122,20 @@ def test_the_table_of_a_statement_is_found(statement: Any, named: list[Any]) -> 
     ],
 )
 def test_a_malformed_request_names_nothing(request_: Any) -> None:
-    """What is no name is not told, whatever stands in its place."""
+    """An invalid name is not reported."""
     assert tables_in(request_) == []
     assert arns_in(request_) == []
 
 
 def test_a_request_is_looked_into_only_so_far() -> None:
-    """What is no JSON, too deep or too large is not looked into."""
+    """Invalid JSON and requests that are too deep or too large are not inspected."""
     assert decode_body(b'{"a":1}') == {"a": 1}
     for body in (b"", b"{", b"\xff", b"[" * 100_000, b'"' + b"x" * 300_000 + b'"'):
         assert decode_body(body) is None
 
 
-def test_what_a_sender_chose_is_told_from_dynamodbs_own_words() -> None:
-    """Attribute names and values are the sender's; members of the request and types of values are not."""
+def test_only_words_of_dynamodb_are_reported() -> None:
+    """Attribute names and values belong to the sender; members of the request and types of values do not."""
     request = {
         "TableName": "Orders",
         "Key": {"Secret": {"S": "value"}},

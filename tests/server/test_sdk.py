@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from tavola.engine import Engine
 from tavola.server.endpoint import ServerEndpoint
 from tavola.server.listener import running
-from tests.server.raw import Raw, ask, request
+from tests.server.raw import Raw, request, send_request
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -55,7 +55,7 @@ def _client(endpoint: ServerEndpoint, key: str = "tavola", region: str = "us-eas
 
 
 def test_items_go_there_and_back(dynamodb: DynamoDBClient) -> None:
-    """What is put is got, and botocore accepts the checksum."""
+    """A get returns the item that was put, and botocore accepts the checksum."""
     item: dict[str, Any] = {
         "pk": {"S": "o#1"},
         "total": {"N": "12345678901234567890123456789012345678"},
@@ -81,7 +81,7 @@ def test_a_large_page_passes_the_checksum(dynamodb: DynamoDBClient) -> None:
 
 
 def test_errors_are_what_the_sdk_expects(dynamodb: DynamoDBClient) -> None:
-    """An SDK finds the code and the text of a fault where it looks for them."""
+    """An SDK finds the code and the message of a fault."""
     dynamodb.put_item(TableName="Orders", Item={"pk": {"S": "o#1"}})
     with pytest.raises(dynamodb.exceptions.ConditionalCheckFailedException) as failed:
         dynamodb.put_item(
@@ -98,7 +98,7 @@ def test_errors_are_what_the_sdk_expects(dynamodb: DynamoDBClient) -> None:
 
 
 def test_tables_belong_to_an_account_and_a_region(endpoint: ServerEndpoint, dynamodb: DynamoDBClient) -> None:
-    """The credential's account and region tell tables apart, and are in their ARNs."""
+    """The credential's account and region separate tables, and are in their ARNs."""
     other = _client(endpoint, key="123456789012", region="eu-west-1")
     try:
         assert other.list_tables()["TableNames"] == []
@@ -164,7 +164,7 @@ BAD_BODIES = {
 
 @pytest.mark.parametrize("body", BAD_BODIES.values(), ids=BAD_BODIES.keys())
 def test_a_bad_body_is_the_clients_mistake(endpoint: ServerEndpoint, body: bytes) -> None:
-    """No body, however broken, gives a 5xx or costs the connection."""
+    """No body, however broken, causes a 5xx or closes the connection."""
     with Raw(endpoint) as client:
         for operation in ("PutItem", "GetItem", "Query", "BatchWriteItem", "CreateTable", "ListTables"):
             client.send(request(operation, body))
@@ -173,16 +173,16 @@ def test_a_bad_body_is_the_clients_mistake(endpoint: ServerEndpoint, body: bytes
             assert answer.status == 400 or operation == "ListTables"
 
 
-def test_an_unknown_operation_is_told(endpoint: ServerEndpoint) -> None:
-    """An operation that DynamoDB does not have is refused as unknown, not as a failure."""
-    answer = ask(endpoint, request("InventTable", b"{}"))
+def test_an_unknown_operation_is_reported(endpoint: ServerEndpoint) -> None:
+    """An operation outside DynamoDB's is refused as unknown, not as a failure."""
+    answer = send_request(endpoint, request("InventTable", b"{}"))
 
     assert answer.status == 400
     assert json.loads(answer.body)["__type"] == "com.amazon.coral.service#UnknownOperationException"
 
 
 def test_a_file_is_served(tmp_path: Any) -> None:
-    """What one server wrote to a file, the next one serves."""
+    """A second server serves the file that the first wrote."""
     path = tmp_path / "shop.db"
     for attempt in range(2):
         with Engine.open(path) as engine, running(engine) as endpoint:

@@ -17,7 +17,7 @@ from tavola.clock import ManualClock
 from tavola.protocol.faults import Fault
 from tavola.server import sigv4
 from tavola.server.sigv4 import Verifier, render_date
-from tests.server.signing import Asked, Signer
+from tests.server.signing import SignedRequest, Signer
 
 NOW_S = 1_370_771_415.0  # 2013-06-09T09:50:15Z
 DATE = "20130609T095015Z"
@@ -50,25 +50,25 @@ def _verifier(module: ModuleType = sigv4) -> Any:
     return module.Verifier(Keys(), ManualClock(NOW_S))
 
 
-def _verify(asked: Asked, verifier: Any = None) -> Any:
-    return (verifier or _verifier()).verify(asked.url, asked.fields, asked.body)
+def _verify(sent: SignedRequest, verifier: Any = None) -> Any:
+    return (verifier or _verifier()).verify(sent.url, sent.fields, sent.body)
 
 
-def _refused(asked: Asked) -> tuple[str, str | None]:
+def _refused(sent: SignedRequest) -> tuple[str, str | None]:
     with pytest.raises(Fault) as refused:
-        _verify(asked)
+        _verify(sent)
     return refused.value.code, refused.value.message
 
 
-def test_what_botocore_signs_is_accepted() -> None:
-    """A header or a query, a lasting key or a session's, any region and body: the caller is proved."""
+def test_a_signature_of_botocore_is_accepted() -> None:
+    """In a header or a query, with a long-term key or a session, for any region and body."""
     session = Signer("ASIASESSION", "session/secret", NOW_S, token="token+of/session==")
     for signer in (ME, session):
         for in_query in (False, True):
             for region in ("us-east-1", "eu-central-2", "local"):
                 for body in (b"{}", b'{"a":"\xc3\xa4"}' * 400):
-                    asked = replace(signer, region=region, in_query=in_query).sign(body)
-                    claim = _verify(asked)
+                    sent = replace(signer, region=region, in_query=in_query).sign(body)
+                    claim = _verify(sent)
 
                     assert (claim.key_id, claim.region) == (signer.key_id, region)
                     assert claim.credential is KEYS[signer.key_id]
@@ -84,10 +84,10 @@ def test_a_claim_is_met_again() -> None:
     assert first is second is third
 
 
-def test_what_is_not_signed_may_change() -> None:
-    """A header that no signature covers, and the order of a query, are a proxy's to change."""
-    asked = ME.sign()
-    assert _verify(asked.with_field(b"user-agent", b"another"))
+def test_unsigned_parts_may_change() -> None:
+    """Headers outside the signature and the order of a query may change."""
+    sent = ME.sign()
+    assert _verify(sent.with_field(b"user-agent", b"another"))
 
     in_query = replace(ME, in_query=True).sign()
     path, _, query = in_query.url.partition(b"?")
@@ -97,10 +97,10 @@ def test_what_is_not_signed_may_change() -> None:
 
 def test_spaces_in_a_header_are_tidied() -> None:
     """A client that signs what AWS would tidy, and one that signs what it sends, are both understood."""
-    asked = replace(ME, headers={"X-Amz-Meta": "a  b   c"}).sign()
+    sent = replace(ME, headers={"X-Amz-Meta": "a  b   c"}).sign()
 
-    assert _verify(asked)
-    assert _verify(asked.with_field(b"x-amz-meta", b"a b c"))
+    assert _verify(sent)
+    assert _verify(sent.with_field(b"x-amz-meta", b"a b c"))
 
 
 AUTHORIZATION = (
@@ -109,17 +109,19 @@ AUTHORIZATION = (
 )
 
 
-def _header(authorization: bytes | None, date: bytes | None = DATE.encode(), url: bytes = b"/") -> Asked:
+def _header(
+    authorization: bytes | None, date: bytes | None = DATE.encode(), url: bytes = b"/"
+) -> SignedRequest:
     fields = {
         b"host": b"localhost",
         b"x-amz-target": b"t",
         b"authorization": authorization,
         b"x-amz-date": date,
     }
-    return Asked(url, {name: value for name, value in fields.items() if value is not None}, b"{}")
+    return SignedRequest(url, {name: value for name, value in fields.items() if value is not None}, b"{}")
 
 
-def _with(old: bytes, new: bytes) -> Asked:
+def _with(old: bytes, new: bytes) -> SignedRequest:
     assert old in AUTHORIZATION
     return _header(AUTHORIZATION.replace(old, new))
 
@@ -131,7 +133,7 @@ MISMATCH = (
     "Key and signing method. Consult the service documentation for details."
 )
 
-SENTENCES: list[tuple[str, Asked, str, str]] = [
+SENTENCES: list[tuple[str, SignedRequest, str, str]] = [
     (
         "both",
         _header(AUTHORIZATION, url=b"/?X-Amz-Algorithm=x"),
@@ -275,15 +277,15 @@ SENTENCES: list[tuple[str, Asked, str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "sentence"), [row[1:] for row in SENTENCES], ids=[r[0] for r in SENTENCES]
+    ("sent", "code", "sentence"), [row[1:] for row in SENTENCES], ids=[r[0] for r in SENTENCES]
 )
-def test_refusals_have_the_words_of_aws(asked: Asked, code: str, sentence: str) -> None:
+def test_refusals_have_the_words_of_aws(sent: SignedRequest, code: str, sentence: str) -> None:
     """Each refusal has AWS's code and its whole sentence."""
-    assert _refused(asked) == (code, sentence)
+    assert _refused(sent) == (code, sentence)
 
 
 def test_refusals_come_in_the_order_of_aws() -> None:
-    """Of a request that is wrong in every way, what is mended first is what AWS complains of first."""
+    """A request with every error is refused for the errors in AWS's order, as they are corrected."""
     wrong = AUTHORIZATION.replace(b"host;", b"").replace(b"SHA256", b"SHA1").replace(b"dynamodb", b"s3")
     steps = [
         _header(wrong.replace(b"Signature=", b"Sign="), b"2013", b"/?X-Amz-Algorithm=x"),
@@ -298,9 +300,9 @@ def test_refusals_come_in_the_order_of_aws() -> None:
         _header(AUTHORIZATION.replace(b"AKIDLASTING", b"ASIASESSION")),
         _header(AUTHORIZATION),
     ]
-    told = [(_refused(step)[1] or "")[:22] for step in steps]
+    result = [(_refused(step)[1] or "")[:22] for step in steps]
 
-    assert told == [
+    assert result == [
         "Found both 'X-Amz-Algo",
         "Authorization header r",
         "Credential must have e",
@@ -325,10 +327,10 @@ def test_a_query_lasts_as_long_as_it_says() -> None:
     assert "- 15 min.)" in (_refused(replace(long, at_s=NOW_S - 901).sign())[1] or "")
 
 
-@pytest.mark.parametrize("told", ["UNSIGNED-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"])
-def test_a_body_is_always_signed(told: str) -> None:
+@pytest.mark.parametrize("result", ["UNSIGNED-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"])
+def test_a_body_is_always_signed(result: str) -> None:
     """A signature that leaves the body out, or covers it in chunks, is no signature of a request here."""
-    signed = _signed_by_hand({"x-amz-content-sha256": told.encode()}, payload=told)
+    signed = _signed_by_hand({"x-amz-content-sha256": result.encode()}, payload=result)
 
     assert _refused(signed) == ("InvalidSignatureException", MISMATCH)
     assert _verify(_signed_by_hand({"x-amz-content-sha256": hashlib.sha256(b"{}").hexdigest().encode()}))
@@ -346,7 +348,7 @@ def _signed_by_hand(
     algorithm: str = "AWS4-HMAC-SHA256",
     terminator: str = "aws4_request",
     body: bytes = b"{}",
-) -> Asked:
+) -> SignedRequest:
     """Return a request that its sender signed well, though not as it should be."""
     found = {
         "host": b"localhost",
@@ -368,12 +370,12 @@ def _signed_by_hand(
     fields[b"authorization"] = (
         f"{algorithm} Credential={key_id}/{scope}, SignedHeaders={';'.join(names)}, Signature={signature}".encode()
     )
-    return Asked(b"/", fields, body)
+    return SignedRequest(b"/", fields, body)
 
 
-# Mutations: what somebody on the way, or with another key, could make of a request.
+# Mutations: changes by an intermediary, or by the owner of another key.
 
-Mutation = Callable[[Asked, Random], Asked | None]  # None: it does not apply
+Mutation = Callable[[SignedRequest, Random], SignedRequest | None]  # None: it does not apply
 
 
 def _flip(text: bytes, chance: Random) -> bytes:
@@ -382,97 +384,97 @@ def _flip(text: bytes, chance: Random) -> bytes:
     return text[:place] + bytes((other,)) + text[place + 1 :]
 
 
-def _body_changed(asked: Asked, chance: Random) -> Asked:
-    return replace(asked, body=_flip(asked.body, chance))
+def _body_changed(sent: SignedRequest, chance: Random) -> SignedRequest:
+    return replace(sent, body=_flip(sent.body, chance))
 
 
-def _body_longer(asked: Asked, chance: Random) -> Asked:
-    return replace(asked, body=asked.body + b" ")
+def _body_longer(sent: SignedRequest, chance: Random) -> SignedRequest:
+    return replace(sent, body=sent.body + b" ")
 
 
-def _body_gone(asked: Asked, chance: Random) -> Asked:
-    return replace(asked, body=b"")
+def _body_gone(sent: SignedRequest, chance: Random) -> SignedRequest:
+    return replace(sent, body=b"")
 
 
 def _field_changed(name: bytes) -> Mutation:
-    def change(asked: Asked, chance: Random) -> Asked | None:
-        value = asked.fields.get(name)
-        return asked.with_field(name, _flip(value, chance)) if value else None
+    def change(sent: SignedRequest, chance: Random) -> SignedRequest | None:
+        value = sent.fields.get(name)
+        return sent.with_field(name, _flip(value, chance)) if value else None
 
     return change
 
 
 def _field_gone(name: bytes) -> Mutation:
-    return lambda asked, chance: asked.with_field(name, None) if name in asked.fields else None
+    return lambda sent, chance: sent.with_field(name, None) if name in sent.fields else None
 
 
 def _credential_part(place: int, others: tuple[bytes, ...]) -> Mutation:
-    def change(asked: Asked, chance: Random) -> Asked | None:
-        text = asked.fields.get(b"authorization") or asked.url
+    def change(sent: SignedRequest, chance: Random) -> SignedRequest | None:
+        text = sent.fields.get(b"authorization") or sent.url
         mark = b"Credential="
         start = text.index(mark) + len(mark)
-        sign = b"/" if b"authorization" in asked.fields else b"%2F"
+        sign = b"/" if b"authorization" in sent.fields else b"%2F"
         end = min(end for end in (text.find(b",", start), text.find(b"&", start), len(text)) if end > 0)
         parts = text[start:end].split(sign)
         parts[place] = chance.choice([other for other in others if other != parts[place]])
         changed = text[:start] + sign.join(parts) + text[end:]
-        if b"authorization" in asked.fields:
-            return asked.with_field(b"authorization", changed)
-        return replace(asked, url=changed)
+        if b"authorization" in sent.fields:
+            return sent.with_field(b"authorization", changed)
+        return replace(sent, url=changed)
 
     return change
 
 
-def _signature_changed(asked: Asked, chance: Random) -> Asked:
-    if b"authorization" not in asked.fields:
-        return replace(asked, url=asked.url[:-64] + _flip(asked.url[-64:], chance))
-    text = asked.fields[b"authorization"]
-    return asked.with_field(b"authorization", text[:-64] + _flip(text[-64:], chance))
+def _signature_changed(sent: SignedRequest, chance: Random) -> SignedRequest:
+    if b"authorization" not in sent.fields:
+        return replace(sent, url=sent.url[:-64] + _flip(sent.url[-64:], chance))
+    text = sent.fields[b"authorization"]
+    return sent.with_field(b"authorization", text[:-64] + _flip(text[-64:], chance))
 
 
-def _signature_cut(asked: Asked, chance: Random) -> Asked:
+def _signature_cut(sent: SignedRequest, chance: Random) -> SignedRequest:
     count = chance.randrange(1, 64)
-    if b"authorization" not in asked.fields:
-        return replace(asked, url=asked.url[:-count])
-    return asked.with_field(b"authorization", asked.fields[b"authorization"][:-count])
+    if b"authorization" not in sent.fields:
+        return replace(sent, url=sent.url[:-count])
+    return sent.with_field(b"authorization", sent.fields[b"authorization"][:-count])
 
 
-def _query_changed(asked: Asked, chance: Random) -> Asked | None:
-    path, sign, query = asked.url.partition(b"?")
+def _query_changed(sent: SignedRequest, chance: Random) -> SignedRequest | None:
+    path, sign, query = sent.url.partition(b"?")
     if not sign:
         return None
     pairs = [pair.partition(b"=") for pair in query.split(b"&")]
     place = chance.randrange(len(pairs))
     name, _, value = pairs[place]
     pairs[place] = (name, b"=", _flip(value, chance))
-    return replace(asked, url=path + b"?" + b"&".join(b"".join(pair) for pair in pairs))
+    return replace(sent, url=path + b"?" + b"&".join(b"".join(pair) for pair in pairs))
 
 
-def _query_longer(asked: Asked, chance: Random) -> Asked:
-    return replace(asked, url=asked.url + (b"&" if b"?" in asked.url else b"?") + b"added=1")
+def _query_longer(sent: SignedRequest, chance: Random) -> SignedRequest:
+    return replace(sent, url=sent.url + (b"&" if b"?" in sent.url else b"?") + b"added=1")
 
 
-def _signed_less(asked: Asked, chance: Random) -> Asked | None:
-    text = asked.fields.get(b"authorization", b"")
+def _signed_less(sent: SignedRequest, chance: Random) -> SignedRequest | None:
+    text = sent.fields.get(b"authorization", b"")
     for name in (b"x-amz-date;", b"content-type;", b"host;"):
         if name in text:
-            return asked.with_field(b"authorization", text.replace(name, b"", 1))
+            return sent.with_field(b"authorization", text.replace(name, b"", 1))
     return None
 
 
-def _algorithm_changed(asked: Asked, chance: Random) -> Asked:
-    if b"authorization" not in asked.fields:
-        return replace(asked, url=asked.url.replace(b"HMAC-SHA256", b"HMAC-SHA1"))
-    text = asked.fields[b"authorization"].replace(b"HMAC-SHA256", b"HMAC-SHA1")
-    return asked.with_field(b"authorization", text)
+def _algorithm_changed(sent: SignedRequest, chance: Random) -> SignedRequest:
+    if b"authorization" not in sent.fields:
+        return replace(sent, url=sent.url.replace(b"HMAC-SHA256", b"HMAC-SHA1"))
+    text = sent.fields[b"authorization"].replace(b"HMAC-SHA256", b"HMAC-SHA1")
+    return sent.with_field(b"authorization", text)
 
 
-def _token_swapped(asked: Asked, chance: Random) -> Asked:
-    return asked.with_field(b"x-amz-security-token", b"token+of/session")
+def _token_swapped(sent: SignedRequest, chance: Random) -> SignedRequest:
+    return sent.with_field(b"x-amz-security-token", b"token+of/session")
 
 
-def _moment_added(asked: Asked, chance: Random) -> Asked:
-    return asked.with_field(b"x-tavola-as-of", b"2013-06-01T00:00:00Z")
+def _moment_added(sent: SignedRequest, chance: Random) -> SignedRequest:
+    return sent.with_field(b"x-tavola-as-of", b"2013-06-01T00:00:00Z")
 
 
 MUTATIONS: dict[str, Mutation] = {
@@ -504,8 +506,8 @@ MUTATIONS: dict[str, Mutation] = {
 }
 
 
-def _forged() -> Iterator[tuple[str, Asked]]:
-    """Give requests whose signature is good and which must be refused nevertheless."""
+def _forged() -> Iterator[tuple[str, SignedRequest]]:
+    """Yield requests with a valid signature that must be refused nevertheless."""
     yield "too old", replace(ME, at_s=NOW_S - 901).sign()
     yield "of the future", replace(ME, at_s=NOW_S + 901).sign()
     yield "another service", replace(ME, service="sts").sign()
@@ -524,7 +526,7 @@ def _forged() -> Iterator[tuple[str, Asked]]:
 
 
 def _let_through(module: ModuleType, *, rounds: int, seed: int) -> tuple[list[str], int]:
-    """Return the mutations that a verifier accepts, and how many it was shown; what is untouched must pass."""
+    """Return the accepted mutations, and the number tried; unmutated requests must pass."""
     chance = Random(seed)
     passed: list[str] = []
     shown = 0
@@ -537,37 +539,37 @@ def _let_through(module: ModuleType, *, rounds: int, seed: int) -> tuple[list[st
             region=chance.choice(("us-east-1", "ap-south-1")),
             in_query=chance.random() < 0.3,
         )
-        asked = signer.sign(b'{"TableName":"t%d"}' % chance.randrange(10**6))
+        sent = signer.sign(b'{"TableName":"t%d"}' % chance.randrange(10**6))
         for name, mutate in MUTATIONS.items():
-            mutated = mutate(asked, chance)
-            if mutated is None or mutated == asked:
+            mutated = mutate(sent, chance)
+            if mutated is None or mutated == sent:
                 continue
             for verifier in (_verifier(module), warm):
                 shown += 1
-                _verify(asked, warm)
+                _verify(sent, warm)
                 if _accepts(verifier, mutated):
                     passed.append(f"{name}: {mutated}")
-    for name, asked in _forged():
+    for name, sent in _forged():
         for verifier in (_verifier(module), warm):
             shown += 1
-            if _accepts(verifier, asked):
+            if _accepts(verifier, sent):
                 passed.append(name)
     passed += [f"later: {name}" for name in _let_through_later(module)]
     return passed, shown
 
 
 def _let_through_later(module: ModuleType) -> Iterator[str]:
-    """Give what passes because it passed before: a claim that is remembered must not outlive its time."""
+    """Yield requests accepted because they passed before: a cached claim must not outlive its time."""
     clock = ManualClock(NOW_S)
     verifier = module.Verifier(Keys(), clock)
-    asked = ME.sign()
+    sent = ME.sign()
     session = Signer("ASIASESSION", "session/secret", NOW_S, token="token+of/session==")
-    _verify(asked, verifier)
+    _verify(sent, verifier)
     clock.advance(901)
-    if _accepts(verifier, asked):
+    if _accepts(verifier, sent):
         yield "a request that is repeated too late"
     clock.advance(-1802)
-    if _accepts(verifier, asked):
+    if _accepts(verifier, sent):
         yield "a request before its time"
     clock.set(NOW_S + 3599)
     late = replace(session, at_s=NOW_S + 3599)
@@ -590,9 +592,9 @@ def _let_through_later(module: ModuleType) -> Iterator[str]:
         yield "yesterday's key"
 
 
-def _accepts(verifier: Any, asked: Asked) -> bool:
+def _accepts(verifier: Any, sent: SignedRequest) -> bool:
     try:
-        _verify(asked, verifier)
+        _verify(sent, verifier)
     except Fault:
         return False
     return True
@@ -624,14 +626,14 @@ PLANTED = {
         "if compare_digest(hexlify(outer.digest()), authorization[-_SIGNATURE_CHARACTERS:]):",
         "if True:",
     ),
-    "scope": ("_check_scope(day, region, service, terminator, told.date)\n        at_s", "at_s"),
-    "skew": ("_check_skew(told, at_s, now_s)\n        names", "names"),
+    "scope": ("_check_scope(day, region, service, terminator, stated.date)\n        at_s", "at_s"),
+    "skew": ("_check_skew(stated, at_s, now_s)\n        names", "names"),
     "signed headers": ('for needed in ("Host", "X-Amz-Target", *moment):', "for needed in moment:"),
     "moment": ("moment = (AS_OF_HEADER,) if _MOMENT in fields else ()", "moment = ()"),
     "moment, quick": ("or (_MOMENT in fields and not claim.signs_moment)", ""),
-    "algorithm": ("if told.algorithm != ALGORITHM.encode():", "if False:"),
+    "algorithm": ("if stated.algorithm != ALGORITHM.encode():", "if False:"),
     "asleep": ("or not credential.active", ""),
-    "token": ("_check_token(credential, told.token, now_s)\n        key", "key"),
+    "token": ("_check_token(credential, stated.token, now_s)\n        key", "key"),
     "session's end": ("credential.expires_at_s <= now_s:\n        raise", "False:\n        raise"),
     "signature": ("if not _matches(", "if False and not _matches("),
     "body": ("payload = hexlify(_sha256(body).digest())", 'payload = hexlify(_sha256(b"{}").digest())'),
@@ -641,7 +643,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_verifier_without_one_check_is_caught(name: str) -> None:
-    """The mutations find each check that is missing, so that finding nothing means something."""
+    """The mutations detect each missing check, so a clean run is meaningful."""
     check, without = PLANTED[name]
     source = inspect.getsource(sigv4)
     assert source.count(check) == 1, f"{check} is not in the verifier any more"
@@ -649,14 +651,14 @@ def test_a_verifier_without_one_check_is_caught(name: str) -> None:
     exec(compile(source.replace(check, without), "planted", "exec"), module.__dict__)
     try:
         passed, _ = _let_through(module, rounds=6, seed=5)
-    except Fault as fault:  # it refuses what is untouched
+    except Fault as fault:  # it refuses unmutated requests
         passed = [str(fault)]
 
     assert passed
 
 
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many keys, days and dates take bounded memory, and a key that was forgotten is met anew."""
+def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many keys, days and dates take bounded memory, and an evicted key is verified again."""
     monkeypatch.setattr(sigv4, "_KNOWN_MAX", 3)
     monkeypatch.setattr(sigv4, "_DATES_MAX", 3)
     verifier: Verifier[Credential] = _verifier()

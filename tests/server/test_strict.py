@@ -28,16 +28,16 @@ from tavola.server.safeguards import Safeguards, tls_context
 from tests.server.certificates import make_certificates
 from tests.server.directories import (
     ACCOUNT,
+    OTHER_ACCOUNT,
     READER,
     SESSION,
-    STRANGER,
     WRITER,
     allowing,
     user,
     write_directory,
 )
-from tests.server.raw import Raw, ask, request
-from tests.server.signing import Asked, Signer
+from tests.server.raw import Raw, request, send_request
+from tests.server.signing import SignedRequest, Signer
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -60,7 +60,7 @@ class Strict:
     authority: Path | None
 
     def client(self, key: tuple[str, ...], **config: Any) -> DynamoDBClient:
-        """Return boto3's client with a key, and a token if there is one."""
+        """Return boto3's client with a key, and a token for a session."""
         found: DynamoDBClient = boto3.client(
             "dynamodb",
             endpoint_url=self.endpoint.url,
@@ -74,7 +74,7 @@ class Strict:
         return found
 
     def records(self) -> list[dict[str, Any]]:
-        """Return what the access log has; the server must have stopped."""
+        """Return the records of the access log; the server must have stopped."""
         return [json.loads(line) for line in (self.folder / "access.log").read_text().splitlines()]
 
 
@@ -106,7 +106,7 @@ def _code(refused: pytest.ExceptionInfo[ClientError]) -> str:
 
 
 def test_callers_prove_themselves_and_policies_decide(strict: Strict) -> None:
-    """Who may write writes, who may read reads, and what no policy allows is denied in AWS's words."""
+    """Writers write, readers read, and calls that no policy allows are denied with AWS's message."""
     strict.client(WRITER).put_item(TableName="Orders", Item=KEY)
     assert strict.client(READER).get_item(TableName="Orders", Key=KEY)["Item"] == KEY
     assert strict.client(SESSION).get_item(TableName="Orders", Key=KEY)["Item"] == KEY
@@ -122,8 +122,8 @@ def test_callers_prove_themselves_and_policies_decide(strict: Strict) -> None:
 
 
 def test_the_account_is_the_principals(strict: Strict) -> None:
-    """Whose tables are meant is who the key belongs to, whatever the key looks like."""
-    assert strict.client(STRANGER).list_tables()["TableNames"] == []
+    """The account is that of the key's owner, whatever the key looks like."""
+    assert strict.client(OTHER_ACCOUNT).list_tables()["TableNames"] == []
     described = strict.client(WRITER).describe_table(TableName="Orders")["Table"]
     assert described["TableArn"] == f"arn:aws:dynamodb:eu-west-1:{ACCOUNT}:table/Orders"
 
@@ -139,8 +139,8 @@ def test_the_account_is_the_principals(strict: Strict) -> None:
         ((*WRITER, "a token"), "UnrecognizedClientException"),
     ],
 )
-def test_who_proves_nothing_is_refused(strict: Strict, key: tuple[str, ...], code: str) -> None:
-    """A wrong secret, an unknown key, a session without its token: AWS's refusal, before anything is done."""
+def test_a_caller_without_proof_is_refused(strict: Strict, key: tuple[str, ...], code: str) -> None:
+    """A wrong secret, an unknown key, a session without its token: AWS's refusal, before execution."""
     with pytest.raises(ClientError) as refused:
         strict.client(key).list_tables()
 
@@ -148,73 +148,84 @@ def test_who_proves_nothing_is_refused(strict: Strict, key: tuple[str, ...], cod
 
 
 def test_a_bare_request_is_refused(strict: Strict) -> None:
-    """Without a signature there is nothing but the health of the server."""
-    answer = ask(strict.endpoint, request("ListTables", b"{}"))
+    """Without a signature only the health check responds."""
+    answer = send_request(strict.endpoint, request("ListTables", b"{}"))
     assert (answer.status, json.loads(answer.body)["__type"]) == (
         400,
         "com.amazon.coral.service#MissingAuthenticationTokenException",
     )
-    assert ask(strict.endpoint, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").status == 200
+    assert send_request(strict.endpoint, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").status == 200
 
 
 def test_json_is_refused_before_the_signature(strict: Strict) -> None:
     """AWS looks at the JSON, then at the target, then at the signature."""
-    broken = ask(strict.endpoint, request("ListTables", b"{"))
+    broken = send_request(strict.endpoint, request("ListTables", b"{"))
     assert json.loads(broken.body)["__type"].endswith("#SerializationException")
-    unknown = ask(strict.endpoint, request("Nothing", b"{}"))
+    unknown = send_request(strict.endpoint, request("Nothing", b"{}"))
     assert json.loads(unknown.body)["__type"].endswith("#UnknownOperationException")
-    chunks = ask(
+    chunks = send_request(
         strict.endpoint,
         request("ListTables", b"2;chunk-signature=0\r\n{}\r\n", Content_Encoding="aws-chunked"),
     )
     assert json.loads(chunks.body)["__type"].endswith("#SerializationException")
-    packed = ask(strict.endpoint, request("ListTables", gzip.compress(b"{}"), Content_Encoding="gzip"))
+    packed = send_request(
+        strict.endpoint, request("ListTables", gzip.compress(b"{}"), Content_Encoding="gzip")
+    )
     assert json.loads(packed.body)["__type"].endswith("#SerializationException")
 
 
-def _sent(asked: Asked, **changed: str) -> bytes:
-    fields = {name.decode(): value.decode() for name, value in asked.fields.items()} | changed
-    fields["content-length"] = str(len(asked.body))
+def test_a_body_is_not_parsed_for_a_caller_without_credentials(strict: Strict) -> None:
+    """An empty body and a large one are refused for the missing signature, so no one can make the server parse."""
+    for body in (b"", b"{" * 1024 * 1024):
+        answer = send_request(strict.endpoint, request("ListTables", body))
+        assert json.loads(answer.body)["__type"].endswith("#MissingAuthenticationTokenException")
+
+
+def _sent(signed: SignedRequest, **changed: str) -> bytes:
+    fields = {name.decode(): value.decode() for name, value in signed.fields.items()} | changed
+    fields["content-length"] = str(len(signed.body))
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    return f"POST {asked.url.decode()} HTTP/1.1\r\n{head}\r\n".encode() + asked.body
+    return f"POST {signed.url.decode()} HTTP/1.1\r\n{head}\r\n".encode() + signed.body
 
 
 def test_a_signature_may_be_in_the_query(strict: Strict) -> None:
     """A URL that carries its signature is a request like another; together with a header it is refused."""
-    asked = Signer(*WRITER, SYSTEM_CLOCK.now(), region="eu-west-1", in_query=True).sign(b"{}")
-    answer = ask(strict.endpoint, _sent(asked))
+    signed = Signer(*WRITER, SYSTEM_CLOCK.now(), region="eu-west-1", in_query=True).sign(b"{}")
+    answer = send_request(strict.endpoint, _sent(signed))
     assert (answer.status, json.loads(answer.body)) == (200, {"TableNames": ["Orders"]})
 
-    both = ask(strict.endpoint, _sent(asked, authorization="AWS4-HMAC-SHA256 x"))
+    both = send_request(strict.endpoint, _sent(signed, authorization="AWS4-HMAC-SHA256 x"))
     assert "Found both" in json.loads(both.body)["message"]
-    absolute = ask(strict.endpoint, _sent(asked).replace(b"POST /", b"POST http://localhost:8000/", 1))
+    absolute = send_request(
+        strict.endpoint, _sent(signed).replace(b"POST /", b"POST http://localhost:8000/", 1)
+    )
     assert absolute.status == 200
 
 
 def test_a_tampered_body_is_refused_on_a_connection_that_goes_on(strict: Strict) -> None:
-    """One bad request between two good ones changes nothing for them."""
-    asked = Signer(*WRITER, SYSTEM_CLOCK.now(), region="eu-west-1").sign(b"{}")
+    """One bad request between two good ones does not affect them."""
+    signed = Signer(*WRITER, SYSTEM_CLOCK.now(), region="eu-west-1").sign(b"{}")
     with Raw(strict.endpoint) as raw:
         statuses = []
         for body in (b"{}", b"[]", b"{}"):
-            raw.send(_sent(asked).replace(b"\r\n\r\n{}", b"\r\n\r\n" + body))
+            raw.send(_sent(signed).replace(b"\r\n\r\n{}", b"\r\n\r\n" + body))
             statuses.append(raw.answer().status)
 
     assert statuses == [200, 400, 200]
 
 
 def test_any_name_reaches_a_server_that_verifies(strict: Strict) -> None:
-    """The Host check is for servers that believe everybody; a page's Origin is refused all the same."""
-    asked = Signer(*WRITER, SYSTEM_CLOCK.now(), region="eu-west-1", headers={"Host": "db.example:1"}).sign(
+    """The Host check is for servers that believe everyone; a page's Origin is refused all the same."""
+    signed = Signer(*WRITER, SYSTEM_CLOCK.now(), region="eu-west-1", headers={"Host": "db.example:1"}).sign(
         b"{}"
     )
-    assert ask(strict.endpoint, _sent(asked)).status == 200
+    assert send_request(strict.endpoint, _sent(signed)).status == 200
 
-    assert ask(strict.endpoint, _sent(asked, origin="http://db.example:1")).status == 403
+    assert send_request(strict.endpoint, _sent(signed, origin="http://db.example:1")).status == 403
 
 
 def test_every_call_is_noted_with_its_caller(tmp_path: Path) -> None:
-    """The log has who was proved, who was not, and who was denied by what."""
+    """The log has verified callers, unverified ones, and the policy that denied a call."""
     with _strict(tmp_path) as served:
         served.client(WRITER).create_table(**TABLE)
         served.client(SESSION).get_item(TableName="Orders", Key=KEY)
@@ -242,7 +253,7 @@ def test_every_call_is_noted_with_its_caller(tmp_path: Path) -> None:
 
 
 def test_denied_statements_are_noted_with_their_tables(tmp_path: Path) -> None:
-    """A statement that is denied names its table; of a batch that is denied in part, the record says how many."""
+    """A denied statement names its table; for a partly denied batch, the record has the count."""
     deny = {
         "Effect": "Deny",
         "Principal": "*",
@@ -270,16 +281,16 @@ def test_denied_statements_are_noted_with_their_tables(tmp_path: Path) -> None:
     assert _code(refused) == "AccessDeniedException"
     assert alone["requestParameters"] == {"tableName": "Closed"}
     assert [("Error" in each) for each in (*some, *none, *every)] == [True, False, True, False, True]
-    told = [record["additionalEventData"] for record in batches]
-    assert [each["decision"] for each in told] == ["denied", "allowed", "denied"]
-    assert [each.get("deniedStatements") for each in told] == [2, None, 1]
+    result = [record["additionalEventData"] for record in batches]
+    assert [each["decision"] for each in result] == ["denied", "allowed", "denied"]
+    assert [each.get("deniedStatements") for each in result] == [2, None, 1]
     assert [table["tableName"] for table in batches[0]["requestParameters"]["tables"]] == ["Orders", "Closed"]
-    assert [each["table"] for each in told[0]["consumed"]] == ["Orders"]
+    assert [each["table"] for each in result[0]["consumed"]] == ["Orders"]
     assert batches[2]["requestParameters"] == {"tableName": "Closed"}
 
 
-def test_tls_is_spoken_where_a_certificate_is_given(tmp_path: Path) -> None:
-    """Boto3 trusts the authority it is given and is served; plain HTTP is not answered."""
+def test_a_server_with_a_certificate_uses_tls(tmp_path: Path) -> None:
+    """Boto3 trusts the configured authority; plain HTTP is not answered."""
     with _strict(tmp_path, tls=True) as served:
         assert served.endpoint.url.startswith("https://")
         client = served.client(WRITER)
@@ -304,16 +315,16 @@ def _lets_in(callers: StrictCallers, key: tuple[str, str], clock: ManualClock) -
     from tavola.protocol.faults import Fault
     from tavola.server.callers import Peer
 
-    asked = Signer(*key, clock.now()).sign()
+    signed = Signer(*key, clock.now()).sign()
     try:
-        callers.admit(asked.url, asked.fields, asked.body, Peer())
+        callers.admit(signed.url, signed.fields, signed.body, Peer())
     except Fault:
         return False
     return True
 
 
 def test_a_change_of_the_directory_takes_effect(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A key that is taken away is refused within a second, one that is added is known; the server goes on."""
+    """A removed key is refused within a second, an added one is accepted; the server continues."""
     clock = ManualClock(1_700_000_000)
     path = write_directory(tmp_path / "iam.json")
     callers = _callers(path, clock)
@@ -329,7 +340,7 @@ def test_a_change_of_the_directory_takes_effect(tmp_path: Path, caplog: pytest.L
 
 
 def test_a_broken_directory_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A file that cannot be read leaves the last good one in force, and the server's log says why, once."""
+    """An unreadable file leaves the last good one in force, and the server logs the reason once."""
     caplog.set_level(logging.INFO, "tavola.server")
     clock = ManualClock(1_700_000_000)
     path = write_directory(tmp_path / "iam.json")
@@ -340,7 +351,7 @@ def test_a_broken_directory_changes_nothing(tmp_path: Path, caplog: pytest.LogCa
             clock.advance(1.5)
             callers.refresh()
         assert _lets_in(callers, READER, clock)
-    assert sum("stay as they were" in record.message for record in caplog.records) == 2
+    assert sum("were not reloaded" in record.message for record in caplog.records) == 2
 
     os.remove(path)
     clock.advance(1.5)
@@ -349,4 +360,4 @@ def test_a_broken_directory_changes_nothing(tmp_path: Path, caplog: pytest.LogCa
     write_directory(path)
     clock.advance(1.5)
     callers.refresh()
-    assert "read anew" in caplog.text
+    assert "Reloaded the users" in caplog.text

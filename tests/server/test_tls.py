@@ -20,7 +20,7 @@ from tests.server.standin import StandIn
 
 
 class Secure(Raw):
-    """One connection over TLS; the server must be who its certificate says."""
+    """One connection over TLS that verifies the server's certificate."""
 
     def __init__(self, endpoint: ServerEndpoint, authority: Path) -> None:
         super().__init__(endpoint)
@@ -60,7 +60,7 @@ def test_a_refusal_reaches_a_client_that_still_sends(tmp_path: Path) -> None:
 
 
 def test_a_client_that_says_goodbye_is_let_go(tmp_path: Path) -> None:
-    """TLS knows no half-open connection: who closes its side is answered and closed."""
+    """TLS has no half-open connections: a client that closes its side is answered and closed."""
     with _served(tmp_path) as (endpoint, authority), Secure(endpoint, authority) as client:
         client.send(request("GetItem"))
         assert client.answer().status == 200
@@ -68,8 +68,8 @@ def test_a_client_that_says_goodbye_is_let_go(tmp_path: Path) -> None:
         client.socket.unwrap()
 
 
-def test_who_does_not_shake_hands_is_cut(tmp_path: Path) -> None:
-    """A client that connects and says nothing, or speaks plainly, is not waited for, and others are served."""
+def test_a_client_without_a_handshake_is_closed(tmp_path: Path) -> None:
+    """A silent or plain-text client is closed, and others are served."""
     with _served(tmp_path, head_s=0.1) as (endpoint, authority):
         with Raw(endpoint) as silent, Raw(endpoint) as plain:
             plain.send(request("GetItem"))
@@ -92,7 +92,7 @@ def test_a_server_stops_though_connections_are_open(tmp_path: Path) -> None:
 
 
 def test_old_versions_are_not_spoken(tmp_path: Path) -> None:
-    """A client that offers nothing newer than TLS 1.1 is refused."""
+    """A client that offers at most TLS 1.1 is refused."""
     with _served(tmp_path) as (endpoint, _):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False

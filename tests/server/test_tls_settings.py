@@ -22,14 +22,14 @@ AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
 
 
 def test_a_pair_makes_a_context(tmp_path: Path) -> None:
-    """A certificate and its own key are taken; nothing older than TLS 1.2 is spoken."""
+    """A certificate and its key are accepted; TLS 1.2 is the minimum."""
     files = make_certificates(tmp_path, "localhost")
     context = tls_context(files.certificate, files.key)
 
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
 
 
-def test_a_wrong_pair_is_told(tmp_path: Path) -> None:
+def test_a_wrong_pair_is_reported(tmp_path: Path) -> None:
     """Each way to be wrong has its reason, in a sentence with both files."""
     (tmp_path / "other").mkdir()
     files = make_certificates(tmp_path, "localhost")
@@ -40,17 +40,17 @@ def test_a_wrong_pair_is_told(tmp_path: Path) -> None:
     text.write_text("no PEM at all")
     wrong = [
         (files.certificate, other.key, "the key does not belong to the certificate"),
-        (files.certificate, locked, "the key is locked with a passphrase"),
-        (files.certificate, text, "the key is no key in PEM"),
-        (text, files.key, "the certificate is no certificate in PEM"),
-        (files.key, files.certificate, "the certificate is no certificate in PEM"),
+        (files.certificate, locked, "the key is protected with a passphrase"),
+        (files.certificate, text, "the key file is not a key in PEM format"),
+        (text, files.key, "the certificate file is not a certificate in PEM format"),
+        (files.key, files.certificate, "the certificate file is not a certificate in PEM format"),
         (files.certificate, tmp_path / "missing", "cannot be read (No such file or directory)"),
         (tmp_path / "missing", files.key, "cannot be read (No such file or directory)"),
         (tmp_path, files.key, "cannot be read (Is a directory)"),
     ]
     for certificate, key, reason in wrong:
-        with pytest.raises(CertificateUnusable) as told:
+        with pytest.raises(CertificateUnusable) as raised:
             tls_context(certificate, key)
-        assert reason in str(told.value)
-        assert str(certificate) in str(told.value)
-        assert str(key) in str(told.value)
+        assert reason in str(raised.value)
+        assert str(certificate) in str(raised.value)
+        assert str(key) in str(raised.value)

@@ -9,7 +9,7 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
-from tavola.server.responses import JOINED_BODY_BYTES_MAX, JSON, ResponseEncoder, http_date, payload_size
+from tavola.server.responses import JOINED_BODY_BYTES_MAX, JSON, ResponseEncoder, response_size
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_an_answer_has_the_headers_of_aws(wire: ResponseEncoder) -> None:
 
 
 def test_the_last_answer_says_so(wire: ResponseEncoder) -> None:
-    """An answer after which the server closes tells the client."""
+    """The last response before the server closes announces it."""
     payload = wire.encode(400, JSON, b"{}", True)
 
     assert isinstance(payload, bytes)
@@ -46,11 +46,11 @@ def test_the_checksum_is_crc32_of_the_body(wire: ResponseEncoder, size: int) -> 
 
     assert b"\r\nx-amz-crc32: %d\r\n" % zlib.crc32(body) in sent
     assert sent.endswith(b"\r\n\r\n" + body)
-    assert payload_size(payload) == len(sent)
+    assert response_size(payload) == len(sent)
 
 
 def test_a_large_body_is_not_copied(wire: ResponseEncoder) -> None:
-    """A large body is handed on as it is, beside its head."""
+    """A large body is passed on unchanged, beside its head."""
     body = b"x" * (JOINED_BODY_BYTES_MAX + 1)
     payload = wire.encode(200, JSON, body, False)
 
@@ -91,4 +91,6 @@ def test_head_is_answered_without_the_body(wire: ResponseEncoder) -> None:
 
 def test_dates_are_english() -> None:
     """A date has the fixed form of HTTP."""
-    assert http_date(784111777.9) == "Sun, 06 Nov 1994 08:49:37 GMT"
+    encoder = ResponseEncoder(ManualClock(784111777.9), SeededEntropy(1))
+
+    assert b"\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n" in encoder.encode(200, JSON, b"{}", False)

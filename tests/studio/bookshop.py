@@ -1,4 +1,4 @@
-"""A bookshop: one of each kind of access pattern, a need that nothing serves and an index that nobody asks."""
+"""A bookshop with one access pattern of each kind, a need that no index serves, and an unused index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tavola import (
     attr,
     connect,
     connect_async,
-    found,
+    member,
     sort,
 )
 from tavola.clock import SYSTEM_CLOCK, Clock
@@ -62,7 +62,7 @@ class Order(
         WritePattern("ship it", "update", ("state",), per_second=2, item_bytes=400, transactional=True),
     ),
 ):
-    """What a customer asked for."""
+    """A customer's order."""
 
     order_id: Attr[str]
     customer: Attr[str]
@@ -138,8 +138,8 @@ class WholeOrder(
     """An order with its lines, in one query."""
 
     order_id: str
-    order: Order | None = found()
-    lines: list[Line] = found()
+    order: Order | None = member()
+    lines: list[Line] = member()
 
 
 class Reading(Entity, table=Numbers):

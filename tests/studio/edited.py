@@ -109,18 +109,18 @@ class Stage:
 
     def item(self, key: dict[str, Any], table: str = "studio-club") -> dict[str, Any] | None:
         answer: Any = self.engine.call("GetItem", {"TableName": table, "Key": key})
-        found: dict[str, Any] | None = answer.get("Item")
-        return found
+        result: dict[str, Any] | None = answer.get("Item")
+        return result
 
     def put(self, item: dict[str, Any], table: str = "studio-club") -> None:
         self.engine.call("PutItem", {"TableName": table, "Item": item})
 
     def items(self, table: str) -> list[dict[str, Any]]:
         answer: Any = self.engine.call("Scan", {"TableName": table})
-        found: list[dict[str, Any]] = answer["Items"]
-        return found
+        result: list[dict[str, Any]] = answer["Items"]
+        return result
 
-    def ask(self, handler: Callable[[Studio, Any], Coroutine[Any, Any, R]], asked: Any) -> R:
+    def call(self, handler: Callable[[Studio, Any], Coroutine[Any, Any, R]], asked: Any) -> R:
         return asyncio.run(handler(self.studio, asked))
 
 

@@ -131,8 +131,8 @@ def studio(iam: Path) -> Iterator[Studio]:
 
 def _printed(*arguments: str) -> dict[str, Any]:
     result = CliRunner().invoke(app, ["iam", "explain", *arguments, "--json"])
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    response: dict[str, Any] = json.loads(result.stdout)
+    return response
 
 
 @pytest.mark.parametrize(
@@ -161,37 +161,38 @@ def test_an_explanation_is_the_command_lines(
     studio: Studio, iam: Path, who: str, operation: str, request_: dict[str, Any], allowed: bool
 ) -> None:
     """The key comes from the live table here and from words there; the document is the same."""
-    told = run(explain_access(studio, ExplainRequest(who, operation=operation, request=request_)))
+    response = run(explain_access(studio, ExplainRequest(who, operation=operation, request=request_)))
 
     printed = _printed(
         *(who, operation, "--iam", str(iam), "--request", json.dumps(request_)),
         *("--table-key", "pk sk", "--index", "ByOwner=owner"),
     )
-    assert json.loads(encode_response(told)) == printed
-    assert told.allowed is allowed
-    assert told.accesses
+    assert {"schema": printed["schema"], **json.loads(encode_response(response))} == printed
+    assert response.allowed is allowed
+    assert response.accesses
 
 
 def test_an_action_on_a_resource_is_explained_as_the_command_line_does(studio: Studio, iam: Path) -> None:
     """Stated conditions count; the deciding statement is named by its policy and sid."""
-    asked = ExplainRequest("bob", action="dynamodb:DeleteItem", resource="Tickets", keys=("ann",))
+    request = ExplainRequest("bob", action="dynamodb:DeleteItem", resource="Tickets", keys=("ann",))
 
-    told = run(explain_access(studio, asked))
+    response = run(explain_access(studio, request))
 
     printed = _printed("bob", "dynamodb:DeleteItem", "Tickets", "--iam", str(iam), "--key", "ann")
     assert (
-        json.loads(encode_response(told))["accesses"][0]["decided_by"] == printed["accesses"][0]["decided_by"]
+        json.loads(encode_response(response))["accesses"][0]["decided_by"]
+        == printed["accesses"][0]["decided_by"]
     )
-    assert not told.allowed
-    assert told.accesses[0].decided_by is not None
-    assert (told.accesses[0].decided_by.policy, told.accesses[0].decided_by.sid) == (
+    assert not response.allowed
+    assert response.accesses[0].decided_by is not None
+    assert (response.accesses[0].decided_by.policy, response.accesses[0].decided_by.sid) == (
         "policy NoDeletes of user bob",
         "Never",
     )
 
 
 def test_tags_and_policies_of_the_live_table_are_considered(studio: Studio) -> None:
-    """What the command line would have to be told is read from the table: its tags, and the policy on it."""
+    """Tags and the resource policy, which the command line takes as options, are read from the table."""
     get = {"TableName": "Tickets", "Key": KEY}
 
     by_tag = run(explain_access(studio, ExplainRequest("bob", operation="GetItem", request=get)))
@@ -244,19 +245,19 @@ def test_a_malformed_request_is_refused_as_dynamodb_refuses_it(studio: Studio) -
         run(explain_access(studio, ExplainRequest("ann", operation="GetItem", request={"TableName": 7})))
 
 
-def test_everybody_in_the_directory_can_be_asked_about(studio: Studio) -> None:
+def test_every_principal_in_the_directory_can_be_explained(studio: Studio) -> None:
     """Users, roles and the root, each with the policies that it has."""
-    told = run(list_principals(studio, NoParameters()))
+    response = run(list_principals(studio, NoParameters()))
 
-    assert [(each.kind, each.name) for each in told.principals] == [
+    assert [(each.principal.kind, each.principal.name) for each in response.principals] == [
         ("user", "ann"),
         ("user", "bob"),
-        ("role", "reader"),
+        ("session", "reader"),
         ("root", "root"),
     ]
-    assert told.principals[0].policies == ("policy OwnRows of user ann",)
-    assert "GetItem" in told.operations
-    assert "dynamodb:GetItem" in told.actions
+    assert response.principals[0].policies == ("policy OwnRows of user ann",)
+    assert "GetItem" in response.operations
+    assert "dynamodb:GetItem" in response.actions
 
 
 def test_the_log_gives_the_records_of_the_command_line_newest_first(tmp_path: Path) -> None:
@@ -292,11 +293,11 @@ def test_the_log_gives_the_records_of_the_command_line_newest_first(tmp_path: Pa
         page = run(read_log(studio, LogRequest(limit=4)))
         following = run(read_log(studio, LogRequest(limit=4, skip=4, until_s=page.until_s)))
 
-        wanted = json.dumps(KEY)
-        of_item = run(read_log(studio, LogRequest(item=wanted)))
+        expected = json.dumps(KEY)
+        of_item = run(read_log(studio, LogRequest(item=expected)))
         (hashed,) = of_item.rows[0].record["requestParameters"]["keys"]
 
-        assert [row.record for row in of_item.rows] == printed("--item", wanted)[::-1]
+        assert [row.record for row in of_item.rows] == printed("--item", expected)[::-1]
         assert [row.operation for row in of_item.rows] == ["GetItem", "PutItem"]
         assert run(read_log(studio, LogRequest(key=hashed))).rows == of_item.rows
         assert [row.record for row in run(read_log(studio, LogRequest(index="ByOwner"))).rows] == printed(
@@ -315,12 +316,14 @@ def test_the_log_gives_the_records_of_the_command_line_newest_first(tmp_path: Pa
 @pytest.mark.parametrize(
     ("item", "code", "words"),
     [
-        ("no json", "log-key-malformed", "is no key"),
-        ('{"pk": "x"}', "log-key-malformed", "is no key"),
+        ("no json", "log-key-malformed", "is not a key"),
+        ('{"pk": "x"}', "log-key-malformed", "is not a key"),
         ('{"pk": {"S": "x"}}', "log-secret-unreadable", "cannot be read"),
     ],
 )
-def test_an_item_that_cannot_be_looked_for_says_why(tmp_path: Path, item: str, code: str, words: str) -> None:
+def test_an_item_filter_that_cannot_work_is_refused_with_the_reason(
+    tmp_path: Path, item: str, code: str, words: str
+) -> None:
     """Its key is hashed with the log's secret: without the one or the other there is nothing to look for."""
     path = tmp_path / "access.log"
     path.write_text("")
@@ -351,12 +354,12 @@ def test_lines_of_another_program_are_passed_over(tmp_path: Path) -> None:
             where=TablesLocation("memory", "", "us-east-1"),
             log=access_log_reader(path),
         )
-        told = run(read_log(studio, LogRequest(until_s=4e9)))
+        response = run(read_log(studio, LogRequest(until_s=4e9)))
 
-    assert [row.record for row in told.rows] == [good]
+    assert [row.record for row in response.rows] == [good]
 
 
-def test_paging_ends_where_it_may_not_reach_and_says_so() -> None:
+def test_paging_stops_at_its_maximum_and_reports_it() -> None:
     """Beyond twenty thousand records no page comes twice: the last one says that there are more."""
 
     def many(question: LogQuery) -> Iterator[dict[str, Any]]:
@@ -373,11 +376,11 @@ def test_paging_ends_where_it_may_not_reach_and_says_so() -> None:
     assert (beyond.rows, beyond.more, beyond.deep) == ((), False, True)
 
 
-def test_without_a_log_or_a_directory_the_answer_says_how_to_have_one(studio: Studio) -> None:
-    """An empty page tells what to start."""
+def test_without_a_log_or_a_directory_the_refusal_has_a_remedy(studio: Studio) -> None:
+    """Without a log or a directory the error says which option to start with."""
     bare = Studio(db=studio.db, where=studio.where)
 
-    for asked in (read_log(bare, LogRequest()), list_principals(bare, NoParameters())):
+    for request in (read_log(bare, LogRequest()), list_principals(bare, NoParameters())):
         with pytest.raises(RequestRefused) as refused:
-            run(asked)
+            run(request)
         assert "tavola" in refused.value.problem.remedy

@@ -63,7 +63,7 @@ OWN = (
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Built files, and beside them one that nobody may have."""
+    """Built files, and beside them one that must not be served."""
     (tmp_path / "static" / "assets").mkdir(parents=True)
     (tmp_path / "static" / "index.html").write_text(INDEX)
     (tmp_path / "static" / "assets" / "index-Ab12.js").write_text("export const a = 1;\n" * 200)
@@ -97,19 +97,19 @@ def client(engine: Engine, folder: Path) -> TestClient:
 
 
 def metas(page: str) -> dict[str, str]:
-    """Return what a page tells in its `meta` and `base`, as a browser reads it."""
-    found: dict[str, str] = {}
+    """Return the `meta` and `base` values of a page as a browser parses them."""
+    result: dict[str, str] = {}
 
     class Reader(HTMLParser):
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-            told = dict(attrs)
+            response = dict(attrs)
             if tag == "base":
-                found["base href"] = told["href"] or ""
-            if tag == "meta" and (told.get("name") or "").startswith("tavola-"):
-                found[(told["name"] or "").removeprefix("tavola-")] = told["content"] or ""
+                result["base href"] = response["href"] or ""
+            if tag == "meta" and (response.get("name") or "").startswith("tavola-"):
+                result[(response["name"] or "").removeprefix("tavola-")] = response["content"] or ""
 
     Reader().feed(page)
-    return found
+    return result
 
 
 def token_of(client: TestClient, path: str = "/") -> dict[str, str]:
@@ -130,7 +130,7 @@ def test_a_foreign_host_is_refused(client: TestClient, path: str) -> None:
 
 @pytest.mark.parametrize("address", ["172.17.0.2", "192.168.1.20", "[fd00::2]"])
 def test_a_foreign_host_is_refused_on_every_address(client: TestClient, address: str) -> None:
-    """In a container or on a local network a name that somebody pointed there gets nothing either; the address itself does."""
+    """In a container or on a local network, requests with another host name are refused; the address itself is accepted."""
     there = f"http://{address}:8001"
     rebound = client.get(f"{there}/", headers={"Host": "rebound.example.com:8001"})
     token = token_of(client)
@@ -164,14 +164,14 @@ def test_a_name_that_is_allowed_is_answered(engine: Engine, folder: Path) -> Non
         {"Origin": ORIGIN, "Sec-Fetch-Site": "cross-site"},
     ],
 )
-def test_another_site_may_neither_ask_nor_change(client: TestClient, headers: dict[str, str]) -> None:
+def test_requests_of_other_sites_are_refused(client: TestClient, headers: dict[str, str]) -> None:
     """A page of another site is refused, with the token and for a mere question too."""
     token = token_of(client)
 
     assert client.post("/api/echo", json={}, headers={**token, **headers}).status_code == 403
-    asked = client.get("/api/session", headers=headers)
-    assert asked.status_code == 403
-    assert asked.json()["problem"]["code"] == "origin-refused"
+    request = client.get("/api/session", headers=headers)
+    assert request.status_code == 403
+    assert request.json()["problem"]["code"] == "origin-refused"
 
 
 def test_a_link_from_elsewhere_opens_the_page(client: TestClient) -> None:
@@ -231,7 +231,7 @@ def test_read_only_refuses_every_change(engine: Engine, folder: Path) -> None:
     } == dict.fromkeys(answers, (403, "read-only"))
 
 
-def test_a_change_is_never_asked_by_get() -> None:
+def test_no_write_endpoint_uses_get() -> None:
     """A link must not change anything, so what changes is sent."""
     assert CHANGES
     assert not [endpoint.name for endpoint in CHANGES if endpoint.method == "GET"]
@@ -265,31 +265,31 @@ def test_the_policy_of_content_is_strict(client: TestClient, path: str) -> None:
 
 def scripts(page: str) -> list[str]:
     """Return the scripts and handlers that stand in a page itself."""
-    found: list[str] = []
+    result: list[str] = []
 
     class Reader(HTMLParser):
         inside = False
 
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-            told = dict(attrs)
+            response = dict(attrs)
             self.inside = tag in {"script", "style"}
-            found.extend(name for name in told if name.startswith("on") or name == "style")
-            if any((value or "").strip().lower().startswith("javascript:") for value in told.values()):
-                found.append(tag)
+            result.extend(name for name in response if name.startswith("on") or name == "style")
+            if any((value or "").strip().lower().startswith("javascript:") for value in response.values()):
+                result.append(tag)
 
         def handle_data(self, data: str) -> None:
             if self.inside and data.strip():
-                found.append(data)
+                result.append(data)
 
         def handle_endtag(self, tag: str) -> None:
             self.inside = False
 
     Reader().feed(page)
-    return found
+    return result
 
 
 def test_the_index_holds_no_script(client: TestClient) -> None:
-    """What the server tells the page is in meta tags; nothing in the page itself runs."""
+    """The server passes settings in meta tags; the page has no inline script."""
     assert not scripts(client.get("/").text)
     assert not scripts((Path(create.__code__.co_filename).parent / "web" / "index.html").read_text("utf-8"))
 
@@ -312,7 +312,7 @@ def test_a_planted_script_is_found(planted: str) -> None:
     ],
 )
 def test_nothing_of_an_address_gets_into_the_page(client: TestClient, path: str) -> None:
-    """The index is the same whatever is asked for, so a table's name cannot become part of it."""
+    """The index is the same for every URL, so a table's name cannot be injected."""
     assert client.get(path).text == client.get("/").text
 
 
@@ -337,19 +337,19 @@ def test_names_with_html_come_as_json(engine: Engine, client: TestClient) -> Non
 # What is sent.
 
 
-def test_the_index_tells_the_page_where_it_is(client: TestClient) -> None:
+def test_the_index_contains_the_base_path(client: TestClient) -> None:
     """The page learns its base, whether it may change anything and the version; it is never kept by a browser."""
     answer = client.get("/patterns/Orders?at=1")
-    told = metas(answer.text)
+    response = metas(answer.text)
 
-    assert told.pop("token")
-    assert told == {"base href": "/", "base": "", "read-only": "no", "version": __version__}
+    assert response.pop("token")
+    assert response == {"base href": "/", "base": "", "read-only": "no", "version": __version__}
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.text.index("<base") < answer.text.index("./assets/")
 
 
-def test_read_only_is_told(engine: Engine, folder: Path) -> None:
+def test_the_index_contains_the_read_only_flag(engine: Engine, folder: Path) -> None:
     """The page knows that nothing may be changed before it asks anything."""
     client = client_of(create(studio_on(engine, read_only=True), assets=Assets(folder)))
 
@@ -364,9 +364,9 @@ def test_a_base_path_works_whether_a_proxy_takes_it_away_or_not(
     application = create(studio_on(engine), base_path="/tools/studio", endpoints=OWN, assets=Assets(folder))
     client = client_of(application)
 
-    told = metas(client.get(f"{asked}/data/Orders").text)
-    assert told["base href"] == "/tools/studio/"
-    assert told["base"] == "/tools/studio"
+    response = metas(client.get(f"{asked}/data/Orders").text)
+    assert response["base href"] == "/tools/studio/"
+    assert response["base"] == "/tools/studio"
     assert metas(client.get(asked or "/").text)["base"] == "/tools/studio"
     assert client.get(f"{asked}/api/session").status_code == 200
     assert client.get(f"{asked}/assets/index-Ab12.css").text == "p{}"
@@ -377,7 +377,7 @@ def test_a_base_path_works_whether_a_proxy_takes_it_away_or_not(
 
 
 def test_mounted_it_finds_itself(engine: Engine, folder: Path) -> None:
-    """Below a path of a larger application it tells its page that path, and is guarded as it is alone."""
+    """Mounted below a path, the studio tells its page that path and has the same guards."""
     inner = create(studio_on(engine), assets=Assets(folder))
     client = client_of(Starlette(routes=[Mount("/studio", inner)]))
 
@@ -434,14 +434,14 @@ def test_a_link_out_of_the_folder_is_not_followed(client: TestClient, folder: Pa
 
 
 def test_a_body_over_its_endpoints_limit_is_refused(client: TestClient) -> None:
-    """What is sent is held to the limit of its endpoint, told beforehand or counted on the way."""
+    """A body is limited by its endpoint, by Content-Length or while it is received."""
     token = token_of(client)
 
-    told = client.post("/api/echo", content=b'{"text":"' + b"x" * 1000 + b'"}', headers=token)
+    response = client.post("/api/echo", content=b'{"text":"' + b"x" * 1000 + b'"}', headers=token)
     counted = client.post("/api/echo", content=iter([b" " * 600, b" " * 600]), headers=token)
     enough = client.post("/api/echo", content=b'{"text":"' + b"x" * 900 + b'"}', headers=token)
-    assert [told.status_code, counted.status_code, enough.status_code] == [413, 413, 200]
-    assert told.json()["problem"]["code"] == counted.json()["problem"]["code"] == "too-large"
+    assert [response.status_code, counted.status_code, enough.status_code] == [413, 413, 200]
+    assert response.json()["problem"]["code"] == counted.json()["problem"]["code"] == "too-large"
 
 
 def test_a_question_with_a_nul_gets_through(client: TestClient) -> None:
@@ -454,7 +454,7 @@ def test_a_question_with_a_nul_gets_through(client: TestClient) -> None:
 @pytest.mark.parametrize(
     "body", [b"{", b"[]", b'{"count": "x"}', b"\xff", b'{"text": "\\ud800"}', b"[" * 900]
 )
-def test_a_question_that_cannot_be_read_is_told(client: TestClient, body: bytes) -> None:
+def test_a_malformed_request_is_refused(client: TestClient, body: bytes) -> None:
     """A body that is no question is refused in the one shape, with what to do."""
     answer = client.post("/api/echo", content=body, headers=token_of(client))
 
@@ -464,19 +464,19 @@ def test_a_question_that_cannot_be_read_is_told(client: TestClient, body: bytes)
     assert problem["code"] == "request-malformed"
 
 
-def test_an_unknown_question_or_method_is_told(client: TestClient) -> None:
-    """An address of the API that nobody has is a problem, and no page; a wrong method says which is right."""
+def test_an_unknown_endpoint_or_method_is_refused(client: TestClient) -> None:
+    """An unknown API path is answered with a problem, not a page; a wrong method names the right one."""
     unknown = client.get("/api/nothing")
     wrong = client.delete("/api/echo")
 
-    assert (unknown.status_code, unknown.json()["problem"]["code"]) == (404, "question-unknown")
+    assert (unknown.status_code, unknown.json()["problem"]["code"]) == (404, "endpoint-unknown")
     assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, POST")
     assert client.get("/api").status_code == 200
     assert client.post("/data", content=b"").status_code == 405
 
 
 def test_parameters_are_read_from_their_text(client: TestClient) -> None:
-    """A question by GET has its numbers as text; a stream that is taken up again tells its place in a header."""
+    """GET parameters are parsed from text; a resumed stream sends its position in a header."""
     answer = client.get("/api/echo?text=a%26b&count=3", headers={"Last-Event-ID": "17"})
 
     assert answer.json() == {"text": "a&b", "count": 3, "last_event_id": "17"}
@@ -495,9 +495,7 @@ def test_a_long_answer_is_packed(client: TestClient, count: int, packed: bool) -
     assert "content-encoding" not in client.get(path, headers={"Accept-Encoding": "identity"}).headers
 
 
-def test_an_error_that_nobody_foresaw_tells_nothing(
-    client: TestClient, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unexpected_error_reveals_nothing(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     """What was sent is neither in the answer nor in the log; both have the number by which it is found."""
     answer = client.get("/api/broken?text=very-private")
     problem = answer.json()["problem"]
@@ -509,7 +507,7 @@ def test_an_error_that_nobody_foresaw_tells_nothing(
 
 
 def test_head_is_get_without_a_body(client: TestClient) -> None:
-    """Whoever only wants to know whether it is there asks with HEAD."""
+    """HEAD returns the headers of GET without a body."""
     answer = client.head("/")
 
     assert (answer.status_code, answer.content) == (200, b"")
@@ -526,8 +524,8 @@ def test_without_built_pages_the_index_says_what_to_do(engine: Engine, tmp_path:
     assert client.get("/api/session").status_code == 200
 
 
-def test_an_index_without_its_mark_is_told_all_the_same(tmp_path: Path) -> None:
-    """Where the mark is missing, what is told comes first in the head; and whatever it is, it is escaped."""
+def test_an_index_without_the_placeholder_still_gets_the_metadata(tmp_path: Path) -> None:
+    """Without the placeholder the metadata is the first element of the head, and is escaped."""
     (tmp_path / "index.html").write_text("<html><head><title>x</title></head></html>")
     page = Assets(tmp_path).index('/"><script>', {"token": '"><b>'}).decode()
 

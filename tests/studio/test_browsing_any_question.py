@@ -14,7 +14,7 @@ from tavola.connections import connect_async
 from tavola.engine import Engine
 from tavola.errors import TavolaError
 from tavola.expressions.renderer import Renderer
-from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import DEFAULT_SCOPE
 from tavola.protocol.faults import ValidationFault
 from tavola.studio.api.data import QueryPageRequest, describe_plan, load_table, read_query_page
 from tavola.studio.problems import RequestRefused
@@ -31,10 +31,10 @@ def _schema(hash_: str, range_: str = "") -> list[dict[str, str]]:
 
 
 def _index(name: str, hash_: str, range_: str, projection: str, *included: str) -> dict[str, Any]:
-    told: dict[str, Any] = {"ProjectionType": projection}
+    response: dict[str, Any] = {"ProjectionType": projection}
     if included:
-        told["NonKeyAttributes"] = list(included)
-    return {"IndexName": name, "KeySchema": _schema(hash_, range_), "Projection": told}
+        response["NonKeyAttributes"] = list(included)
+    return {"IndexName": name, "KeySchema": _schema(hash_, range_), "Projection": response}
 
 
 # Every kind of key and of index: numbers, bytes, several attributes, local ones, each projection; all of them sparse.
@@ -134,7 +134,7 @@ def _schemas(keys: dict[str, Any]) -> list[list[dict[str, str]]]:
 
 
 class Asked:
-    """The studio on these tables, asked at once."""
+    """The studio on these tables, called directly."""
 
     def __init__(self, studio: Studio, runner: asyncio.Runner) -> None:
         self.studio = studio
@@ -152,8 +152,8 @@ class Asked:
             request["ExpressionAttributeNames"] = renderer.names
             request["ExpressionAttributeValues"] = renderer.values
             request = {name: each for name, each in request.items() if each}
-        found: list[dict[str, Any]] = self.run(self.studio.db.call("Scan", request))["Items"]
-        return found
+        result: list[dict[str, Any]] = self.run(self.studio.db.call("Scan", request))["Items"]
+        return result
 
     def pages(self, question: ItemQuery, limit: int) -> list[Any]:
         """Return all pages of a question."""
@@ -249,11 +249,11 @@ def test_any_question_finds_what_a_scan_finds(asked: Asked, question: ItemQuery,
 
     ways, _, _ = asked.run(load_table(asked.studio, question.table))
     own, taken = ways.table_target.attributes, ways.target(plan.index)
-    found = [tuple(str(row.item[name]) for name in own) for each in pages for row in each.rows]
+    result = [tuple(str(row.item[name]) for name in own) for each in pages for row in each.rows]
     wanted = {tuple(str(item[name]) for name in own): item for item in expected}
-    missed = wanted.keys() - set(found)
-    assert len(found) == len(set(found))
-    assert set(found) <= wanted.keys()
+    missed = wanted.keys() - set(result)
+    assert len(result) == len(set(result))
+    assert set(result) <= wanted.keys()
     if plan.operation != "GetItem":
         whole = [asked.run(read_query_page(asked.studio, QueryPageRequest(question)))]
         assert whole[0].cursor is None

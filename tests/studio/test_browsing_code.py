@@ -31,9 +31,9 @@ TABLE = "studio-shop"
 @pytest.fixture(scope="module")
 def shop() -> Iterator[Browsed]:
     """A shop of twelve orders, and one item of every type."""
-    with browsed() as found:
-        found.call("PutItem", TableName=TABLE, Item=EVERYTHING)
-        yield found
+    with browsed() as result:
+        result.call("PutItem", TableName=TABLE, Item=EVERYTHING)
+        yield result
 
 
 def where(attribute: str, operator: Any, *values: str) -> QueryCondition:
@@ -89,28 +89,28 @@ def test_boto3_code_finds_the_same(shop: Browsed, name: str) -> None:
     """The boto3 code runs as it is copied, and finds what the page found; or more where it says so."""
     question = QUESTIONS[name]
     code = shop.run(export_query_code(shop.studio, question))
-    told: dict[str, Any] = {}
+    response: dict[str, Any] = {}
 
     with tavola.mock(engine=shop.engine):
-        exec(compile(code.boto3, "copied", "exec"), told)
+        exec(compile(code.boto3, "copied", "exec"), response)
 
-    found = [told["item"]] if told.get("item") else told.get("items", [])
+    result = [response["item"]] if response.get("item") else response.get("items", [])
     expected = found_by(shop, question)
     if name == "query tested here":
-        assert "test what comes yourself" in code.boto3
-        assert all(item in plain(found) for item in expected)
+        assert "filter the results yourself" in code.boto3
+        assert all(item in plain(result) for item in expected)
     else:
-        assert plain(found) == expected
+        assert plain(result) == expected
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_the_copied_test_passes(shop: Browsed, name: str) -> None:
     """The copied test makes its own table and passes by itself."""
     code = shop.run(export_query_code(shop.studio, QUESTIONS[name]))
-    told: dict[str, Any] = {}
+    response: dict[str, Any] = {}
 
-    exec(compile(code.test, "copied", "exec"), told)
-    (test,) = (each for at, each in told.items() if at.startswith("test_"))
+    exec(compile(code.test, "copied", "exec"), response)
+    (test,) = (each for at, each in response.items() if at.startswith("test_"))
     test()
 
     assert test.__doc__
@@ -118,7 +118,7 @@ def test_the_copied_test_passes(shop: Browsed, name: str) -> None:
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_the_command_is_the_request(shop: Browsed, name: str) -> None:
-    """The AWS CLI is told just the request, however the shell would read its values."""
+    """The AWS CLI command sends exactly the request, whatever a shell does with its values."""
     code = shop.run(export_query_code(shop.studio, QUESTIONS[name]))
 
     words = shlex.split(code.cli)
@@ -143,10 +143,10 @@ CLIENT = {
 
 
 @pytest.mark.parametrize("name", CLIENT)
-def test_tavola_code_asks_the_pattern(
+def test_tavola_code_uses_the_pattern(
     shop: Browsed, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A question that an access pattern asks is told as that pattern, and the code runs."""
+    """A query that matches an access pattern is rendered as that pattern, and the code runs."""
     code = shop.run(export_query_code(shop.studio, QUESTIONS[name])).tavola
     assert code is not None
     assert CLIENT[name] in code
@@ -154,18 +154,18 @@ def test_tavola_code_asks_the_pattern(
 
     exec(compile(code, "copied", "exec"), {})
 
-    told = capsys.readouterr().out.strip().splitlines()
-    assert len(told) == len(found_by(shop, QUESTIONS[name])) > 0
+    response = capsys.readouterr().out.strip().splitlines()
+    assert len(response) == len(found_by(shop, QUESTIONS[name])) > 0
 
 
 @pytest.mark.parametrize("name", ["scan", "query tested here", "get of every type"])
-def test_what_no_pattern_asks_has_no_tavola_code(shop: Browsed, name: str) -> None:
+def test_a_query_that_no_pattern_expresses_has_no_tavola_code(shop: Browsed, name: str) -> None:
     """A Scan, a condition tested here, or a key of no entity is no access pattern."""
     assert shop.run(export_query_code(shop.studio, QUESTIONS[name])).tavola is None
 
 
 def test_a_collection_of_several_entities_is_no_pattern_of_one(shop: Browsed) -> None:
-    """An order with its lines is more than any pattern of the lines gives; where the lines alone are asked, it is theirs."""
+    """A query for an order with its lines is not the pattern of the lines; a query for the lines alone is."""
     lines = ItemQuery(TABLE, None, (PK, where("SK", "begins_with", "LINE#")))
 
     assert shop.run(export_query_code(shop.studio, QUESTIONS["query"])).tavola is None
@@ -218,12 +218,12 @@ def test_sort_parts_are_read_back(shop: Browsed) -> None:
     assert ".weight.gt(5)" in (shop.run(export_query_code(shop.studio, light)).tavola or "")
 
 
-def test_a_filter_on_a_field_is_told(shop: Browsed) -> None:
+def test_a_filter_on_a_field_becomes_where(shop: Browsed) -> None:
     """A filter on a plain field is the pattern's where()."""
     total = QueryCondition("total", ">", ({"N": "10"},))
-    asked = ItemQuery(TABLE, None, (where("GSI1PK", "=", "CUSTOMER#c1"), total))
+    request = ItemQuery(TABLE, None, (where("GSI1PK", "=", "CUSTOMER#c1"), total))
 
-    code = shop.run(export_query_code(shop.studio, asked)).tavola
+    code = shop.run(export_query_code(shop.studio, request)).tavola
 
     assert code is not None
     assert ".where(Order.total.gt(10))" in code
@@ -249,7 +249,7 @@ def test_an_item_is_copied_in_every_form(shop: Browsed) -> None:
 def test_code_reads_little_for_its_examples() -> None:
     """Copying a question with a filter looks at a few items, not at all that a page would look at; its test has five."""
     with browsed(orders=300) as shop:
-        asked = ItemQuery(TABLE, None, (where("PK", "begins_with", "ORDER#"),))
+        query = ItemQuery(TABLE, None, (where("PK", "begins_with", "ORDER#"),))
         reads: list[int] = []
         call = shop.studio.db.backend.call
 
@@ -259,14 +259,14 @@ def test_code_reads_little_for_its_examples() -> None:
             return answer
 
         shop.studio.db.backend.call = counted  # type: ignore[method-assign]
-        code = shop.run(export_query_code(shop.studio, asked))
+        code = shop.run(export_query_code(shop.studio, query))
 
     assert sum(reads) == 100
     assert code.test.count('"_entity"') == 5
 
 
 def test_an_entity_is_got_by_its_key(shop: Browsed) -> None:
-    """An entity's item is told as its key class; an item that is gone is told as gone."""
+    """An entity's item is rendered with its key class; a missing item is reported."""
     key = {"PK": {"S": "ORDER#o1"}, "SK": {"S": "LINE#002"}}
 
     code = shop.run(export_item_code(shop.studio, ItemCodeRequest(TABLE, key)))

@@ -1,4 +1,4 @@
-"""Key cuts: told in short, a key is taken apart as recognition takes it apart, and a page weighs little more than its items."""
+"""Key cuts: a compact encoding of how a key is split; a page is little larger than its items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOP = shop_design().tables[0]
 def pieces(shape: KeyTextShape, cut: tuple[int, ...], text: str) -> tuple[KeyPiece, ...]:
     """Return what the page makes of a cut, counting as JavaScript does."""
     units = text.encode("utf-16-le", "surrogatepass")
-    found: list[KeyPiece] = []
+    result: list[KeyPiece] = []
     at = 0
 
     def taken(length: int) -> str:
@@ -32,14 +32,14 @@ def pieces(shape: KeyTextShape, cut: tuple[int, ...], text: str) -> tuple[KeyPie
 
     for number, field in enumerate(shape.fields):
         if shape.literals[number]:
-            found.append(KeyPiece(taken(len(shape.literals[number]))))
+            result.append(KeyPiece(taken(len(shape.literals[number]))))
         last = number == len(shape.fields) - 1
         left = len(units) // 2 - at // 2 - len(shape.literals[-1])
         written = taken(left if last else cut[number + 1])
-        found.append(KeyPiece(written, field.name, field.values.get(written, written)))
+        result.append(KeyPiece(written, field.name, field.values.get(written, written)))
     if shape.literals[-1]:
-        found.append(KeyPiece(taken(len(shape.literals[-1]))))
-    return tuple(found)
+        result.append(KeyPiece(taken(len(shape.literals[-1]))))
+    return tuple(result)
 
 
 WORDS = st.one_of(
@@ -54,29 +54,29 @@ TEXTS = st.lists(WORDS, max_size=6).map("".join)
 
 @given(TEXTS, TEXTS, TEXTS, TEXTS, st.booleans())
 def test_a_cut_is_the_reading(pk: str, sk: str, gpk: str, gsk: str, designed: bool) -> None:
-    """Whatever stands in a key, the page takes it apart as everybody else does; moments it shows as they are written."""
+    """The page splits a key as the recogniser does; times are shown as they are written."""
     recogniser = Recogniser(designed_keys(SHOP), SHOP if designed else None)
     item: Any = {"PK": {"S": pk}, "SK": {"S": sk}, "GSI1PK": {"S": gpk}, "GSI1SK": {"S": gsk}, "x": {"S": ""}}
-    told = recogniser.recognise(item)
+    response = recogniser.recognise(item)
     cutter = KeyEncoder(recogniser, "customers")
 
-    cuts = cutter.encode(item, told)
+    cuts = cutter.encode(item, response)
 
-    readings = recogniser.parse_keys(item, "customers", told)
+    readings = recogniser.parse_keys(item, "customers", response)
     assert [cutter.shapes[cut[0]].attribute for cut in cuts] == [each.attribute for each in readings]
     for cut, reading in zip(cuts, readings, strict=True):
-        found = pieces(cutter.shapes[cut[0]], cut, item[reading.attribute]["S"])
+        result = pieces(cutter.shapes[cut[0]], cut, item[reading.attribute]["S"])
         moment = [each.field == "placed_at" for each in reading.pieces]
-        assert [(each.text, each.field) for each in found] == [
+        assert [(each.text, each.field) for each in result] == [
             (each.text, each.field) for each in reading.pieces
         ]
-        assert [each.value for each, skip in zip(found, moment, strict=True) if not skip] == [
+        assert [each.value for each, skip in zip(result, moment, strict=True) if not skip] == [
             each.value for each, skip in zip(reading.pieces, moment, strict=True) if not skip
         ]
 
 
-def test_a_padded_number_is_told_once() -> None:
-    """What a field has that is written otherwise stands with its shape, not with each row."""
+def test_the_value_of_a_padded_number_is_sent_once() -> None:
+    """The stored form of a padded number is sent with the key's shape, not with each row."""
     recogniser = Recogniser(designed_keys(SHOP), SHOP)
     cutter = KeyEncoder(recogniser, None)
     items: list[Any] = [
@@ -94,9 +94,9 @@ def test_a_padded_number_is_told_once() -> None:
 def test_a_page_weighs_little_more_than_its_items() -> None:
     """A row takes at most sixty bytes beside its item, whatever its entity and its keys say."""
     with browsed(orders=250) as shop:
-        found = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE))))
+        result = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE))))
 
-    items = encode_response([row.item for row in found.rows])
-    told = encode_response((found.rows, found.entities, found.shapes))
-    assert len(found.rows) == 1000
-    assert len(told) - len(items) < 60 * len(found.rows) + 2_000
+    items = encode_response([row.item for row in result.rows])
+    response = encode_response((result.rows, result.entities, result.shapes))
+    assert len(result.rows) == 1000
+    assert len(response) - len(items) < 60 * len(result.rows) + 2_000

@@ -1,4 +1,4 @@
-"""The planner: conditions become one Get, Query or Scan, which is said and priced before it is asked."""
+"""The planner: conditions become one Get, Query or Scan, which is explained and priced before it runs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ TABLE = "studio-shop"
 @pytest.fixture(scope="module")
 def shop() -> Iterator[Browsed]:
     """A shop of twelve orders."""
-    with browsed() as found:
-        yield found
+    with browsed() as result:
+        yield result
 
 
 def s(text: str) -> dict[str, str]:
@@ -88,12 +88,12 @@ def test_the_way_is_chosen(
     roles: tuple[str, ...],
 ) -> None:
     """All partition attributes with = make a Query; sort attributes count from the left; the rest filters."""
-    found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, index, conditions)))
+    result = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, index, conditions)))
 
-    assert (found.operation, found.index) == (operation, taken)
-    assert tuple(each.role for each in found.conditions) == roles
-    assert found.sentence.startswith({"GetItem": "Get", "Query": "Query", "Scan": "Scan"}[operation])
-    assert found.why.endswith(".")
+    assert (result.operation, result.index) == (operation, taken)
+    assert tuple(each.role for each in result.conditions) == roles
+    assert result.sentence.startswith({"GetItem": "Get", "Query": "Query", "Scan": "Scan"}[operation])
+    assert result.why.endswith(".")
 
 
 @pytest.mark.parametrize(("conditions", "index", "operation", "taken", "roles"), ROUTES)
@@ -110,12 +110,12 @@ def test_what_is_planned_is_what_dynamodb_answers(
     scan = ItemQuery(TABLE, index or taken, conditions, choose=False)
     plan = shop.run(describe_plan(shop.studio, question))
 
-    found = shop.run(read_query_page(shop.studio, QueryPageRequest(question)))
+    result = shop.run(read_query_page(shop.studio, QueryPageRequest(question)))
 
     everything = _scanned(shop, scan)
-    assert _keys(found.rows) == everything
-    assert plan.estimate.units_low <= found.units <= plan.estimate.units_high
-    assert found.operation == plan.operation
+    assert _keys(result.rows) == everything
+    assert plan.estimate.units_low <= result.units <= plan.estimate.units_high
+    assert result.operation == plan.operation
 
 
 def _scanned(shop: Browsed, question: ItemQuery) -> list[tuple[str, str]]:
@@ -163,13 +163,13 @@ OPERATORS = [
 
 @pytest.mark.parametrize(("condition", "count"), OPERATORS, ids=lambda each: getattr(each, "operator", ""))
 def test_every_operator_filters(shop: Browsed, condition: QueryCondition, count: int) -> None:
-    """Every operator of the set can be asked, and finds what it says."""
-    found = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE, None, (condition,)))))
+    """Every operator can be used in a query and returns the matching items."""
+    result = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE, None, (condition,)))))
 
-    assert (found.returned, found.scanned) == (count, 48)
+    assert (result.returned, result.scanned) == (count, 48)
 
 
-def test_a_scan_past_a_megabyte_asks_first() -> None:
+def test_a_scan_of_more_than_a_megabyte_needs_confirmation() -> None:
     """A Scan of more than 1 MB is marked, a Query of the same table is not."""
     with browsed() as shop:
         for at in range(4):
@@ -180,20 +180,20 @@ def test_a_scan_past_a_megabyte_asks_first() -> None:
         index = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, "states", ())))
         query = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (PK,))))
 
-    assert scan.asks_first
+    assert scan.needs_confirmation
     assert scan.estimate.pages_high == 2
-    assert not index.asks_first
-    assert not query.asks_first
+    assert not index.needs_confirmation
+    assert not query.needs_confirmation
 
 
 def test_a_scan_is_estimated_by_what_is_counted(shop: Browsed) -> None:
     """A Scan's estimate is the table's bytes, with its dollars by the region's prices."""
-    found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE)))
+    result = shop.run(describe_plan(shop.studio, ItemQuery(TABLE)))
 
-    assert found.estimate.units_low == 1.0  # 5 KB, not consistently
-    assert found.estimate.dollars_low > 0
-    assert "48 items" in found.estimate.reason
-    assert found.estimate.priced
+    assert result.estimate.units_low == 1.0  # 5 KB, not consistently
+    assert result.estimate.dollars_low > 0
+    assert "48 items" in result.estimate.reason
+    assert result.estimate.priced
 
 
 def test_small_items_are_estimated_with_their_pages() -> None:
@@ -207,8 +207,8 @@ def test_small_items_are_estimated_with_their_pages() -> None:
         plan = shop.run(describe_plan(shop.studio, ItemQuery(TABLE)))
         units, cursor = 0.0, None
         for _ in range(4):
-            found = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE), cursor)))
-            units, cursor = units + found.units, found.cursor
+            result = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE), cursor)))
+            units, cursor = units + result.units, result.cursor
 
     assert cursor is None
     assert plan.estimate.units_low < units <= plan.estimate.units_high
@@ -216,22 +216,22 @@ def test_small_items_are_estimated_with_their_pages() -> None:
 
 def test_the_design_narrows_a_query(shop: Browsed) -> None:
     """Where the design says how many items a question gives, the estimate says so, and whose word it is."""
-    found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (CUSTOMER,))))
+    result = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (CUSTOMER,))))
 
-    assert "Orders of a customer" in found.estimate.reason
-    assert found.estimate.units_high == 1.0  # 20 items of 400 bytes
+    assert "Orders of a customer" in result.estimate.reason
+    assert result.estimate.units_high == 1.0  # 20 items of 400 bytes
 
 
-def test_a_consistent_read_of_a_global_index_is_told(shop: Browsed) -> None:
-    """A global index is never read consistently; a local one and the table are, at twice the units."""
-    asked = ItemQuery(TABLE, "customers", (CUSTOMER,), consistent=True)
+def test_a_consistent_read_of_a_global_index_has_a_note(shop: Browsed) -> None:
+    """A global index is do not support consistent reads; a local one and the table are, at twice the units."""
+    request = ItemQuery(TABLE, "customers", (CUSTOMER,), consistent=True)
     local = ItemQuery(TABLE, "weights", (PK,), consistent=True)
 
-    global_plan = shop.run(describe_plan(shop.studio, asked))
+    global_plan = shop.run(describe_plan(shop.studio, request))
     local_page = shop.run(read_query_page(shop.studio, QueryPageRequest(local)))
 
     assert not global_plan.consistent
-    assert "never read consistently" in global_plan.notes[0]
+    assert "do not support consistent reads" in global_plan.notes[0]
     assert local_page.units == 1.0
 
 
@@ -257,7 +257,7 @@ def test_a_consistent_read_of_a_global_index_is_told(shop: Browsed) -> None:
     ],
     ids=lambda each: f"{each.attribute} {each.operator}",
 )
-def test_what_cannot_be_asked_is_refused(shop: Browsed, condition: QueryCondition) -> None:
+def test_an_invalid_request_is_refused(shop: Browsed, condition: QueryCondition) -> None:
     """A condition that is not whole is refused in words, before anything is read."""
     with pytest.raises(RequestRefused) as refused:
         shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (condition,))))
@@ -266,13 +266,13 @@ def test_what_cannot_be_asked_is_refused(shop: Browsed, condition: QueryConditio
 
 
 def test_a_filter_on_what_an_index_lacks_is_no_query_of_it(shop: Browsed) -> None:
-    """DynamoDB refuses such a Query; so the table is asked, and why is said, or the tab's own question refused."""
+    """DynamoDB refuses a filter on an unprojected attribute, so the table is read with a note, or the query is refused."""
     conditions = (where("GSI2PK", "=", s("STATE#open")), where("email", "contains", s("1")))
 
-    found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, conditions)))
+    result = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, conditions)))
 
-    assert (found.operation, found.index) == ("Scan", None)
-    assert "states would make it a Query, but it does not hold email" in found.notes[0]
+    assert (result.operation, result.index) == ("Scan", None)
+    assert "states would allow a Query, but it does not project email" in result.notes[0]
     with pytest.raises(RequestRefused) as refused:
         shop.run(describe_plan(shop.studio, ItemQuery(TABLE, "states", conditions)))
     assert refused.value.problem.code == "filter-unprojected"
@@ -283,21 +283,21 @@ def test_a_filter_on_what_an_index_lacks_is_no_query_of_it(shop: Browsed) -> Non
     [where("GSI1SK", "not_exists"), where("GSI1SK", "<>", s("x")), where("GSI1SK", "not_contains", s("x"))],
     ids=lambda each: each.operator,
 )
-def test_what_an_index_lacks_is_not_sought_in_it(shop: Browsed, condition: QueryCondition) -> None:
-    """A condition that holds of items without the sort key is asked of the table, for the index has none of them."""
-    found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (CUSTOMER, condition))))
+def test_an_index_that_lacks_matching_items_is_not_used(shop: Browsed, condition: QueryCondition) -> None:
+    """A condition that items without the sort key satisfy is evaluated on the table, because the index lacks them."""
+    result = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (CUSTOMER, condition))))
 
-    assert (found.operation, found.index) == ("Scan", None)
-    assert "customers would make it a Query, but items without GSI1SK are not in it" in found.notes[0]
+    assert (result.operation, result.index) == ("Scan", None)
+    assert "customers would allow a Query, but it lacks items without GSI1SK" in result.notes[0]
 
 
 def test_a_consistent_question_stays_with_the_table(shop: Browsed) -> None:
     """A global index that bounds more is no way to what is certainly current; a local one is."""
-    given = (PK, where("GSI1PK", "=", s("CUSTOMER#c1")), where("GSI1SK", ">", s("2026")))
-    asked = ItemQuery(TABLE, None, given)
+    values = (PK, where("GSI1PK", "=", s("CUSTOMER#c1")), where("GSI1SK", ">", s("2026")))
+    request = ItemQuery(TABLE, None, values)
 
-    now = shop.run(describe_plan(shop.studio, replace(asked, consistent=True)))
-    sooner = shop.run(describe_plan(shop.studio, asked))
+    now = shop.run(describe_plan(shop.studio, replace(request, consistent=True)))
+    sooner = shop.run(describe_plan(shop.studio, request))
 
     assert (sooner.index, now.index) == ("customers", None)
     assert now.consistent
@@ -307,29 +307,31 @@ def test_a_number_is_the_same_however_it_is_spelt(shop: Browsed) -> None:
     """What the studio tests itself compares numbers, not texts."""
     (number,) = (where("number", "in", n("3.0"), n("0.6e1")),)
 
-    found = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE, None, (*PLACE, number)))))
+    result = shop.run(
+        read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE, None, (*PLACE, number))))
+    )
 
-    assert [row.item["number"] for row in found.rows] == [n("6"), n("3")]
-
-
-def test_a_scan_that_is_to_be_turned_round_says_that_it_cannot(shop: Browsed) -> None:
-    """A Scan has no order that could be asked the other way."""
-    found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, descending=True)))
-
-    assert "no first and last" in found.notes[0]
+    assert [row.item["number"] for row in result.rows] == [n("6"), n("3")]
 
 
-def test_an_index_that_may_lack_items_is_told() -> None:
-    """Without a design nobody promises that an item has all of an index's key; what would be missed is said."""
+def test_a_descending_scan_has_a_note(shop: Browsed) -> None:
+    """A Scan has no order that could be reversed."""
+    result = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, descending=True)))
+
+    assert "A Scan has no order" in result.notes[0]
+
+
+def test_an_index_that_may_lack_items_has_a_note() -> None:
+    """Without a design an item may lack part of an index key, so the plan notes what the index would miss."""
     with browsed(design=False) as shop:
-        found = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (CUSTOMER,))))
+        result = shop.run(describe_plan(shop.studio, ItemQuery(TABLE, None, (CUSTOMER,))))
 
-    assert found.index == "customers"
-    assert "Items without GSI1SK are not in customers" in found.notes[0]
+    assert result.index == "customers"
+    assert "Items without GSI1SK are not in customers" in result.notes[0]
 
 
 def test_a_path_is_read() -> None:
-    """A path goes into maps and lists; a name with a dot in it stands in quotes."""
+    """A path leads into maps and lists; a name that contains a dot is quoted."""
     assert parse_path("a.b[0][12].c") == ("a", "b", 0, 12, "c")
     assert parse_path('"a.b".c') == ("a.b", "c")
     assert parse_path('"say ""hi"""') == ('say "hi"',)
@@ -337,7 +339,7 @@ def test_a_path_is_read() -> None:
 
 
 def test_an_index_that_is_not_there_is_refused(shop: Browsed) -> None:
-    """An index that a URL still names is told of, with those that there are."""
+    """A URL with an unknown index is refused with the names of the existing ones."""
     with pytest.raises(RequestRefused) as refused:
         shop.run(describe_plan(shop.studio, ItemQuery(TABLE, "gone")))
 
@@ -345,46 +347,48 @@ def test_an_index_that_is_not_there_is_refused(shop: Browsed) -> None:
 
 
 def test_a_field_is_offered_as_the_key_that_it_makes(shop: Browsed) -> None:
-    """A Scan for a field of a key's template offers the key; what the key does not say is still asked."""
-    asked = ItemQuery(TABLE, None, (where("order_id", "=", s("o1")), where("total", ">=", n("0"))))
+    """A Scan for a field of a key template suggests the key; the remaining conditions become a filter."""
+    request = ItemQuery(TABLE, None, (where("order_id", "=", s("o1")), where("total", ">=", n("0"))))
 
-    scan = shop.run(describe_plan(shop.studio, asked))
+    scan = shop.run(describe_plan(shop.studio, request))
     customer = shop.run(
         describe_plan(shop.studio, ItemQuery(TABLE, None, (where("customer", "=", s("c1")),)))
     )
     alone = ItemQuery(TABLE, None, (where("customer", "=", s("c1")),), choose=False)
 
     assert scan.operation == "Scan"
-    assert [offer.conditions for offer in scan.offers] == [(PK, asked.conditions[1])]
-    assert "order_id makes PK of Order: ask PK = “ORDER#o1”" in scan.offers[0].text
-    assert [offer.conditions for offer in customer.offers] == [(CUSTOMER,)]
-    assert shop.run(describe_plan(shop.studio, alone)).offers == ()
-    found = shop.run(
-        read_query_page(shop.studio, QueryPageRequest(replace(asked, conditions=scan.offers[0].conditions)))
+    assert [offer.conditions for offer in scan.suggestions] == [(PK, request.conditions[1])]
+    assert "Order has a key with order_id: query PK = “ORDER#o1”" in scan.suggestions[0].text
+    assert [offer.conditions for offer in customer.suggestions] == [(CUSTOMER,)]
+    assert shop.run(describe_plan(shop.studio, alone)).suggestions == ()
+    result = shop.run(
+        read_query_page(
+            shop.studio, QueryPageRequest(replace(request, conditions=scan.suggestions[0].conditions))
+        )
     )
-    assert [row.item for row in found.rows] == [
-        row.item for row in shop.run(read_query_page(shop.studio, QueryPageRequest(asked))).rows
+    assert [row.item for row in result.rows] == [
+        row.item for row in shop.run(read_query_page(shop.studio, QueryPageRequest(request))).rows
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "operation", "index", "told"),
     [
-        ('SELECT * FROM "studio-shop"', "Scan", None, "Nothing is asked"),
-        ("SELECT * FROM \"studio-shop\" WHERE state = 'open'", "Scan", None, "WHERE gives no partition key"),
-        ("SELECT * FROM \"studio-shop\" WHERE PK = 'ORDER#o1' AND total > 1", "Query", None, "PK, the partition key"),
-        ("SELECT * FROM \"studio-shop\" WHERE PK = 'ORDER#o1' AND SK = 'ORDER'", "GetItem", None, "Every part"),
-        ("SELECT * FROM \"studio-shop\" WHERE PK IN ['ORDER#o1', 'ORDER#o2']", "Query", None, "PK, the partition key"),
-        ("SELECT * FROM \"studio-shop\" WHERE PK = 'a' OR state = 'b'", "Scan", None, "WHERE gives no partition key"),
+        ('SELECT * FROM "studio-shop"', "Scan", None, "There are no conditions"),
+        ("SELECT * FROM \"studio-shop\" WHERE state = 'open'", "Scan", None, "WHERE does not give the partition key"),
+        ("SELECT * FROM \"studio-shop\" WHERE PK = 'ORDER#o1' AND total > 1", "Query", None, "The partition key of the table, PK,"),
+        ("SELECT * FROM \"studio-shop\" WHERE PK = 'ORDER#o1' AND SK = 'ORDER'", "GetItem", None, "whole primary key"),
+        ("SELECT * FROM \"studio-shop\" WHERE PK IN ['ORDER#o1', 'ORDER#o2']", "Query", None, "The partition key of the table, PK,"),
+        ("SELECT * FROM \"studio-shop\" WHERE PK = 'a' OR state = 'b'", "Scan", None, "WHERE does not give the partition key"),
         ("SELECT * FROM \"studio-shop\".customers WHERE GSI1PK = 'CUSTOMER#c1'", "Query", "customers", "GSI1PK"),
     ],
 )  # fmt: skip
-def test_a_statement_is_told_to_be_a_query_or_a_scan(
+def test_a_statement_is_planned_as_a_query_or_a_scan(
     shop: Browsed, text: str, operation: str, index: str | None, told: str
 ) -> None:
     """Before a statement runs it is said whether it reads a collection or everything."""
-    found = shop.run(plan_statement(shop.studio, StatementRequest(TABLE, text)))
+    result = shop.run(plan_statement(shop.studio, StatementRequest(TABLE, text)))
 
-    assert (found.operation, found.index) == (operation, index)
-    assert told in found.why
-    assert not found.asks_first  # the table is small
+    assert (result.operation, result.index) == (operation, index)
+    assert told in result.why
+    assert not result.needs_confirmation  # the table is small

@@ -35,8 +35,8 @@ INDEXES = ("customers", "places", "states", "weights")  # in the order in which 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[Browsed]:
     """A shop of twelve orders."""
-    with browsed() as found:
-        yield found
+    with browsed() as result:
+        yield result
 
 
 def read_all(shop: Browsed, question: ItemQuery, limit: int) -> list[Any]:
@@ -44,9 +44,9 @@ def read_all(shop: Browsed, question: ItemQuery, limit: int) -> list[Any]:
     pages = []
     cursor = None
     while True:
-        found = shop.run(read_query_page(shop.studio, QueryPageRequest(question, cursor, limit)))
-        pages.append(found)
-        cursor = found.cursor
+        result = shop.run(read_query_page(shop.studio, QueryPageRequest(question, cursor, limit)))
+        pages.append(result)
+        cursor = result.cursor
         if cursor is None:
             return pages
 
@@ -66,9 +66,9 @@ def test_pages_are_what_a_scan_gives(shop: Browsed, index: str | None, limit: in
 
 def test_groups_are_the_collections(shop: Browsed) -> None:
     """Rows of one partition key are one group; its count, bytes and units are those of reading it whole."""
-    (found,) = read_all(shop, ItemQuery(TABLE), 1000)
-    for group in found.groups:
-        rows = found.rows[group.first : group.first + group.count]
+    (result,) = read_all(shop, ItemQuery(TABLE), 1000)
+    for group in result.groups:
+        rows = result.rows[group.first : group.first + group.count]
         key = rows[0].item["PK"]
         answer = shop.call(
             "Query",
@@ -81,11 +81,11 @@ def test_groups_are_the_collections(shop: Browsed) -> None:
         assert group.whole
         assert [row.item for row in rows] == answer["Items"]
         assert group.units == answer["ConsumedCapacity"]["CapacityUnits"]
-    assert sum(group.count for group in found.groups) == len(found.rows)
+    assert sum(group.count for group in result.groups) == len(result.rows)
 
 
 def test_a_group_at_the_end_of_a_page_may_go_on(shop: Browsed) -> None:
-    """A group that the page cut, or that a filter or a sort condition thinned, is not told as whole."""
+    """A group that is cut by the page, a filter or a sort condition is not marked complete."""
     first = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE), None, 5)))
     second = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE), first.cursor, 5)))
     filtered = ItemQuery(TABLE, None, (QueryCondition("total", ">", ({"N": "0"},)),))
@@ -102,12 +102,12 @@ def test_a_group_at_the_end_of_a_page_may_go_on(shop: Browsed) -> None:
 @pytest.mark.parametrize("at", range(len(INDEXES)))
 def test_memberships_are_the_engines(shop: Browsed, at: int) -> None:
     """The rows that are said to be in an index are just those that the index has."""
-    (found,) = read_all(shop, ItemQuery(TABLE), 1000)
+    (result,) = read_all(shop, ItemQuery(TABLE), 1000)
     entries = shop.call("Scan", TableName=TABLE, IndexName=INDEXES[at])["Items"]
     there = {(entry["PK"]["S"], entry["SK"]["S"]) for entry in entries}
 
-    assert {key(row) for row in found.rows if at in row.indexes} == there
-    assert 0 < len(there) < len(found.rows)
+    assert {key(row) for row in result.rows if at in row.indexes} == there
+    assert 0 < len(there) < len(result.rows)
 
 
 def told(found: Any, row: Any) -> Any:
@@ -120,7 +120,7 @@ def key(row: Any) -> tuple[str, str]:
 
 
 def test_an_attribute_of_another_type_is_no_membership() -> None:
-    """An item that stood there before the index was made may have another type, and is not in it."""
+    """An item older than the index may have a key attribute of another type, and is not in the index."""
     with browsed() as shop:
         shop.call(
             "PutItem", TableName=TABLE, Item={"PK": {"S": "a"}, "SK": {"S": "b"}, "depth": {"S": "deep"}}
@@ -143,40 +143,40 @@ def test_an_attribute_of_another_type_is_no_membership() -> None:
         for _ in range(200):
             shop.engine.run_background_work(1.0)
         entries = shop.call("Scan", TableName=TABLE, IndexName="depths")["Items"]
-        asked = IndexMembersRequest(
+        request = IndexMembersRequest(
             TABLE, "depths", tuple({"PK": {"S": "a"}, "SK": {"S": sk}} for sk in "bcd")
         )
 
-        found = shop.run(find_index_members(shop.studio, asked))
+        result = shop.run(find_index_members(shop.studio, request))
 
     assert [entry["SK"]["S"] for entry in entries] == ["c"]
-    assert (found.members, found.missing) == ((1,), (2,))
-    assert found.projected == ("PK", "SK", "depth")
+    assert (result.members, result.missing) == ((1,), (2,))
+    assert result.projected == ("PK", "SK", "depth")
 
 
-def test_a_projection_is_told(shop: Browsed) -> None:
+def test_a_projection_is_reported(shop: Browsed) -> None:
     """What an index holds is the keys of both and what it includes; entries have no more than that."""
     keys = tuple({"PK": {"S": f"ORDER#o{n}"}, "SK": {"S": "ORDER"}} for n in range(4))
 
-    found = shop.run(find_index_members(shop.studio, IndexMembersRequest(TABLE, "states", keys)))
+    result = shop.run(find_index_members(shop.studio, IndexMembersRequest(TABLE, "states", keys)))
 
-    assert found.members == (1, 3)
-    assert found.projected == ("PK", "SK", "GSI2PK", "total")
+    assert result.members == (1, 3)
+    assert result.projected == ("PK", "SK", "GSI2PK", "total")
     for entry in shop.call("Scan", TableName=TABLE, IndexName="states")["Items"]:
-        assert set(entry) <= set(found.projected)
+        assert set(entry) <= set(result.projected)
     assert (
         shop.run(find_index_members(shop.studio, IndexMembersRequest(TABLE, "customers", keys))).projected
         is None
     )
 
 
-def test_entries_do_not_tell_other_indexes(shop: Browsed) -> None:
-    """A row of an index with a part of the item says nothing of other indexes; its entity is told all the same."""
-    (found,) = read_all(shop, ItemQuery(TABLE, "states"), 100)
+def test_entries_do_not_show_other_indexes(shop: Browsed) -> None:
+    """A partial index entry does not list other indexes, but its entity is recognised."""
+    (result,) = read_all(shop, ItemQuery(TABLE, "states"), 100)
 
-    assert all(row.indexes is None for row in found.rows)
-    assert {told(found, row).entity for row in found.rows} == {"Order"}
-    assert [found.shapes[cut[0]].attribute for cut in found.rows[0].keys] == ["GSI2PK", "PK", "SK"]
+    assert all(row.indexes is None for row in result.rows)
+    assert {told(result, row).entity for row in result.rows} == {"Order"}
+    assert [result.shapes[cut[0]].attribute for cut in result.rows[0].keys] == ["GSI2PK", "PK", "SK"]
 
 
 def test_a_collection_is_counted_exactly() -> None:
@@ -186,23 +186,23 @@ def test_a_collection_is_counted_exactly() -> None:
             item = {"PK": {"S": "ORDER#o1"}, "SK": {"S": f"BIG#{at}"}, "text": {"S": "x" * 300_000}}
             shop.call("PutItem", TableName=TABLE, Item=item)
 
-        found = shop.run(count_items(shop.studio, CollectionRequest(TABLE, {"PK": {"S": "ORDER#o1"}})))
+        result = shop.run(count_items(shop.studio, CollectionRequest(TABLE, {"PK": {"S": "ORDER#o1"}})))
 
-    assert found.whole
-    assert found.count == 9
-    assert found.bytes > 1_800_000
-    assert found.units == pytest.approx(found.bytes / 4096 / 2, abs=1.5)
-    assert found.entities == {"BIG": 6, "Order": 1, "Line": 2}
+    assert result.whole
+    assert result.count == 9
+    assert result.bytes > 1_800_000
+    assert result.units == pytest.approx(result.bytes / 4096 / 2, abs=1.5)
+    assert result.entities == {"BIG": 6, "Order": 1, "Line": 2}
 
 
 def test_another_attribute_is_no_key_of_a_collection(shop: Browsed) -> None:
     """What is given beside the key, or in its place, does not stand in for it."""
-    with pytest.raises(RequestRefused, match="not complete"):
+    with pytest.raises(RequestRefused, match="Incomplete partition key"):
         shop.run(count_items(shop.studio, CollectionRequest(TABLE, {"colour": {"S": "red"}})))
 
 
 def test_a_collection_needs_its_whole_key(shop: Browsed) -> None:
-    """A partition key of two attributes is asked with both."""
+    """A partition key of two attributes needs both values."""
     with pytest.raises(RequestRefused):
         shop.run(count_items(shop.studio, CollectionRequest(TABLE, {"country": {"S": "IT"}}, "places")))
 
@@ -260,12 +260,12 @@ def test_the_past_is_read() -> None:
         clock.advance(10)
         shop.call("PutItem", TableName=TABLE, Item={"PK": {"S": "a"}, "SK": {"S": "b"}, "v": {"N": "2"}})
         now = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE))))
-        asked = ItemQuery(TABLE, as_of=_iso(then))
-        past = shop.run(read_query_page(shop.studio, QueryPageRequest(asked)))
-        plan = shop.run(describe_plan(shop.studio, asked))
+        request = ItemQuery(TABLE, as_of=_iso(then))
+        past = shop.run(read_query_page(shop.studio, QueryPageRequest(request)))
+        plan = shop.run(describe_plan(shop.studio, request))
 
     assert (now.rows[0].item["v"], past.rows[0].item["v"]) == ({"N": "2"}, {"N": "1"})
-    assert "how many there are now" in plan.estimate.reason
+    assert "the current count" in plan.estimate.reason
 
 
 def _iso(seconds: str) -> str:
@@ -283,31 +283,31 @@ def test_exact_values_go_out_as_they_are() -> None:
     with browsed(orders=0) as shop:
         shop.call("PutItem", TableName=TABLE, Item=item)
 
-        found = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE))))
+        result = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE))))
 
-    assert found.rows[0].item == item
-    assert b'"1234567890123456789012345678901234567.8"' in encode_response(found)
+    assert result.rows[0].item == item
+    assert b'"1234567890123456789012345678901234567.8"' in encode_response(result)
 
 
 def test_a_table_is_described(shop: Browsed) -> None:
     """What a table is and what lives in it comes in one answer."""
-    found = shop.run(describe_table(shop.studio, TableRequest(TABLE)))
+    result = shop.run(describe_table(shop.studio, TableRequest(TABLE)))
 
-    assert (found.tag, found.recovery, found.stream_view) == ("_entity", False, None)
-    assert found.ttl == "ends"
-    order = next(entity for entity in found.entities if entity.name == "Order")
-    assert [key.index for key in order.keys] == [None, "customers", "states", "places"]
-    assert order.keys[1].hash[0].template == "CUSTOMER#{customer}"
-    assert order.keys[3].range[1].template == "{number}"
-    assert encode_response(found)
+    assert (result.tag, result.recovery, result.stream_view) == ("_entity", False, None)
+    assert result.ttl == "ends"
+    order = next(entity for entity in result.entities if entity.name == "Order")
+    assert [key.index for key in order.keys] == ["customers", "states", "places"]
+    assert order.keys[0].hash[0].template.source == "CUSTOMER#{customer}"
+    assert order.keys[2].range[1].field == "number"
+    assert encode_response(result)
 
 
-def test_without_a_design_a_table_is_described_as_it_stands() -> None:
+def test_without_a_design_a_live_table_is_described() -> None:
     """Without a design there are keys and numbers, and no entities."""
     with browsed(design=False) as shop:
-        found = shop.run(describe_table(shop.studio, TableRequest(TABLE)))
+        result = shop.run(describe_table(shop.studio, TableRequest(TABLE)))
         rows = shop.run(read_query_page(shop.studio, QueryPageRequest(ItemQuery(TABLE))))
 
-    assert found.entities == ()
-    assert found.tag is None
+    assert result.entities == ()
+    assert result.tag is None
     assert {each.kind for each in rows.entities} <= {"guess", "guard"}

@@ -1,4 +1,4 @@
-"""The studio's build: what it is made from, when it is made anew, and which Node makes it."""
+"""The studio's build: its inputs, when it is repeated, and which Node runs it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from tavola.cli.settings import STUDIO_PORT
 from tests.architecture.source_tree import ROOT
 from tools import studio_build
-from tools.studio_build import NODE_SINCE, Node, Places, Unbuilt, build, found_node, main
+from tools.studio_build import NODE_SINCE, Node, Places, Unbuilt, build, found_node, lint, lint_main, main
 
 WEB = ROOT / "src" / "tavola" / "studio" / "web"
 TYPES = "export interface Endpoints {}\n"
 
 
 class Builder:
-    """Stands for npm, tsc and Vite: notes what is run, and builds one file."""
+    """Replaces npm, tsc, Vitest and Vite: records the commands and builds one file."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
@@ -29,7 +30,8 @@ class Builder:
         self.asked = 0
 
     def run(self, command: Sequence[str], where: Path) -> None:
-        what = "npm" if "ci" in command else "tsc" if "--noEmit" in command else "vite"
+        names = {"ci": "npm", "--noEmit": "tsc", "--reporter": "vitest", "--outDir": "vite"}
+        what = next(name for argument, name in names.items() if argument in command)
         self.ran.append(what)
         if what == self.broken:
             raise Unbuilt(f"{what} ended with 1")
@@ -64,7 +66,7 @@ def builder(tmp_path: Path) -> Builder:
 def test_a_second_build_does_nothing(builder: Builder) -> None:
     """What was built is built; a second run neither runs a program nor asks Python for its types."""
     assert builder.build()
-    assert builder.ran == ["npm", "tsc", "vite"]
+    assert builder.ran == ["npm", "tsc", "vitest", "vite"]
 
     assert not builder.build()
     assert builder.ran == []
@@ -74,14 +76,17 @@ def test_a_second_build_does_nothing(builder: Builder) -> None:
 @pytest.mark.parametrize(
     ("change", "ran"),
     [
-        (lambda it: (it.places.web / "src" / "main.tsx").write_text("second"), ["tsc", "vite"]),
-        (lambda it: (it.places.web / "package-lock.json").write_text("{ }"), ["npm", "tsc", "vite"]),
-        (lambda it: (it.places.static / "index.html").unlink(), ["tsc", "vite"]),
-        (lambda it: (it.places.static / ".stamp").write_text("torn"), ["tsc", "vite"]),
-        (lambda it: (it.places.web / "src" / "new.css").write_text("p{}"), ["tsc", "vite"]),
+        (lambda it: (it.places.web / "src" / "main.tsx").write_text("second"), ["tsc", "vitest", "vite"]),
+        (
+            lambda it: (it.places.web / "package-lock.json").write_text("{ }"),
+            ["npm", "tsc", "vitest", "vite"],
+        ),
+        (lambda it: (it.places.static / "index.html").unlink(), ["tsc", "vitest", "vite"]),
+        (lambda it: (it.places.static / ".stamp").write_text("torn"), ["tsc", "vitest", "vite"]),
+        (lambda it: (it.places.web / "src" / "new.css").write_text("p{}"), ["tsc", "vitest", "vite"]),
     ],
 )
-def test_what_changed_is_built_anew(
+def test_changed_inputs_are_rebuilt(
     builder: Builder, change: Callable[[Builder], object], ran: list[str]
 ) -> None:
     """A source, the lock file or a missing result is a reason; packages are fetched for another lock file alone."""
@@ -104,8 +109,8 @@ def test_python_is_a_reason_if_its_types_change(builder: Builder) -> None:
     assert (builder.places.web / "src" / "generated" / "api.ts").read_text() == builder.types
 
 
-@pytest.mark.parametrize("broken", ["npm", "tsc", "vite"])
-def test_a_failed_build_leaves_what_stood(builder: Builder, broken: str) -> None:
+@pytest.mark.parametrize("broken", ["npm", "tsc", "vitest", "vite"])
+def test_a_failed_build_keeps_the_previous_build(builder: Builder, broken: str) -> None:
     """Where a step fails, the pages of before are still there, and the next run tries again."""
     builder.build()
     (builder.places.web / "src" / "main.tsx").write_text("second")
@@ -119,6 +124,47 @@ def test_a_failed_build_leaves_what_stood(builder: Builder, broken: str) -> None
     builder.broken = None
     assert builder.build()
     assert (builder.places.static / "index.html").read_text() == "second"
+
+
+# Lint.
+
+
+def test_lint_installs_the_packages_and_runs_eslint_and_prettier(builder: Builder) -> None:
+    """ESLint and Prettier run on the sources, with the packages of the lock file, which are installed once."""
+    commands: list[Sequence[str]] = []
+
+    def run(command: Sequence[str], where: Path) -> None:
+        (where / "node_modules").mkdir(exist_ok=True)
+        commands.append(command)
+
+    for _ in range(2):
+        lint(builder.places, find=lambda: Node(Path("node"), ("npm",), "20.19.0"), run=run)
+
+    npm, *linters = [Path(command[1]).name for command in commands]
+    assert npm == "ci"
+    assert linters == ["eslint.js", "prettier.cjs"] * 2
+    assert (WEB / "eslint.config.js").is_file()
+
+
+@pytest.mark.parametrize(
+    ("error", "if_possible", "code"),
+    [
+        (Unbuilt("no Node", tools=True), True, 0),
+        (Unbuilt("no Node", tools=True), False, 1),
+        (Unbuilt("eslint.js ended with 1"), True, 1),
+    ],
+)
+def test_lint_fails_unless_only_its_tools_are_missing(
+    error: Unbuilt, if_possible: bool, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finding always fails; missing tools fail unless the lint runs only if possible."""
+
+    def fail(places: Places) -> None:
+        raise error
+
+    monkeypatch.setattr(studio_build, "lint", fail)
+
+    assert lint_main(if_possible=if_possible) == code
 
 
 # Node.
@@ -139,10 +185,10 @@ def test_the_systems_node_comes_first(tmp_path: Path) -> None:
     """A Node on the PATH that is new enough is taken, with its own npm."""
     for name in ("node", "npm"):
         program(tmp_path / "bin", name, "v22.14.0")
-    found = found_node(str(tmp_path / "bin"), fetch=lambda: False, wheel=lambda: wheel(tmp_path))
+    result = found_node(str(tmp_path / "bin"), fetch=lambda: False, wheel=lambda: wheel(tmp_path))
 
-    assert found.version == "22.14.0"
-    assert found.npm == (str(tmp_path / "bin" / "npm"),)
+    assert result.version == "22.14.0"
+    assert result.npm == (str(tmp_path / "bin" / "npm"),)
 
 
 @pytest.mark.parametrize("says", ["v18.20.4", "v20.18.9", "nothing", None])
@@ -152,10 +198,10 @@ def test_an_old_node_gives_way_to_the_wheels(tmp_path: Path, says: str | None) -
     if says is not None:
         for name in ("node", "npm"):
             program(tmp_path / "bin", name, says)
-    found = found_node(str(tmp_path / "bin"), fetch=lambda: False, wheel=lambda: wheel(tmp_path))
+    result = found_node(str(tmp_path / "bin"), fetch=lambda: False, wheel=lambda: wheel(tmp_path))
 
-    assert found.version == "24.1.0"
-    assert found.npm[0] == str(found.program)
+    assert result.version == "24.1.0"
+    assert result.npm[0] == str(result.program)
 
 
 def test_a_wheel_is_fetched_where_none_is(tmp_path: Path) -> None:
@@ -166,10 +212,10 @@ def test_a_wheel_is_fetched_where_none_is(tmp_path: Path) -> None:
         fetched.append(True)
         return True
 
-    found = found_node(str(tmp_path), fetch=fetch, wheel=lambda: wheel(tmp_path) if fetched else None)
+    result = found_node(str(tmp_path), fetch=fetch, wheel=lambda: wheel(tmp_path) if fetched else None)
 
     assert fetched == [True]
-    assert found.version == "24.1.0"
+    assert result.version == "24.1.0"
 
 
 @pytest.mark.parametrize(("if_possible", "code"), [(True, 0), (False, 1)])
@@ -184,11 +230,11 @@ def test_without_any_node_the_rest_goes_on(
     monkeypatch.setattr(studio_build, "build", nowhere)
 
     assert main(lambda: TYPES, if_possible=if_possible) == code
-    assert "no Node 20.19" in capsys.readouterr().err
+    assert "Node 20.19 or newer is not installed" in capsys.readouterr().err
 
 
 def test_a_page_that_is_wrong_is_a_failure_anyway(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Types that do not fit are somebody's mistake, and not a missing tool."""
+    """A type error fails the build; only missing tools are tolerated."""
 
     def wrong(*_: object) -> bool:
         raise Unbuilt("tsc ended with 2")
@@ -204,12 +250,12 @@ def test_a_page_that_is_wrong_is_a_failure_anyway(monkeypatch: pytest.MonkeyPatc
 def test_the_lock_file_names_no_registry() -> None:
     """A package is known by its name, version and hash; where it comes from is the machine's matter."""
     lock = json.loads((WEB / "package-lock.json").read_text("utf-8"))
-    packages = {name: found for name, found in lock["packages"].items() if name}
+    packages = {name: result for name, result in lock["packages"].items() if name}
 
     assert packages
-    assert not [name for name, found in packages.items() if "resolved" in found]
+    assert not [name for name, result in packages.items() if "resolved" in result]
     assert not [
-        name for name, found in packages.items() if not found.get("integrity", "").startswith("sha512-")
+        name for name, result in packages.items() if not result.get("integrity", "").startswith("sha512-")
     ]
     assert "omit-lockfile-registry-resolved=true" in (WEB / ".npmrc").read_text("utf-8")
 
@@ -217,11 +263,11 @@ def test_the_lock_file_names_no_registry() -> None:
 def test_the_lock_file_is_whole() -> None:
     """What builds on one system builds on the others: the compiler's binaries for each of them are locked."""
     lock = json.loads((WEB / "package-lock.json").read_text("utf-8"))["packages"]
-    wanted = [
+    expected = [
         f"@rolldown/binding-{system}" for system in ("linux-x64-gnu", "linux-arm64-gnu", "darwin-arm64")
     ]
 
-    assert not [name for name in wanted if f"node_modules/{name}" not in lock]
+    assert not [name for name in expected if f"node_modules/{name}" not in lock]
 
 
 def test_the_pages_need_three_packages_alone() -> None:
@@ -237,10 +283,17 @@ def test_the_pages_need_three_packages_alone() -> None:
         "eslint-plugin-react-hooks",
         "prettier",
     }
-    assert set(package["devDependencies"]) == {"typescript", "vite"} | lint
+    assert set(package["devDependencies"]) == {"typescript", "vite", "vitest"} | lint
     least = re.search(r"\d+", package["engines"]["node"])
     assert least is not None
     assert int(least[0]) == NODE_SINCE[0]
+
+
+def test_the_development_server_uses_the_studios_port() -> None:
+    """`npm run dev` forwards the API to the port on which `tavola studio` listens by default."""
+    config = (WEB / "vite.config.ts").read_text("utf-8")
+
+    assert f'?? "http://127.0.0.1:{STUDIO_PORT.default}/"' in config
 
 
 def test_nothing_built_is_committed() -> None:

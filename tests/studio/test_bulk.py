@@ -1,4 +1,4 @@
-"""Many items at once: looked at first, then done in slices, with nobody's change lost."""
+"""Bulk edits: previewed, then applied in slices, without losing concurrent changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tavola import connect
-from tavola.handles import AsyncConnection
+from tavola.client.connection import AsyncConnection
 from tavola.studio.api.items import BulkRequest, BulkSlice, preview_bulk, run_bulk
 from tavola.studio.edits import bulk_edits
 from tavola.studio.edits.bulk_edits import BulkAction
@@ -23,9 +23,9 @@ ALL = ItemSelection("studio-club")
 
 
 def to_the_end(stage: Stage, asked: BulkRequest) -> list[BulkSlice]:
-    slices = [stage.ask(run_bulk, asked)]
+    slices = [stage.call(run_bulk, asked)]
     while slices[-1].cursor is not None:
-        slices.append(stage.ask(run_bulk, BulkRequest(asked.selection, asked.action, slices[-1].cursor)))
+        slices.append(stage.call(run_bulk, BulkRequest(asked.selection, asked.action, slices[-1].cursor)))
     return slices
 
 
@@ -41,25 +41,25 @@ def stale(stage: Stage) -> int:
     )
 
 
-def test_a_preview_tells_what_would_be_and_writes_nothing() -> None:
-    """The preview counts, prices and shows rows before and after; the run takes the units that it told."""
+def test_a_preview_shows_the_changes_and_writes_nothing() -> None:
+    """The preview has counts, the price and rows before and after; the run consumes the announced units."""
     selection = ItemSelection("studio-club", keys=(key_of(0), key_of(1), key_of(9)))
     with club() as stage:
         before = stage.items("studio-club")
-        asked = BulkRequest(selection, set_("state", {"S": "left"}))
-        told = stage.ask(preview_bulk, asked)
+        request = BulkRequest(selection, set_("state", {"S": "left"}))
+        response = stage.call(preview_bulk, request)
         stood = stage.items("studio-club")
-        (done,) = to_the_end(stage, asked)
+        (done,) = to_the_end(stage, request)
 
         assert stood == before
-        assert (told.matched, told.changing, told.same) == (3, 2, 0)
-        assert [left.key for left in told.left] == [key_of(9)]
-        assert told.rows[0].before["state"] == {"S": "active"}
-        assert told.rows[0].after is not None
-        assert told.rows[0].after["state"] == {"S": "left"}
-        assert told.dollars > 0
-        assert (done.written, len(done.left)) == (2, 1)
-        assert done.units == told.units + told.read_units
+        assert (response.matched, response.changing, response.same) == (3, 2, 0)
+        assert [left.key for left in response.skipped] == [key_of(9)]
+        assert response.rows[0].before["state"] == {"S": "active"}
+        assert response.rows[0].after is not None
+        assert response.rows[0].after["state"] == {"S": "left"}
+        assert response.dollars > 0
+        assert (done.written, len(done.skipped)) == (2, 1)
+        assert done.units == response.units + response.read_units
         assert stale(stage) == 0
 
 
@@ -68,9 +68,9 @@ def test_a_bulk_edit_of_a_question_runs_in_slices() -> None:
     condition = QueryCondition("_entity", "=", ({"S": "Member"},))
     question = ItemQuery("studio-club", conditions=(condition,))
     with club(members=250) as stage:
-        asked = BulkRequest(ItemSelection("studio-club", question=question), set_("town", {"S": "Bari"}))
-        slices = to_the_end(stage, asked)
-        again = to_the_end(stage, asked)
+        request = BulkRequest(ItemSelection("studio-club", question=question), set_("town", {"S": "Bari"}))
+        slices = to_the_end(stage, request)
+        again = to_the_end(stage, request)
 
         assert len(slices) > 2
         assert sum(each.written for each in slices) == 250
@@ -108,24 +108,24 @@ def test_deleting_many_releases_their_values() -> None:
         assert stale(stage) == 0
 
 
-def test_what_cannot_be_is_left_and_told() -> None:
+def test_items_that_cannot_change_are_skipped_with_a_reason() -> None:
     """An item that DynamoDB would refuse, or that would have to move, is left with its reason."""
     with club() as stage:
         selection = ItemSelection("studio-club", keys=(key_of(0), key_of(1)))
-        wrong = stage.ask(run_bulk, BulkRequest(selection, set_("points", {"S": "many"})))
-        moving = stage.ask(run_bulk, BulkRequest(selection, set_("member_id", {"S": "m9"})))
-        shared = stage.ask(run_bulk, BulkRequest(selection, set_("email", {"S": "one@club.example"})))
+        wrong = stage.call(run_bulk, BulkRequest(selection, set_("points", {"S": "many"})))
+        moving = stage.call(run_bulk, BulkRequest(selection, set_("member_id", {"S": "m9"})))
+        shared = stage.call(run_bulk, BulkRequest(selection, set_("email", {"S": "one@club.example"})))
 
-        assert ["points" in left.reason for left in wrong.left] == [True, True]
-        assert ["would move" in left.reason for left in moving.left] == [True, True]
+        assert ["points" in left.reason for left in wrong.skipped] == [True, True]
+        assert ["would move" in left.reason for left in moving.skipped] == [True, True]
         assert shared.written == 1
-        assert "taken" in shared.left[0].reason
-        with pytest.raises(RequestRefused, match="part of the table's key"):
-            stage.ask(run_bulk, BulkRequest(selection, set_("PK", {"S": "x"})))
+        assert "already in use" in shared.skipped[0].reason
+        with pytest.raises(RequestRefused, match="part of the primary key"):
+            stage.call(run_bulk, BulkRequest(selection, set_("PK", {"S": "x"})))
 
 
 def test_a_change_between_reading_and_writing_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An item that somebody writes while the slice runs is left as they made it, and told."""
+    """An item that changes while the slice runs is skipped and reported."""
     with club(design=None) as stage:
 
         async def raced(studio: Any, layout: Any, change: Any) -> Any:
@@ -134,10 +134,10 @@ def test_a_change_between_reading_and_writing_is_not_lost(monkeypatch: pytest.Mo
 
         monkeypatch.setattr(bulk_edits, "write_edit", raced)
         selection = ItemSelection("studio-club", keys=(key_of(1),))
-        done = stage.ask(run_bulk, BulkRequest(selection, set_("name", {"S": "Mine"})))
+        done = stage.call(run_bulk, BulkRequest(selection, set_("name", {"S": "Mine"})))
 
         assert done.written == 0
-        assert "changed it meanwhile" in done.left[0].reason
+        assert "changed in the meantime" in done.skipped[0].reason
         item = stage.item(key_of(1))
         assert item is not None
         assert item["name"] == {"S": "Theirs"}
@@ -145,8 +145,8 @@ def test_a_change_between_reading_and_writing_is_not_lost(monkeypatch: pytest.Mo
 
 def test_the_past_is_not_edited() -> None:
     """A selection of a moment that is over can be looked at and not changed."""
-    with club() as stage, pytest.raises(RequestRefused, match="past"):
-        stage.ask(
+    with club() as stage, pytest.raises(RequestRefused, match="earlier point in time"):
+        stage.call(
             run_bulk,
             BulkRequest(ItemSelection("studio-club", as_of="2026-01-01T00:00:00Z"), BulkAction("delete")),
         )
@@ -177,15 +177,15 @@ def test_what_the_question_finds_no_more_is_left() -> None:
 
     with club() as stage:
         stage.studio = replace(stage.studio, db=AsyncConnection(Behind(stage.studio.db, stage)))
-        asked = BulkRequest(ItemSelection("studio-club", question=question), BulkAction("delete"))
-        (done,) = to_the_end(stage, asked)
+        query = BulkRequest(ItemSelection("studio-club", question=question), BulkAction("delete"))
+        (done,) = to_the_end(stage, query)
 
         assert done.written == 2
         assert stage.item(key_of(1)) is not None
 
 
-def test_what_an_item_was_found_by_is_held_while_it_is_edited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody takes an item out of the question while the slice runs: it is left to him, although another attribute is set."""
+def test_the_attributes_of_the_selection_are_conditions_of_the_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An item that stops matching the query while the slice runs is skipped, even if another attribute is set."""
     question = ItemQuery(
         "studio-club", conditions=(QueryCondition("state", "=", ({"S": "active"},)),), choose=False
     )
@@ -199,16 +199,16 @@ def test_what_an_item_was_found_by_is_held_while_it_is_edited(monkeypatch: pytes
         selection = ItemSelection("studio-club", question=question)
         (done,) = to_the_end(stage, BulkRequest(selection, set_("note", {"S": "still here"})))
 
-        assert (done.written, len(done.left)) == (0, 3)
+        assert (done.written, len(done.skipped)) == (0, 3)
         assert all("note" not in item for item in stage.items("studio-club"))
 
 
 def test_a_key_is_found_however_it_is_spelled() -> None:
-    """1.0 is 1, and a key that stands twice in a selection is one item."""
+    """1.0 equals 1, and a key that occurs twice in a selection is one item."""
     keys = ({"id": {"S": "a"}, "n": {"N": "1.0"}}, {"id": {"S": "a"}, "n": {"N": "1"}})
     with club(members=0) as stage:
         plain_table(stage)
         stage.put({"id": {"S": "a"}, "n": {"N": "1"}}, "plain")
         (done,) = to_the_end(stage, BulkRequest(ItemSelection("plain", keys=keys), set_("x", {"BOOL": True})))
 
-        assert (done.written, done.left) == (1, ())
+        assert (done.written, done.skipped) == (1, ())

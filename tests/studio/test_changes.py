@@ -94,12 +94,12 @@ async def events(studio: Studio, **asked: Any) -> AsyncGenerator[Event, None]:
     response: Any = await stream_changes(studio, ChangesRequest("Orders", **asked))
     try:
         async for chunk in response.body_iterator:
-            told: dict[str, str] = {}
+            result: dict[str, str] = {}
             for line in chunk.decode().rstrip("\n").split("\n"):
                 name, _, value = line.partition(": ")
-                told[name] = value
-            if "event" in told:
-                yield Event(told["event"], told.get("id"), json.loads(told["data"]))
+                result[name] = value
+            if "event" in result:
+                yield Event(result["event"], result.get("id"), json.loads(result["data"]))
     finally:
         await response.body_iterator.aclose()
 
@@ -108,14 +108,14 @@ async def read(studio: Studio, count: int, **asked: Any) -> tuple[list[Event], l
     """Read until so many changes have come, then lose the connection."""
     seen: list[Event] = []
     changes: list[dict[str, Any]] = []
-    told = events(studio, **asked)
+    response = events(studio, **asked)
     async with asyncio.timeout(30):
-        async for event in told:
+        async for event in response:
             seen.append(event)
             changes += event.changes
             if len(changes) >= count:
                 break
-    await told.aclose()
+    await response.aclose()
     return seen, changes
 
 
@@ -125,7 +125,7 @@ def refusal(error: TavolaError) -> str:
 
 @pytest.mark.slow
 def test_ten_thousand_changes_and_two_lost_connections() -> None:
-    """Nothing is lost and nothing comes twice, though writing goes on while nobody listens."""
+    """No change is lost or repeated although writes continue between connections."""
 
     async def story() -> None:
         async with orders() as studio:
@@ -161,7 +161,7 @@ def test_ten_thousand_changes_and_two_lost_connections() -> None:
             by_key: dict[str, list[str]] = {}
             for each in got:
                 by_key.setdefault(each["keys"]["pk"]["S"], []).append(each["sequence"])
-            assert all(found == sorted(found) for found in by_key.values())
+            assert all(result == sorted(result) for result in by_key.values())
 
     asyncio.run(story())
 
@@ -202,7 +202,7 @@ def test_shards_that_roll_and_split() -> None:
 
 
 def test_a_position_past_the_day_is_a_gap_and_no_silence() -> None:
-    """Where records are trimmed that a reader has not had, it is told so before what comes next."""
+    """If unread records were trimmed, a gap is reported before the next change."""
 
     async def story() -> None:
         clock = ManualClock()
@@ -229,7 +229,7 @@ def test_a_position_past_the_day_is_a_gap_and_no_silence() -> None:
     asyncio.run(story())
 
 
-def test_a_change_tells_what_it_did() -> None:
+def test_a_change_has_its_differences() -> None:
     """Both images, the differences by type, the entity, the parts of the key, and who did it."""
 
     async def story() -> None:
@@ -256,7 +256,7 @@ def test_a_change_tells_what_it_did() -> None:
 
 
 def test_an_expiry_has_its_actor() -> None:
-    """A deletion by time to live is told as one."""
+    """A deletion by time to live is labelled as such."""
 
     async def story() -> None:
         clock = ManualClock()
@@ -274,7 +274,7 @@ def test_an_expiry_has_its_actor() -> None:
             studio.engine.run_background_work(1_000.0)
             _, (_, gone) = await read(studio, 2, position="start")
 
-            assert (gone["event"], gone["actor"]) == ("REMOVE", "time to live")
+            assert (gone["event"], gone["actor"]) == ("REMOVE", "TTL")
 
     asyncio.run(story())
 
@@ -290,7 +290,7 @@ def test_an_expiry_has_its_actor() -> None:
     ],
 )
 def test_filters(asked: dict[str, Any], found: list[str]) -> None:
-    """Only what is wanted is told, chosen where the stream is read."""
+    """Only matching changes are sent, filtered where the stream is read."""
 
     async def story() -> None:
         async with orders() as studio:
@@ -300,10 +300,10 @@ def test_filters(asked: dict[str, Any], found: list[str]) -> None:
             assert studio.engine is not None
             key = {"pk": {"S": "ORDER#1"}, "sk": {"S": "LINE#000001"}}
             studio.engine.call("DeleteItem", {"TableName": "Orders", "Key": key})
-            told = await read_changes(studio, ChangesRequest("Orders", position="start", **asked))
+            response = await read_changes(studio, ChangesRequest("Orders", position="start", **asked))
 
-            assert sorted(each.event for each in told.changes) == found
-            assert not told.more
+            assert sorted(each.event for each in response.changes) == found
+            assert not response.more
 
     asyncio.run(story())
 
@@ -315,10 +315,12 @@ def test_a_filter_that_nothing_passes_still_moves_the_position() -> None:
         async with orders() as studio:
             for number in range(300):
                 put(studio, number)
-            told = await read_changes(studio, ChangesRequest("Orders", position="start", prefix="nothing"))
-            again = await read_changes(studio, ChangesRequest("Orders", position=told.position))
+            response = await read_changes(
+                studio, ChangesRequest("Orders", position="start", prefix="nothing")
+            )
+            again = await read_changes(studio, ChangesRequest("Orders", position=response.position))
 
-            assert told.changes == again.changes == ()
+            assert response.changes == again.changes == ()
 
     asyncio.run(story())
 
@@ -334,10 +336,10 @@ def test_pages_and_replays() -> None:
             position = "start"
             more = True
             while more:
-                told = await read_changes(studio, ChangesRequest("Orders", position=position, limit=64))
-                got += told.changes
-                position, more = told.position, told.more
-                assert len(told.changes) <= 64
+                response = await read_changes(studio, ChangesRequest("Orders", position=position, limit=64))
+                got += response.changes
+                position, more = response.position, response.more
+                assert len(response.changes) <= 64
             middle = sorted(each.sequence for each in got)[349]
             replayed = await read_changes(
                 studio, ChangesRequest("Orders", position="start", after=middle, limit=1_000)
@@ -350,7 +352,7 @@ def test_pages_and_replays() -> None:
 
 
 def test_a_page_of_large_items_is_short() -> None:
-    """A page holds no more bytes than a message, however many changes are asked for; the next one goes on after it."""
+    """A page has at most the bytes of one message, whatever the limit; the next page continues after it."""
 
     async def story() -> None:
         async with orders() as studio:
@@ -359,10 +361,12 @@ def test_a_page_of_large_items_is_short() -> None:
             got: list[Any] = []
             position, more, pages = "start", True, 0
             while more:
-                told = await read_changes(studio, ChangesRequest("Orders", position=position, limit=1_000))
-                position, more, pages = told.position, told.more, pages + 1
-                got += told.changes
-                assert sum(len(str(each.new)) for each in told.changes) < BYTES_MAX + 200_000
+                response = await read_changes(
+                    studio, ChangesRequest("Orders", position=position, limit=1_000)
+                )
+                position, more, pages = response.position, response.more, pages + 1
+                got += response.changes
+                assert sum(len(str(each.new)) for each in response.changes) < BYTES_MAX + 200_000
 
             assert sorted(int(each.keys["sk"]["S"][5:]) for each in got) == list(range(12))
             assert pages > 2
@@ -379,10 +383,12 @@ def test_a_page_does_not_look_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
         async with orders() as studio:
             for number in range(2_500):
                 put(studio, number)
-            told = await read_changes(studio, ChangesRequest("Orders", position="start", prefix="nothing"))
+            response = await read_changes(
+                studio, ChangesRequest("Orders", position="start", prefix="nothing")
+            )
 
-            assert told.more
-            assert told.changes == ()
+            assert response.more
+            assert response.changes == ()
 
     asyncio.run(story())
 
@@ -397,7 +403,7 @@ def test_only_another_region_replicates(region: str, actor: str) -> None:
     assert Actors(None, "us-east-1").actor(None, None, item) == actor
 
 
-def test_an_item_says_who_changed_it_also_where_the_design_does_not() -> None:
+def test_the_author_is_read_from_the_item_even_without_a_design() -> None:
     """A program may write `updated_by` into an item whose entity has no such field."""
     design = bookshop_design().tables[0]
     named = {entity.name for entity in design.entities}
@@ -407,31 +413,31 @@ def test_an_item_says_who_changed_it_also_where_the_design_does_not() -> None:
 
 
 def test_a_slow_reader_holds_the_follower_up() -> None:
-    """Nobody who reads slowly makes the studio's memory grow: a message is made when the one before was taken."""
+    """A slow reader does not make memory grow: a message is built after the previous one was taken."""
 
     async def story() -> None:
         async with orders() as studio:
             for number in range(5_000):
                 put(studio, number)
             calls = 0
-            asked = studio.db.backend.call_all  # type: ignore[attr-defined]  # an embedded backend has it
+            request = studio.db.backend.call_all  # type: ignore[attr-defined]  # an embedded backend has it
 
             async def counted(calls_: Any) -> Any:
                 nonlocal calls
                 calls += sum(operation == "GetRecords" for operation, _ in calls_)
-                return await asked(calls_)
+                return await request(calls_)
 
             studio.db.backend.call_all = counted  # type: ignore[attr-defined]
-            told = events(studio, position="start")
-            await anext(told)
-            event = await anext(told)
+            response = events(studio, position="start")
+            await anext(response)
+            event = await anext(response)
             before = calls
             for _ in range(200):  # turns of the loop, in which a follower that did not wait would read on
                 await asyncio.sleep(0)
 
             assert len(event.changes) <= CHANGES_MAX
             assert calls == before
-            await told.aclose()
+            await response.aclose()
 
     asyncio.run(story())
 
@@ -442,22 +448,22 @@ def test_no_task_outlives_its_reader() -> None:
     async def story() -> None:
         async with orders() as studio:
             before = asyncio.all_tasks()
-            told = events(studio)
-            await anext(told)
-            waiting = asyncio.ensure_future(anext(told))
+            response = events(studio)
+            await anext(response)
+            waiting = asyncio.ensure_future(anext(response))
             for _ in range(20):
                 await asyncio.sleep(0)
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
-            await told.aclose()
+            await response.aclose()
 
             assert asyncio.all_tasks() == before
 
     asyncio.run(story())
 
 
-def test_a_table_without_a_stream_says_so_and_can_get_one() -> None:
+def test_a_stream_can_be_turned_on() -> None:
     """There is a refusal with a remedy, and the remedy is an endpoint that read-only refuses."""
 
     async def story() -> None:
@@ -467,13 +473,13 @@ def test_a_table_without_a_stream_says_so_and_can_get_one() -> None:
             before = await stream_state(studio, StreamRequest("Orders"))
             after = await set_stream(studio, SetStreamRequest("Orders"))
             put(studio, 1)
-            told = await read_changes(studio, ChangesRequest("Orders", position="start"))
+            response = await read_changes(studio, ChangesRequest("Orders", position="start"))
 
             assert refusal(refused.value) == "stream-off"
             assert not before.on
             assert before.problem is not None
             assert (after.on, after.view) == (True, "NEW_AND_OLD_IMAGES")
-            assert len(told.changes) == 1
+            assert len(response.changes) == 1
             assert BY_NAME["POST /changes/stream"].is_write
 
     asyncio.run(story())
@@ -508,7 +514,7 @@ def test_a_position_of_another_table_is_refused() -> None:
 
 @pytest.mark.parametrize("asked", [{"events": "UPSERT"}, {"after": "x"}, {"since": "soon"}])
 def test_filters_that_mean_nothing_are_refused(asked: dict[str, Any]) -> None:
-    """A filter that would let nothing pass for ever is told of; also to who asks first, as a page must."""
+    """A filter that can match nothing is refused, also by the endpoint that validates a stream request."""
 
     async def story() -> None:
         async with orders() as studio:
@@ -521,7 +527,7 @@ def test_filters_that_mean_nothing_are_refused(asked: dict[str, Any]) -> None:
 
 
 def test_a_stream_that_is_switched_off_is_over() -> None:
-    """What it had is told, then that nothing more comes."""
+    """The remaining changes are sent, then the end of the stream."""
 
     async def story() -> None:
         async with orders() as studio:

@@ -13,11 +13,10 @@ import botocore
 import pytest
 from click.testing import CliRunner, Result
 
-from tavola.cli.app_storage import is_live
-from tavola.cli.applications import APPLICATIONS, designs_of
+from tavola.cli.applications import APPLICATIONS, designs_of, is_live
 from tavola.cli.commands import studio as studio_command
-from tavola.cli.designs import DesignRefused
-from tavola.cli.exits import Exit
+from tavola.cli.designs import DesignLoadError
+from tavola.cli.errors import Exit
 from tavola.cli.main import app
 from tavola.cli.studio_options import (
     StudioOptions,
@@ -83,49 +82,49 @@ def endpoint(tmp_path: Path) -> Iterator[str]:
 
 def test_the_questions_are_listed() -> None:
     """Without a question every one is listed, with what it says, what it takes, and whether it changes anything."""
-    told = run("api").stdout
+    response = run("api").stdout
     listed = json.loads(run("api", "--json").stdout)
 
-    assert [line for line in told.splitlines() if not line.startswith(" ")] == [
-        each.name + ("  (changes)" if each.is_write else "") for each in ENDPOINTS
+    assert [line for line in response.splitlines() if not line.startswith(" ")] == [
+        each.name + ("  (write)" if each.is_write else "") for each in ENDPOINTS
     ]
     assert listed["schema"] == "tavola.api/1"
     assert [f"{each['method']} {each['path']}" for each in listed["endpoints"]] == [
         each.name for each in ENDPOINTS
     ]
-    assert all(each["says"] for each in listed["endpoints"])
+    assert all(each["summary"] for each in listed["endpoints"])
 
 
 def test_a_question_is_answered_from_a_store(store: str) -> None:
     """The answer is the page's own, as one line of JSON."""
-    told = json.loads(run("api", "get", "/session", "--store", store, "--design", SHOP).stdout)
+    response = json.loads(run("api", "get", "/session", "--store", store, "--design", SHOP).stdout)
 
-    assert [table["name"] for table in told["tables"] if table["status"] == "ACTIVE"] == ["Orders"]
-    assert told["designs"] == [SHOP]
-    assert told["where"]["kind"] == "file"
+    assert [table["name"] for table in response["tables"] if table["status"] == "ACTIVE"] == ["Orders"]
+    assert response["designs"] == [SHOP]
+    assert response["where"]["kind"] == "file"
 
 
 def test_in_memory_a_design_has_its_tables() -> None:
     """A design can be tried without anything else: its tables are made in memory, and are empty."""
-    told = json.loads(run("api", "GET", "/session", "--store", "memory:", "--design", SHOP).stdout)
+    response = json.loads(run("api", "GET", "/session", "--store", "memory:", "--design", SHOP).stdout)
 
-    assert [(table["name"], table["status"]) for table in told["tables"]] == [("gallery-shop", "ACTIVE")]
-    assert told["where"]["kind"] == "memory"
+    assert [(table["name"], table["status"]) for table in response["tables"]] == [("gallery-shop", "ACTIVE")]
+    assert response["where"]["kind"] == "memory"
 
 
 def test_a_question_is_answered_by_an_endpoint(endpoint: str) -> None:
-    """An endpoint is asked in the same way, and its answers are noted as those of an engine are."""
-    told = json.loads(run("api", "GET", "/session", "--endpoint", endpoint).stdout)
+    """An HTTP endpoint is called in the same way, and its calls are recorded like an engine's."""
+    response = json.loads(run("api", "GET", "/session", "--endpoint", endpoint).stdout)
 
-    assert [table["name"] for table in told["tables"]] == ["Orders"]
-    assert told["where"]["kind"] == "http"
-    assert told["watching"] is False
+    assert [table["name"] for table in response["tables"]] == ["Orders"]
+    assert response["where"]["kind"] == "http"
+    assert response["watching"] is False
 
 
 def test_a_question_is_read_from_standard_input(store: str) -> None:
     """A long question comes through a pipe; a number of 38 digits comes back whole."""
-    asked = json.dumps({"table": "Orders", "key": {"pk": {"S": "o#1"}}})
-    answer = run("api", "POST", "/items/get", "-", "--store", store, given=asked)
+    request = json.dumps({"table": "Orders", "key": {"pk": {"S": "o#1"}}})
+    answer = run("api", "POST", "/items/get", "-", "--store", store, given=request)
 
     assert answer.exit_code == Exit.OK, answer.output
     assert "1" * 38 in answer.stdout
@@ -133,9 +132,9 @@ def test_a_question_is_read_from_standard_input(store: str) -> None:
 
 def test_read_only_holds_here_too(store: str) -> None:
     """What changes something is refused where nothing may be changed, as it is over HTTP."""
-    asked = json.dumps({"table": "Orders", "item": {"pk": {"S": "o#2"}}})
-    refused = run("api", "POST", "/items/put", asked, "--store", store, "--read-only")
-    done = run("api", "POST", "/items/put", asked, "--store", store)
+    request = json.dumps({"table": "Orders", "item": {"pk": {"S": "o#2"}}})
+    refused = run("api", "POST", "/items/put", request, "--store", store, "--read-only")
+    done = run("api", "POST", "/items/put", request, "--store", store)
 
     assert refused.exit_code == Exit.FAILED
     assert "read-only" in refused.stderr
@@ -145,18 +144,18 @@ def test_read_only_holds_here_too(store: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "word"),
     [
-        (["GET", "/nothing", "--store", "memory:"], Exit.USAGE, "no such question"),
-        (["GET"], Exit.USAGE, "no such question"),
-        (["POST", "/items/get", "{", "--store", "memory:"], Exit.USAGE, "cannot be read|not one"),
+        (["GET", "/nothing", "--store", "memory:"], Exit.USAGE, "has no endpoint"),
+        (["GET"], Exit.USAGE, "The path of the endpoint is missing"),
+        (["POST", "/items/get", "{", "--store", "memory:"], Exit.USAGE, "Invalid request"),
         (["POST", "/items/get", "{}", "--store", "memory:"], Exit.USAGE, "table"),
-        (["GET", "/session", "--store", "nowhere.db"], Exit.FAILED, "not there"),
-        (["GET", "/session", "--store", "memory:", "--endpoint", FAR], Exit.FAILED, "both"),
+        (["GET", "/session", "--store", "nowhere.db"], Exit.NOT_FOUND, "does not exist"),
+        (["GET", "/session", "--store", "memory:", "--endpoint", FAR], Exit.USAGE, "cannot be combined"),
         (["GET", "/session", "--store", "memory:", "--design", "no.such.module"], Exit.USAGE, "no module"),
         (["GET", "/session", "--store", "memory:", "--iam", "nowhere.json"], Exit.NOT_FOUND, "nowhere.json"),
     ],
 )
-def test_a_wrong_command_line_is_told(arguments: list[str], code: Exit, word: str) -> None:
-    """What cannot be asked is said in three lines with an exit code, never as a traceback."""
+def test_a_wrong_command_line_is_refused(arguments: list[str], code: Exit, word: str) -> None:
+    """An invalid command prints three lines and an exit code, never a traceback."""
     result = run("api", *arguments)
 
     assert result.exit_code == code, result.output
@@ -166,19 +165,17 @@ def test_a_wrong_command_line_is_told(arguments: list[str], code: Exit, word: st
 
 
 def test_a_lost_endpoint_is_part_of_the_answer() -> None:
-    """The session says that the endpoint does not answer; whoever asked for it is warned besides."""
+    """The session reports that the endpoint does not respond, and the command also prints a warning."""
     answer = run("api", "GET", "/session", "--endpoint", FAR)
-    told = json.loads(answer.stdout)
+    response = json.loads(answer.stdout)
 
-    assert told["problem"]["code"] == "endpoint-lost"
-    assert "does not answer" in answer.stderr
+    assert response["problem"]["code"] == "endpoint-lost"
+    assert "does not respond" in answer.stderr
 
 
 @pytest.mark.parametrize("command", [["api", "GET", "/session"], ["studio", "--port", "0"]])
-def test_nothing_at_the_default_endpoint_says_what_to_do(
-    command: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without a store and an endpoint, and with nobody at the usual one, it is said how there would be something."""
+def test_a_missing_default_endpoint_has_a_remedy(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a store, and with no server at the default endpoint, the error says how to start one."""
     monkeypatch.setattr("tavola.cli.studio_options.DEFAULT_ENDPOINT", FAR)
     result = run(*command)
 
@@ -205,12 +202,12 @@ def test_designs_are_shown_together() -> None:
 
 def test_a_table_in_two_designs_is_refused() -> None:
     """Two designs of one table would contradict each other, so both are named and nothing is shown."""
-    with pytest.raises(DesignRefused, match=f"gallery-shop is in {SHOP} already"):
+    with pytest.raises(DesignLoadError, match=f"gallery-shop of {SHOP}:Shop is also in {SHOP}"):
         merge_designs(load_declared_designs((SHOP, f"{SHOP}:Shop")))
 
 
 class FakeAws:
-    """AWS as `connect` would give it: one table, whose ARN tells the account."""
+    """AWS as `connect` returns it: one table, with the account in its ARN."""
 
     backend = SimpleNamespace(region="eu-central-1")
 
@@ -236,18 +233,22 @@ class FakeAws:
     ],
 )
 @pytest.mark.parametrize("live", [False, True])
-def test_aws_is_read_only_unless_it_is_meant(
+def test_aws_is_read_only_without_live(
     endpoint: str, live: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A real endpoint is changed only with --live, and its account and region are told either way."""
+    """A real endpoint is changed only with --live; its account and region are shown in any case."""
     monkeypatch.setattr("tavola.connections.connect", lambda *_, **__: FakeAws())
-    with open_studio_target(StudioOptions(endpoint=endpoint, live=live)) as kept:
-        told = capsys.readouterr().err
+    with open_studio_target(StudioOptions(endpoint=endpoint, live=live), ()) as saved:
+        response = capsys.readouterr().err
 
-    assert kept.read_only is not live
-    assert (kept.where.kind, kept.where.account, kept.where.region) == ("aws", "123456789012", "eu-central-1")
-    assert "account 123456789012 in eu-central-1" in told
-    assert ("--live" in told) is not live
+    assert saved.read_only is not live
+    assert (saved.where.kind, saved.where.account, saved.where.region) == (
+        "aws",
+        "123456789012",
+        "eu-central-1",
+    )
+    assert "account 123456789012 in eu-central-1" in response
+    assert ("--live" in response) is not live
 
 
 def test_aws_is_known_in_every_partition() -> None:
@@ -263,7 +264,7 @@ def test_aws_is_known_in_every_partition() -> None:
 
 
 def test_this_machines_own_names_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The studio answers to what it is asked to listen on, to this machine's name and to what is allowed."""
+    """The studio accepts the address it listens on, this machine's name and the allowed hosts."""
     monkeypatch.setattr("socket.gethostname", lambda: "desk.example.net")
 
     assert allowed_host_names("0.0.0.0", ("tables.example.com",)) == (
@@ -275,22 +276,28 @@ def test_this_machines_own_names_are_answered(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_read_only_wins_over_live(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks for both gets the safer one."""
+    """With both options the studio is read-only."""
     monkeypatch.setattr("tavola.connections.connect", lambda *_, **__: FakeAws())
-    with open_studio_target(StudioOptions(endpoint="aws:eu-central-1", live=True, read_only=True)) as kept:
-        assert kept.read_only
+    with open_studio_target(
+        StudioOptions(endpoint="aws:eu-central-1", live=True, read_only=True), ()
+    ) as saved:
+        assert saved.read_only
 
 
 @pytest.mark.slow
-def test_an_access_log_is_asked_from_its_end(endpoint: str, tmp_path: Path) -> None:
-    """The studio's reader gives the newest records first, as many as are wanted, by what is asked of them."""
-    for _ in range(3):
-        run("api", "GET", "/session", "--endpoint", endpoint)
+def test_an_access_log_is_read_from_its_end(tmp_path: Path) -> None:
+    """The studio's reader returns the newest matching records first, up to the limit."""
+    log = AccessLog(tmp_path / "access.log")
+    with Engine.open() as engine, running(engine, safeguards=Safeguards(log=log)) as server:
+        results = [run("api", "GET", "/session", "--endpoint", server.url) for _ in range(3)]
+    log.close()  # the server writes its log in batches, after it has responded
     read = access_log_reader(tmp_path / "access.log")
-    found = list(read(LogQuery(operation="ListTables", limit=2)))
 
-    assert [record["eventName"] for record in found] == ["ListTables"] * 2
-    assert found[0]["eventTime"] >= found[1]["eventTime"]
+    records = list(read(LogQuery(operation="ListTables", limit=2)))
+
+    assert [result.exit_code for result in results] == [0, 0, 0]
+    assert [record["eventName"] for record in records] == ["ListTables"] * 2
+    assert records[0]["eventTime"] >= records[1]["eventTime"]
     assert not list(read(LogQuery(operation="DeleteTable")))
 
 
@@ -303,7 +310,7 @@ def test_a_base_path_is_plain(path: str) -> None:
     result = run("studio", "--store", "memory:", "--base-path", path)
 
     assert result.exit_code == Exit.USAGE
-    assert "base path" in result.stderr
+    assert "--base-path" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -311,13 +318,13 @@ def test_a_base_path_is_plain(path: str) -> None:
 )
 def test_a_slash_at_its_end_is_no_part_of_a_base_path(given: str, path: str) -> None:
     """Both spellings mean one path."""
-    assert studio_command.checked_base("x", given) == path
+    assert studio_command.parse_base_path(given) == path
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the web stack the extra that brings it is named."""
 
-    def missing(_: StudioOptions) -> Any:
+    def missing(*_: Any) -> Any:
         raise ModuleNotFoundError("No module named 'starlette'", name="starlette.routing")
 
     monkeypatch.setattr(studio_command, "open_studio_target", missing)

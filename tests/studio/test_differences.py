@@ -51,17 +51,17 @@ ITEMS = st.dictionaries(st.sampled_from(["pk", "a", "b c"]), VALUES, max_size=3)
     ],
 )
 def test_places_and_kinds(before: dict[str, Any], after: dict[str, Any], told: list[str]) -> None:
-    """A difference is told at the innermost place that differs."""
-    found = compare_items({"v": before}, {"v": after}).differences
+    """A difference is reported at the innermost path that differs."""
+    result = compare_items({"v": before}, {"v": after}).differences
 
-    assert [f"{each.path} {each.kind}" for each in found] == told
+    assert [f"{each.path} {each.kind}" for each in result] == told
 
 
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(ITEMS, ITEMS)
 def test_no_difference_means_the_same(one: dict[str, Any], other: dict[str, Any]) -> None:
-    """Items differ exactly where differences are told, and the same in both directions."""
+    """Items differ exactly where differences are reported, in both directions."""
     there, back = compare_items(one, other), compare_items(other, one)
 
     assert (there.total == 0) == same_item(one, other)
@@ -70,7 +70,7 @@ def test_no_difference_means_the_same(one: dict[str, Any], other: dict[str, Any]
 
 
 def test_many_are_counted_and_long_values_left_out() -> None:
-    """An item of ten thousand attributes is told in part and counted whole; a long value is not repeated."""
+    """For an item of ten thousand attributes all differences are counted and some listed; long values are omitted."""
     many = compare_items({}, {f"a{number}": {"S": "x"} for number in range(10_000)})
     long = compare_items({"t": {"S": "x"}}, {"t": {"S": "y" * (VALUE_BYTES_MAX + 1)}}).differences[0]
 

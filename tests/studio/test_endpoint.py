@@ -40,7 +40,7 @@ class Given:
 
 
 async def echo(studio: Studio, asked: Asked) -> Given:
-    """Give back what was asked."""
+    """Return the request."""
     return Given(({"n": {"N": "1" * 38}},), Decimal("0.10"), asked)
 
 
@@ -57,7 +57,7 @@ def test_parameters_are_read_from_their_text() -> None:
     ("given", "told"),
     [({}, "name"), ({"name": "a", "count": "many"}, "count"), ({"name": "a", "way": "left"}, "way")],
 )
-def test_a_question_that_cannot_be_read_says_where(given: dict[str, str], told: str) -> None:
+def test_a_malformed_request_names_the_parameter(given: dict[str, str], told: str) -> None:
     """A missing or wrong member is named."""
     with pytest.raises(RequestRefused, match=told) as refused:
         ECHO.parse_parameters(given)
@@ -103,14 +103,14 @@ def test_typescript_has_every_question() -> None:
     assert named <= set(re.findall(r"export interface (\w+)", text))
 
 
-def test_typescript_says_what_python_says() -> None:
+def test_typescript_types_equal_pythons() -> None:
     """Text, numbers, choices, tuples, absence and defaults come across."""
     text = render_types((ECHO,))
 
     assert 'readonly way?: "up" | "down";' in text
     assert "readonly items: readonly (Item)[];" in text
     assert "readonly money: string;" in text
-    assert "readonly before?: Asked | null;" in text
+    assert "readonly before: Asked | null;" in text  # a response has all its fields
     assert '"GET /echo": { request: Asked; response: Given; isWrite: false };' in text
 
 
@@ -133,14 +133,14 @@ def test_typescript_refuses_what_it_has_no_word_for() -> None:
     ],
 )
 def test_faults_keep_their_code_and_say_what_to_do(error: Exception, code: str, status: int) -> None:
-    """DynamoDB's own refusals are told by their code, in their words."""
+    """DynamoDB's faults keep their code and message."""
     problem = problem_of(error)  # type: ignore[arg-type]
 
     assert (problem.code, problem.status) == (code, status)
 
 
 @pytest.mark.parametrize("kind", [EndpointUnreachable, CredentialsMissing])
-def test_what_keeps_an_answer_from_coming_says_what_to_do(kind: type[Exception]) -> None:
+def test_connection_errors_have_a_remedy(kind: type[Exception]) -> None:
     """A lost endpoint and missing credentials have a remedy."""
     error = kind.__new__(kind)
     problem = problem_of(error)  # type: ignore[arg-type]

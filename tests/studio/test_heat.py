@@ -19,7 +19,7 @@ from tavola.clock import ManualClock
 from tavola.connections import connect_async
 from tavola.engine import Engine, ItemAccess
 from tavola.keys import KeyAttribute, KeySchema
-from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import DEFAULT_SCOPE
 from tavola.protocol.faults import ProvisionedThroughputExceededFault, TransactionCanceledFault
 from tavola.studio.monitoring import heat_recorder
 from tavola.studio.monitoring.heat_diagnosis import diagnose, window_traffic
@@ -29,7 +29,7 @@ from tavola.studio.monitoring.heat_recorder import TIERS, HeatRecorder, HeatWind
 from tavola.studio.monitoring.heat_slots import HeatSlot, merge_slots
 from tavola.studio.monitoring.key_order import SchemaKeys, hash_count, natural, partition_of
 from tavola.studio.problems import RequestRefused
-from tests.studio.asking import Asking
+from tests.studio.api_client import ApiClient
 
 NOW = 1_700_000_000
 ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/Tickets"
@@ -79,14 +79,14 @@ class Planting:
 
 def unpacked(layer: Any) -> list[float]:
     """The numbers of a layer, as a page unpacks them."""
-    told = (
+    response = (
         layer
         if isinstance(layer, dict)
         else {name: getattr(layer, name) for name in ("bits", "scale", "data")}
     )
-    numbers = array({8: "B", 16: "H", 32: "I"}[told["bits"]])
-    numbers.frombytes(decompress(b64decode(told["data"])))
-    return [number * told["scale"] for number in numbers]
+    numbers = array({8: "B", 16: "H", 32: "I"}[response["bits"]])
+    numbers.frombytes(decompress(b64decode(response["data"])))
+    return [number * response["scale"] for number in numbers]
 
 
 def rows_of(layer: Any, width: int) -> list[list[float]]:
@@ -101,7 +101,7 @@ def seconds(planting: Planting, count: int) -> Iterator[int]:
 
 
 def test_a_partition_is_found_in_a_key_however_many_values_its_hash_has() -> None:
-    """The checksum of a key tells how many values its hash has."""
+    """The checksum of a key reveals how many values its partition key has."""
     many = KeySchema(tuple(KeyAttribute(name, "S") for name in "abc"), (KeyAttribute("r", "N"),))
     made = many.key_of({**{name: {"S": name * 3} for name in "abc"}, "r": {"N": "7"}})
 
@@ -145,7 +145,7 @@ def test_the_sum_of_the_map_is_the_sum_of_what_was_consumed() -> None:
 
 
 def test_rows_lie_in_key_order_and_a_hot_key_keeps_its_own() -> None:
-    """Among ten thousand keys the one that stands out has a row for itself, between ranges in order."""
+    """Among ten thousand keys the hot key has its own row, between ranges in key order."""
     planting, chance = Planting(), random.Random(3)
     for _ in seconds(planting, 20):
         for _ in range(900):
@@ -206,7 +206,7 @@ def test_one_second_with_too_many_keys_is_one_slot() -> None:
 
 
 def test_places_are_bounded() -> None:
-    """Of too many tables the one that was asked longest ago is forgotten."""
+    """Of too many tables the least recently used one is dropped."""
     planting = Planting()
     for number in range(300):
         planting.note("GetItem", ItemAccess(f"{ARN}{number}", None, key("A"), 0.5, 0.0))
@@ -217,7 +217,7 @@ def test_places_are_bounded() -> None:
     assert not planting.recorder.window(f"{ARN}0", None, 0, NOW * 2).slots
 
 
-def test_the_hottest_are_told_with_the_most_that_may_be_missing() -> None:
+def test_the_hottest_keys_have_an_error_bound() -> None:
     """A count is never too large, and with its error never too small."""
     planting, chance = Planting(), random.Random(5)
     true: dict[str, int] = {}
@@ -227,13 +227,13 @@ def test_the_hottest_are_told_with_the_most_that_may_be_missing() -> None:
             true[name] = true.get(name, 0) + 1
             planting.write(name, sort=f"S#{chance.randrange(5)}")
     window = planting.window(1_000)
-    told = hottest_keys(window, "writes", 10)
+    response = hottest_keys(window, "writes", 10)
 
-    assert sorted((each.count for each in told), reverse=True) == [each.count for each in told]
-    for each in told:
+    assert sorted((each.count for each in response), reverse=True) == [each.count for each in response]
+    for each in response:
         assert each.count <= true[KEYS.label(each.key)] <= each.count + each.error
-    assert KEYS.label(told[0].key) == max(true, key=lambda name: true[name])
-    assert told[0].by_operation == (("PutItem", told[0].count),)
+    assert KEYS.label(response[0].key) == max(true, key=lambda name: true[name])
+    assert response[0].by_operation == (("PutItem", response[0].count),)
     assert len(hottest_items(window, "writes", 10)) == 10
 
 
@@ -252,7 +252,7 @@ def test_late_notes_count_where_the_clock_is() -> None:
 
 
 def test_a_throttled_call_of_an_endpoint_counts_at_its_table() -> None:
-    """Where nobody tells the key, the table in the request is where it is counted."""
+    """If the key is unknown, a throttled call counts for the table in the request."""
     planting = Planting()
     fault = ProvisionedThroughputExceededFault("too much", [])
     planting.recorder.note("GetItem", DEFAULT_SCOPE, NOW, 0.0, (), fault, b'{"TableName":"Tickets"}')
@@ -292,7 +292,7 @@ def test_the_past_is_made_coarser_bit_by_bit(monkeypatch: pytest.MonkeyPatch) ->
     assert planting.window(8 * 3600).sums.writes == 600 * 20 + 1
 
 
-def test_a_clock_that_was_set_back_begins_anew() -> None:
+def test_a_clock_that_was_set_back_clears_the_record() -> None:
     """What comes after is counted at its own time, and not at the time that was."""
     planting = Planting()
     planting.write("A")
@@ -334,16 +334,16 @@ def test_very_many_keys_are_looked_at_by_a_fair_sample() -> None:
     layout = build_layout(window, keys)
     ordered = keys.orders
     layer = paint_cells(window, layout, keys, "writes")
-    found = diagnose([window_traffic(window, keys, "writes")])
+    result = diagnose([window_traffic(window, keys, "writes")])
 
     assert number > 2 * KEYS_SHOWN
     assert ordered < 1.2 * KEYS_SHOWN
     assert keys.orders < 4 * KEYS_SHOWN
     assert sum(unpacked(layer)) == 60 * 580
     assert "HOT" in [row.label for row in layout.rows]
-    (order,) = (each for each in found if each.kind == "sequential")
+    (order,) = (each for each in result if each.kind == "sequential")
     assert order.share == pytest.approx(500 / 580, abs=0.02)
-    assert re.search(r"about (29|30),\d00 keys with 86 %", order.sentence)
+    assert re.search(r"about (29|30),\d00 keys with 86%", order.sentence)
 
 
 def test_a_part_of_a_map_has_finer_rows() -> None:
@@ -380,12 +380,12 @@ def test_a_hot_key_is_named_with_its_share_and_its_factor() -> None:
 
     assert planting.kinds()[0] == "hot-key"
     assert planting.sentence() == (
-        "TICKET#42 takes 62 % of writes: 62 write units a second at its busiest. Its partition throttles at "
-        "1,000, which is 16 times that."
+        "TICKET#42 receives 62% of writes: 62 write units per second at its peak. The partition limit is 1,000, "
+        "which is 16 times as much."
     )
 
 
-def test_a_key_past_a_partition_says_so() -> None:
+def test_a_key_above_the_partition_limit_is_reported() -> None:
     """A key that takes more than a partition today needs no factor."""
     planting = Planting()
     for _ in seconds(planting, 10):
@@ -393,8 +393,7 @@ def test_a_key_past_a_partition_says_so() -> None:
         planting.write("OTHER", 10.0)
 
     assert (
-        "1,200 write units a second at its busiest, and its partition throttles at 1,000."
-        in planting.sentence()
+        "1,200 write units per second at its peak, above the partition limit of 1,000." in planting.sentence()
     )
 
 
@@ -418,7 +417,7 @@ def test_keys_in_order_one_at_a_time_are_a_hot_key_that_moves() -> None:
             planting.write(f"DAY#{second // 4:03}")
 
     assert planting.kinds()[0] == "moving-key"
-    assert "at any time one key takes 100 %" in planting.sentence()
+    assert "at any time one key receives 100%" in planting.sentence()
 
 
 def test_an_even_load_is_called_even() -> None:
@@ -452,21 +451,18 @@ def test_a_burst_is_seen() -> None:
             planting.write(f"USER#{chance.randrange(500)}")
 
     assert "burst" in planting.kinds()
-    assert planting.sentence().startswith("It comes in bursts: 12 s of 120 s")
+    assert planting.sentence().startswith("Traffic comes in bursts: 12 s of 120 s")
 
 
 def test_scans_that_read_most_are_named() -> None:
-    """What no key was asked for is a scan's."""
+    """Accesses without a key belong to scans."""
     planting = Planting()
     for second in seconds(planting, 60):
         planting.note("Scan", ItemAccess(ARN, None, None, 128.0, 0.0))
         planting.read(f"USER#{second}")
 
     assert planting.kinds()[0] == "scan-heavy"
-    assert (
-        planting.sentence().startswith("Scans take 99.6 % of reads")
-        or "100 % of reads" in planting.sentence()
-    )
+    assert planting.sentence().startswith("Scans are 100% of reads: a query by key")
 
 
 def test_a_handful_of_requests_is_no_pattern() -> None:
@@ -476,11 +472,11 @@ def test_a_handful_of_requests_is_no_pattern() -> None:
         planting.read("CUSTOMER#c1", 1.0)
 
     assert planting.kinds() == ["few"]
-    assert planting.sentence() == "3 read units were consumed: too little traffic to say more."
+    assert planting.sentence() == "3 read units were consumed, too little for a diagnosis."
 
 
-def test_nothing_is_said_of_nothing() -> None:
-    """A place that nobody asked is idle."""
+def test_idle_time_is_reported() -> None:
+    """A table without requests is idle."""
     assert Planting().kinds() == ["idle"]
 
 
@@ -508,20 +504,20 @@ def ticket(name: str, status: str = "open", sort: str = "A") -> dict[str, Any]:
     return {"pk": {"S": name}, "sk": {"S": sort}, "status": {"S": status}}
 
 
-class Desk(Asking):
+class Desk(ApiClient):
     """A studio on an engine with tickets, and a clock to move."""
 
     def __init__(self, **more: Any) -> None:
         self.clock = ManualClock(float(NOW))
         super().__init__(Engine.open(clock=self.clock, **more))
         self.engine.call("CreateTable", TICKETS)
-        self.engine.observe(self.watch)
+        self.engine.observe(self.monitor)
 
     def put(self, name: str, status: str = "open", sort: str = "A") -> None:
         self.engine.call("PutItem", {"TableName": "Tickets", "Item": ticket(name, status, sort)})
 
     def heat(self, **asked: Any) -> Any:
-        return self.ask("GET /heat", {"table": "Tickets", **asked})
+        return self.call("GET /heat", {"table": "Tickets", **asked})
 
 
 @pytest.fixture
@@ -539,15 +535,15 @@ def test_a_planted_hot_key_is_a_bright_row_and_the_diagnosis(desk: Desk) -> None
         for _ in range(14):
             desk.put("TICKET#42")
         desk.clock.advance(1.0)
-    found = desk.heat(metric="writes", seconds=60)
-    rows = rows_of(found["cells"], found["columns"])
-    sums = {label: sum(row) for label, row in zip(found["labels"], rows, strict=True)}
+    result = desk.heat(metric="writes", seconds=60)
+    rows = rows_of(result["cells"], result["columns"])
+    sums = {label: sum(row) for label, row in zip(result["labels"], rows, strict=True)}
 
-    assert (found["whole"], found["source"], found["column_s"]) == (True, "engine", 1)
+    assert (result["whole"], result["source"], result["column_s"]) == (True, "engine", 1)
     assert max(sums, key=lambda label: sums[label]) == "TICKET#42"
-    assert sum(sums.values()) == sum(found["totals"]["writes"]) == 20 * 20
-    assert found["diagnosis"][0]["kind"] == "hot-key"
-    assert found["diagnosis"][0]["share"] == pytest.approx(281 / 400, abs=0.01)
+    assert sum(sums.values()) == sum(result["totals"]["writes"]) == 20 * 20
+    assert result["diagnosis"][0]["kind"] == "hot-key"
+    assert result["diagnosis"][0]["share"] == pytest.approx(281 / 400, abs=0.01)
 
 
 def test_a_sequential_key_goes_down_the_map_as_time_goes_on(desk: Desk) -> None:
@@ -556,13 +552,13 @@ def test_a_sequential_key_goes_down_the_map_as_time_goes_on(desk: Desk) -> None:
         desk.put(f"TICKET#{number}")
         if number % 3 == 2:
             desk.clock.advance(1.0)
-    found = desk.heat(metric="writes", seconds=60)
-    rows = rows_of(found["cells"], found["columns"])
+    result = desk.heat(metric="writes", seconds=60)
+    rows = rows_of(result["cells"], result["columns"])
     bright = [row.index(max(row)) for row in rows]
 
-    assert found["labels"] == [f"TICKET#{number}" for number in range(60)]
+    assert result["labels"] == [f"TICKET#{number}" for number in range(60)]
     assert bright == sorted(bright)
-    assert found["diagnosis"][0]["kind"] == "sequential"
+    assert result["diagnosis"][0]["kind"] == "sequential"
 
 
 def test_writes_to_an_index_are_at_the_entries_own_keys(desk: Desk) -> None:
@@ -580,16 +576,16 @@ def test_writes_to_an_index_are_at_the_entries_own_keys(desk: Desk) -> None:
             "ExpressionAttributeValues": {":s": {"S": "open"}},
         },
     )
-    found = desk.heat(index="by-status", metric="writes")
+    result = desk.heat(index="by-status", metric="writes")
     reads = desk.heat(index="by-status", metric="reads")
-    sums = dict(zip(found["labels"], map(sum, rows_of(found["cells"], found["columns"])), strict=True))
+    sums = dict(zip(result["labels"], map(sum, rows_of(result["cells"], result["columns"])), strict=True))
 
     assert sums == {"open": 3.0, "closed": 1.0}
     assert sum(unpacked(reads["cells"])) == 0.5
 
 
 def test_new_columns_come_without_the_map(desk: Desk) -> None:
-    """Whoever has a map gets the columns since, and the rows that are new with their places."""
+    """A request with a layout gets the new columns, and the new rows with their positions."""
     desk.put("TICKET#1")
     desk.put("TICKET#3")
     desk.clock.advance(1.0)
@@ -607,7 +603,7 @@ def test_new_columns_come_without_the_map(desk: Desk) -> None:
     assert again["whole"]
 
 
-def test_what_has_no_row_yet_asks_for_a_new_map(desk: Desk) -> None:
+def test_a_key_that_does_not_fit_needs_a_new_map(desk: Desk) -> None:
     """A first scan has no row, so the map comes whole."""
     desk.put("TICKET#1")
     whole = desk.heat()
@@ -618,15 +614,15 @@ def test_what_has_no_row_yet_asks_for_a_new_map(desk: Desk) -> None:
     assert more["kinds"] == ["key", "none"]
 
 
-def test_a_cell_tells_its_keys_and_operations(desk: Desk) -> None:
+def test_a_cell_has_its_keys_and_operations(desk: Desk) -> None:
     """Behind a cell: partition keys, whole keys and operations."""
     desk.put("TICKET#1", sort="A")
     desk.put("TICKET#1", sort="B")
     desk.engine.call("GetItem", {"TableName": "Tickets", "Key": {"pk": {"S": "TICKET#1"}, "sk": {"S": "A"}}})
     desk.put("TICKET#2")
     whole = desk.heat()
-    asked = {"table": "Tickets", "layout": whole["layout"], "row": 0, "from_s": NOW, "to_s": NOW + 1}
-    cell = desk.ask("GET /heat/cell", asked)
+    request = {"table": "Tickets", "layout": whole["layout"], "row": 0, "from_s": NOW, "to_s": NOW + 1}
+    cell = desk.call("GET /heat/cell", request)
 
     assert cell["label"] == "TICKET#1"
     assert (cell["operations"], cell["writes"], cell["reads"]) == (3.0, 2.0, 0.5)
@@ -639,11 +635,11 @@ def test_a_cell_tells_its_keys_and_operations(desk: Desk) -> None:
         ("TICKET#1 A", 2.0),
         ("TICKET#1 B", 1.0),
     ]
-    with pytest.raises(RequestRefused, match="no longer known"):
-        desk.ask("GET /heat/cell", {**asked, "layout": "gone"})
+    with pytest.raises(RequestRefused, match="out of date"):
+        desk.call("GET /heat/cell", {**request, "layout": "gone"})
 
 
-def test_throttled_keys_are_told(desk: Desk) -> None:
+def test_throttled_keys_are_reported(desk: Desk) -> None:
     """What throughput emulation refuses is counted at its key, also of transactions and batches."""
     tight = Desk(emulate="throughput")
     try:
@@ -672,25 +668,25 @@ def test_throttled_keys_are_told(desk: Desk) -> None:
         puts = [{"Put": {"TableName": "Tickets", "Item": ticket("TICKET#9")}}]
         with pytest.raises(TransactionCanceledFault):
             tight.engine.call("TransactWriteItems", {"TransactItems": puts})
-        wanted = [{"PutRequest": {"Item": ticket(name)}} for name in ("TICKET#9", "TICKET#8")]
+        expected = [{"PutRequest": {"Item": ticket(name)}} for name in ("TICKET#9", "TICKET#8")]
         with pytest.raises(ProvisionedThroughputExceededFault):
-            tight.engine.call("BatchWriteItem", {"RequestItems": {"Tickets": wanted}})
+            tight.engine.call("BatchWriteItem", {"RequestItems": {"Tickets": expected}})
         refused += 2
-        found = tight.heat(metric="throttles")
-        hottest_ = tight.ask("GET /heat/hottest", {"table": "Tickets", "metric": "throttles"})
+        result = tight.heat(metric="throttles")
+        hottest_ = tight.call("GET /heat/hottest", {"table": "Tickets", "metric": "throttles"})
     finally:
         tight.engine.close()
 
     assert refused > 50
-    assert sum(unpacked(found["cells"])) == refused + 1 == sum(unpacked(found["throttled"]))
-    assert found["diagnosis"][0]["kind"] == "throttled"
+    assert sum(unpacked(result["cells"])) == refused + 1 == sum(unpacked(result["throttled"]))
+    assert result["diagnosis"][0]["kind"] == "throttled"
     assert (
-        f"{refused + 1} requests were throttled, 100 % of them on TICKET#9"
-        in found["diagnosis"][0]["sentence"]
+        f"{refused + 1} requests were throttled, 100% of them on TICKET#9"
+        in result["diagnosis"][0]["sentence"]
     )
     assert hottest_["partitions"][0]["throttles"] == refused
     assert hottest_["insights"]["throttled"][0]["key"] == {"pk": {"S": "TICKET#9"}}
-    assert found["limits"] == {
+    assert result["limits"] == {
         "partition_reads": 3000,
         "partition_writes": 1000,
         "reads": 1.0,
@@ -700,22 +696,22 @@ def test_throttled_keys_are_told(desk: Desk) -> None:
 
 
 def test_the_hottest_keys_have_their_share(desk: Desk) -> None:
-    """Shares are of all that was asked."""
+    """Shares are relative to all requests."""
     for _ in range(3):
         desk.put("TICKET#1")
     desk.put("TICKET#2")
-    found = desk.ask("GET /heat/hottest", {"table": "Tickets", "metric": "writes"})
+    result = desk.call("GET /heat/hottest", {"table": "Tickets", "metric": "writes"})
 
-    assert [(row["label"], row["count"], row["share"]) for row in found["partitions"]] == [
+    assert [(row["label"], row["count"], row["share"]) for row in result["partitions"]] == [
         ("TICKET#1", 3.0, 0.75),
         ("TICKET#2", 1.0, 0.25),
     ]
-    assert found["insights"] is None
+    assert result["insights"] is None
 
 
 @pytest.mark.parametrize("sync", [False, True])
 def test_the_studios_own_calls_are_in_no_map(tmp_path: Path, sync: bool) -> None:
-    """What a page reads and writes to show and edit is not the program's; of a file that syncs too, where calls are told late."""
+    """The studio's own reads and writes are not recorded, also with a synced file, where calls are reported late."""
     desk = Desk(**({"path": tmp_path / "shop.db", "sync": "full"} if sync else {}))
     for number in range(2):
         desk.put(f"TICKET#{number}")
@@ -729,33 +725,33 @@ def test_the_studios_own_calls_are_in_no_map(tmp_path: Path, sync: bool) -> None
             await studio.db.call("Scan", {"TableName": "Tickets"})
 
     asyncio.run(both())
-    found = desk.heat(metric="operations")
-    told = desk.ask("GET /operations", {})
+    result = desk.heat(metric="operations")
+    response = desk.call("GET /operations", {})
     desk.engine.close()
 
-    assert found["labels"] == ["TICKET#0", "TICKET#1", "TICKET#2"]
-    assert {row["operation"]: row["totals"]["requests"] for row in told["rows"]} == {"PutItem": 3}
-    assert told["left_out"] >= 2
+    assert result["labels"] == ["TICKET#0", "TICKET#1", "TICKET#2"]
+    assert {row["operation"]: row["totals"]["requests"] for row in response["rows"]} == {"PutItem": 3}
+    assert response["own_calls"] >= 2
 
 
-def test_another_process_is_told_of_honestly(desk: Desk) -> None:
+def test_tables_of_another_process_have_a_note(desk: Desk) -> None:
     """Where the engine is elsewhere, the note says that only the studio's own calls are seen, and what to do."""
-    desk.more = {"engine": None}
-    found = desk.heat()
+    desk.settings = {"engine": None}
+    result = desk.heat()
 
-    assert found["source"] == "studio"
-    assert "tavola serve --studio" in found["note"]
+    assert result["source"] == "studio"
+    assert "tavola serve --studio" in result["note"]
 
 
-def test_a_table_made_anew_begins_with_nothing(desk: Desk) -> None:
+def test_a_recreated_table_starts_empty(desk: Desk) -> None:
     """A table of the same name may have other keys, by which the old ones cannot be read."""
     desk.put("TICKET#1")
     desk.engine.call("DeleteTable", {"TableName": "Tickets"})
     desk.clock.advance(1.0)
     schema = [{"AttributeName": "n", "KeyType": "HASH"}]
     types = [{"AttributeName": "n", "AttributeType": "N"}]
-    asked = {"TableName": "Tickets", "KeySchema": schema, "AttributeDefinitions": types}
-    desk.engine.call("CreateTable", {**asked, "BillingMode": "PAY_PER_REQUEST"})
+    request = {"TableName": "Tickets", "KeySchema": schema, "AttributeDefinitions": types}
+    desk.engine.call("CreateTable", {**request, "BillingMode": "PAY_PER_REQUEST"})
     desk.engine.call("PutItem", {"TableName": "Tickets", "Item": {"n": {"N": "5"}}})
 
     assert desk.heat()["labels"] == ["5"]
@@ -767,13 +763,13 @@ def test_a_layout_of_another_table_gives_a_whole_map(desk: Desk) -> None:
     desk.engine.call("CreateTable", {**TICKETS, "TableName": "Others"})
     desk.put("TICKET#1")
     whole = desk.heat()
-    other = desk.ask("GET /heat", {"table": "Others", "layout": whole["layout"], "since_s": NOW})
+    other = desk.call("GET /heat", {"table": "Others", "layout": whole["layout"], "since_s": NOW})
 
     assert other["whole"]
     assert other["rows"] == 0
 
 
-def test_whoever_was_away_for_long_gets_a_whole_map(desk: Desk) -> None:
+def test_a_page_that_was_away_for_long_gets_a_whole_map(desk: Desk) -> None:
     """New columns are for a map that still has some of its old ones."""
     desk.put("TICKET#1")
     whole = desk.heat(seconds=60)
@@ -785,7 +781,7 @@ def test_whoever_was_away_for_long_gets_a_whole_map(desk: Desk) -> None:
     assert more["columns"] == 60
 
 
-def test_a_part_of_a_map_is_asked_for_by_its_keys(desk: Desk) -> None:
+def test_a_part_of_a_map_is_requested_by_its_keys(desk: Desk) -> None:
     """Ranges tell their first and last key, and with those the same map comes in finer rows, and goes on so."""
     for number in range(60):
         desk.put(f"TICKET#{number}")
@@ -805,15 +801,15 @@ def test_a_part_of_a_map_is_asked_for_by_its_keys(desk: Desk) -> None:
         desk.heat(first="no", last="hex")
 
 
-def test_a_cell_of_long_ago_says_of_which_time_it_tells(desk: Desk) -> None:
-    """A second that is kept with others is told with them, and so is the time."""
+def test_an_old_cell_reports_its_time_range(desk: Desk) -> None:
+    """A second that was merged with others is returned with their time range."""
     for _ in range(10):
         desk.put("TICKET#1")
         desk.clock.advance(1.0)
     whole = desk.heat()
     desk.clock.advance(1_200.0)
-    asked = {"table": "Tickets", "layout": whole["layout"], "row": 0, "from_s": NOW + 3, "to_s": NOW + 4}
-    cell = desk.ask("GET /heat/cell", asked)
+    request = {"table": "Tickets", "layout": whole["layout"], "row": 0, "from_s": NOW + 3, "to_s": NOW + 4}
+    cell = desk.call("GET /heat/cell", request)
 
     assert (cell["from_s"], cell["to_s"], cell["writes"]) == (NOW, NOW + 10, 10.0)
 
@@ -822,18 +818,18 @@ def test_an_unknown_index_is_refused(desk: Desk) -> None:
     """A map of what is not there is none."""
     with pytest.raises(RequestRefused, match="no index by-nothing"):
         desk.heat(index="by-nothing")
-    with pytest.raises(RequestRefused, match="without one"):
+    with pytest.raises(RequestRefused, match="No access log"):
         desk.heat(log=True)
 
 
 def record(second: int, keys: Sequence[str], writes: float, error: str | None = None) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    response: dict[str, Any] = {
         "eventTime": f"2026-11-01T09:00:{second:02}Z",
         "eventName": "BatchWriteItem" if len(keys) > 1 else "PutItem",
         "requestParameters": {"tableName": "Tickets", "keys": list(keys)},
         "additionalEventData": {"consumed": [{"table": "Tickets", "reads": 0.0, "writes": writes}]},
     }
-    return told if error is None else {**told, "errorCode": error, "additionalEventData": {}}
+    return response if error is None else {**response, "errorCode": error, "additionalEventData": {}}
 
 
 def test_an_access_log_gives_a_map_of_hashes(desk: Desk) -> None:
@@ -845,22 +841,22 @@ def test_an_access_log_gives_a_map_of_hashes(desk: Desk) -> None:
         record(3, ["bbbb"], 0.0, "ConditionalCheckFailedException"),
         {"eventName": "odd"},
     ]
-    desk.more = {"log": lambda question: iter(reversed(records))}
-    found = desk.heat(log=True, metric="writes")
-    sums = dict(zip(found["labels"], map(sum, rows_of(found["cells"], found["columns"])), strict=True))
+    desk.settings = {"log": lambda question: iter(reversed(records))}
+    result = desk.heat(log=True, metric="writes")
+    sums = dict(zip(result["labels"], map(sum, rows_of(result["cells"], result["columns"])), strict=True))
 
-    first = found["from_s"]
-    asked = {"table": "Tickets", "layout": found["layout"], "row": 0, "from_s": first, "to_s": first + 1}
-    cell = desk.ask("GET /heat/cell", {**asked, "metric": "writes"})
+    first = result["from_s"]
+    request = {"table": "Tickets", "layout": result["layout"], "row": 0, "from_s": first, "to_s": first + 1}
+    cell = desk.call("GET /heat/cell", {**request, "metric": "writes"})
 
     assert sums == {"hash aaaa": 2.5, "hash bbbb": 1.5}
-    assert sum(unpacked(found["throttled"])) == 1
-    assert (found["source"], found["columns"]) == ("log", 3)
+    assert sum(unpacked(result["throttled"])) == 1
+    assert (result["source"], result["columns"]) == ("log", 3)
     assert (cell["label"], cell["writes"]) == ("hash aaaa", 1.5)
     assert cell["by_operation"] == [{"operation": "BatchWriteItem", "amount": 1.0}]
 
 
-def test_a_log_that_somebody_else_wrote_is_passed_over(desk: Desk) -> None:
+def test_a_log_in_another_format_is_skipped(desk: Desk) -> None:
     """Records of another shape, and more operations than there are, make no map and no error."""
     whole = record(0, ["aaaa"], 1.0)
     odd: list[dict[str, Any]] = [
@@ -871,10 +867,10 @@ def test_a_log_that_somebody_else_wrote_is_passed_over(desk: Desk) -> None:
         {**whole, "eventTime": "yesterday"},
     ]
     many = [{**whole, "eventName": f"Operation{number}"} for number in range(400)]
-    desk.more = {"log": lambda question: iter([*odd, *many])}
-    found = desk.heat(log=True, metric="writes")
+    desk.settings = {"log": lambda question: iter([*odd, *many])}
+    result = desk.heat(log=True, metric="writes")
 
-    assert sum(unpacked(found["cells"])) == 400
+    assert sum(unpacked(result["cells"])) == 400
 
 
 def test_a_whole_map_is_small() -> None:

@@ -1,4 +1,4 @@
-"""Editing one item: measured while it is typed, its keys made of its fields, nobody's change lost, and undone."""
+"""Editing one item: measured while it is typed, keys derived from fields, conflicts detected, and undone."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tavola.limits import ITEM_BYTES_MAX, NESTING_LEVELS_MAX
 from tavola.model.document import design_of
 from tavola.studio.api import items, transfer
 from tavola.studio.api.items import (
-    DeleteItemRequest,
-    GetItemRequest,
-    PutItemRequest,
+    EditItemRequest,
+    ReadItemRequest,
+    RemoveItemRequest,
     delete_item,
     get_item,
     measure_item,
@@ -62,8 +62,8 @@ def edited(stage: Stage, number: int, **changes: Any) -> tuple[dict[str, Any], d
 def test_an_item_comes_whole_with_what_it_is() -> None:
     """The item of a key is given with its entity, its exact bytes and its key taken apart."""
     with club() as stage:
-        view = stage.ask(get_item, GetItemRequest("studio-club", key_of(1)))
-        nothing = stage.ask(get_item, GetItemRequest("studio-club", key_of(9)))
+        view = stage.call(get_item, ReadItemRequest("studio-club", key_of(1)))
+        nothing = stage.call(get_item, ReadItemRequest("studio-club", key_of(9)))
 
         assert view.item == stage.item(key_of(1))
         assert (view.entity, view.kind) == ("Member", "entity")
@@ -72,58 +72,58 @@ def test_an_item_comes_whole_with_what_it_is() -> None:
 
 
 def test_all_ten_types_are_written_and_nothing_else_is_touched() -> None:
-    """An edit of one attribute leaves every other, of whatever type, as it stood."""
+    """Editing one attribute leaves the others unchanged, whatever their type."""
     with club() as stage:
         plain_table(stage)
         item = {"id": {"S": "a"}, "n": {"N": "1"}, **TEN}
-        made = stage.ask(put_item, PutItemRequest("plain", item))
+        made = stage.call(put_item, EditItemRequest("plain", item))
         after = {**item, "text": {"S": "other"}}
 
-        written = stage.ask(put_item, PutItemRequest("plain", after, before=item))
+        written = stage.call(put_item, EditItemRequest("plain", after, before=item))
 
         assert (made.outcome, written.outcome) == ("written", "written")
         assert stage.item({"id": {"S": "a"}, "n": {"N": "1"}}, "plain") == after
 
 
 @pytest.mark.parametrize("before", [{}, {"id": {"S": "a"}}, {"id": {"S": "a"}, "n": {"S": "1"}}, {"id": {}}])
-def test_what_cannot_have_stood_is_refused(before: dict[str, Any]) -> None:
+def test_an_item_that_cannot_have_been_stored_is_refused(before: dict[str, Any]) -> None:
     """A write over an item without a whole key, or of no value that there is, is a question that makes no sense."""
     with club() as stage:
         plain_table(stage)
         item = {"id": {"S": "a"}, "n": {"N": "1"}}
-        for ask, asked in (
-            (put_item, PutItemRequest("plain", item, before=before)),
-            (measure_item, PutItemRequest("plain", item, before)),
-            (delete_item, DeleteItemRequest("plain", before)),
+        for ask, request in (
+            (put_item, EditItemRequest("plain", item, before=before)),
+            (measure_item, EditItemRequest("plain", item, before)),
+            (delete_item, RemoveItemRequest("plain", before)),
             (undo_write, items.UndoRequest("plain", before, item)),
         ):
-            with pytest.raises(RequestRefused, match="cannot have stood"):
-                stage.ask(ask, asked)
+            with pytest.raises(RequestRefused, match="Invalid item"):
+                stage.call(ask, request)
 
         assert stage.item(item, "plain") is None
 
 
 def test_the_measure_is_what_the_engine_counts() -> None:
-    """Bytes and units of a write, on the table and on each index, are those that DynamoDB then tells."""
+    """The measured bytes and units of a write, by table and index, equal what DynamoDB reports."""
     with club() as stage:
         before, after = edited(stage, 1, name={"S": "x" * 3000}, town={"S": "Bari"})
-        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
+        response = stage.call(measure_item, EditItemRequest("studio-club", after, before))
 
-        done = stage.ask(put_item, PutItemRequest("studio-club", after, before))
+        done = stage.call(put_item, EditItemRequest("studio-club", after, before))
 
-        effects = {index.index: index.effect for index in told.indexes}
+        effects = {index.index: index.effect for index in response.indexes}
         assert effects == {"states": "updated", "towns": "moves", "points": "moves"}
-        assert told.units == done.units
-        assert told.bytes == stage.ask(get_item, GetItemRequest("studio-club", key_of(1))).bytes
+        assert response.units == done.units
+        assert response.bytes == stage.call(get_item, ReadItemRequest("studio-club", key_of(1))).bytes
 
 
-def test_an_index_is_told_to_be_entered_and_left() -> None:
+def test_entering_and_leaving_an_index_is_reported() -> None:
     """Each index says what the write does to it."""
     with club() as stage:
         before, after = edited(stage, 1, town=None)
-        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
+        response = stage.call(measure_item, EditItemRequest("studio-club", after, before))
 
-        assert {index.index: index.effect for index in told.indexes} == {
+        assert {index.index: index.effect for index in response.indexes} == {
             "states": "updated", "towns": "leaves", "points": "leaves",
         }  # fmt: skip
 
@@ -140,62 +140,62 @@ def test_an_index_is_told_to_be_entered_and_left() -> None:
         ("a", {"L": [{"S": "x"}, {"M": {"b": {"SS": []}}}]}, ("a", "1", "b"), "may not be empty"),
         ("a", {"NS": ["1", "x"]}, ("a", "1"), "numeric value"),
         ("a", {"S": "x", "N": "1"}, ("a",), "more than one datatypes"),
-        ("PK", {"N": "1"}, ("PK",), "wants a text (S)"),
-        ("GSI1PK", {"S": ""}, ("GSI1PK",), "cannot be empty"),
-        ("points", {"S": "many"}, ("points",), "wants a number (N)"),
+        ("PK", {"N": "1"}, ("PK",), "needs a string (S)"),
+        ("GSI1PK", {"S": ""}, ("GSI1PK",), "must not be empty"),
+        ("points", {"S": "many"}, ("points",), "needs a number (N)"),
         ("SK", {"S": "x" * 1025}, ("SK",), "1,024 bytes"),
         ("a", {"S": "x" * ITEM_BYTES_MAX}, (), "400 KB"),
     ],
 )
-def test_what_is_wrong_is_told_at_its_place(
+def test_an_issue_has_the_path_of_its_value(
     attribute: str, value: dict[str, Any], path: tuple[str, ...], words: str
 ) -> None:
     """A flaw has the path of the very value, and the words of DynamoDB; it is refused when it is saved too."""
     with club(design=None) as stage:
         before, after = edited(stage, 1, **{attribute: value})
-        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
+        response = stage.call(measure_item, EditItemRequest("studio-club", after, before))
 
-        assert [(flaw.path, words in flaw.text) for flaw in told.issues] == [(path, True)]
-        with pytest.raises(RequestRefused, match="DynamoDB would not take"):
-            stage.ask(put_item, PutItemRequest("studio-club", after, before))
+        assert [(flaw.path, words in flaw.text) for flaw in response.issues] == [(path, True)]
+        with pytest.raises(RequestRefused, match="DynamoDB would reject"):
+            stage.call(put_item, EditItemRequest("studio-club", after, before))
 
 
-def test_too_deep_is_told_at_the_depth() -> None:
-    """Of a document that is nested beyond the limit, the place is told where it becomes too deep."""
+def test_excessive_nesting_is_reported_at_its_depth() -> None:
+    """A document nested beyond the limit is reported at the path where it becomes too deep."""
     value: dict[str, Any] = {"S": "x"}
     for _ in range(34):
         value = {"L": [value]}
     with club(design=None) as stage:
         _, after = edited(stage, 1, deep=value)
-        (flaw,) = stage.ask(measure_item, PutItemRequest("studio-club", after)).issues
+        (flaw,) = stage.call(measure_item, EditItemRequest("studio-club", after)).issues
 
         assert "Nesting Levels" in flaw.text
         assert flaw.path == ("deep", *["0"] * NESTING_LEVELS_MAX)
 
 
-def test_several_flaws_are_told_at_once() -> None:
-    """DynamoDB tells the first; a person is told all."""
+def test_several_issues_are_reported_at_once() -> None:
+    """DynamoDB reports the first issue; the studio reports all."""
     with club(design=None) as stage:
         _, after = edited(stage, 1, a={"SS": []}, b={"N": "x"}, SK=None)
-        flaws = stage.ask(measure_item, PutItemRequest("studio-club", after)).issues
+        flaws = stage.call(measure_item, EditItemRequest("studio-club", after)).issues
 
         assert [flaw.path for flaw in flaws] == [("a",), ("b",)]
 
 
 def test_a_changed_field_takes_its_keys_along() -> None:
-    """Every key that a field feeds is made anew, the lock counts on, and the client finds nothing stale."""
+    """Every key computed from a field is recomputed, the lock is incremented, and the client finds no stale key."""
     with club() as stage:
         before, after = edited(stage, 1, state={"S": "asked"}, points={"N": "77"})
-        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
-        done = stage.ask(put_item, PutItemRequest("studio-club", after, before))
+        response = stage.call(measure_item, EditItemRequest("studio-club", after, before))
+        done = stage.call(put_item, EditItemRequest("studio-club", after, before))
 
-        assert {change.attribute for change in told.keys} == {"GSI1PK", "GSI2PK", "GSI2SK", "revision"}
-        assert done.keys == told.keys
+        assert {change.attribute for change in response.keys} == {"GSI1PK", "GSI2PK", "GSI2SK", "revision"}
+        assert done.keys == response.keys
         assert stale(stage) == 0
-        stands = stage.item(key_of(1))
-        assert stands is not None
-        assert stands["GSI1PK"]["S"].startswith("STATE#asked#")
-        assert "GSI2PK" not in stands
+        current = stage.item(key_of(1))
+        assert current is not None
+        assert current["GSI1PK"]["S"].startswith("STATE#asked#")
+        assert "GSI2PK" not in current
         with connect(stage.engine) as db:
             member = db.get(Member.Key(member_id="m1"))
         assert member is not None
@@ -204,13 +204,13 @@ def test_a_changed_field_takes_its_keys_along() -> None:
 
 def test_a_new_item_of_an_entity_gets_its_keys() -> None:
     """Fields alone are enough for a new item: key, index keys, tag and lock follow, and its value is guarded."""
-    given = {
+    values = {
         "member_id": {"S": "m7"}, "name": {"S": "Seven"}, "state": {"S": "active"},
         "joined_at": {"S": "2026-03-01T12:00:00.000000Z"}, "town": {"S": "Lecce"}, "points": {"N": "5"},
         "email": {"S": "seven@club.example"},
     }  # fmt: skip
     with club() as stage:
-        done = stage.ask(put_item, PutItemRequest("studio-club", given, entity="Member"))
+        done = stage.call(put_item, EditItemRequest("studio-club", values, entity="Member"))
 
         assert done.outcome == "written"
         assert stale(stage) == 0
@@ -220,67 +220,70 @@ def test_a_new_item_of_an_entity_gets_its_keys() -> None:
         assert member.state is State.ACTIVE
 
 
-def test_keys_left_as_given_are_told_to_be_stale() -> None:
-    """Whoever keeps keys as they are typed is told before saving which of them no longer fit."""
+def test_keys_written_as_entered_are_reported_as_stale() -> None:
+    """With keys as entered, those that no longer match their fields are reported before saving."""
     with club() as stage:
         before, after = edited(stage, 1, state={"S": "left"})
-        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before, keys="given"))
+        response = stage.call(measure_item, EditItemRequest("studio-club", after, before, keys="given"))
 
-        warned = {flaw.path[0] for flaw in told.issues if "stale" in flaw.text}
+        warned = {flaw.path[0] for flaw in response.issues if "Stale key" in flaw.text}
         assert warned == {"GSI1PK", "GSI2PK", "GSI2SK"}
-        assert all(flaw.severity == "warning" for flaw in told.issues)
+        assert all(flaw.severity == "warning" for flaw in response.issues)
 
 
-def test_other_codes_keys_are_made_anew_only_where_the_template_made_them() -> None:
-    """In a table that other code writes, a key is recomputed if its template made what stood; else it is left."""
+def test_keys_of_other_code_are_derived_only_if_the_template_matches() -> None:
+    """In a table that other code writes, a key is recomputed only if its template produced the stored value."""
     foreign = replace(DESIGN, tables=tuple(replace(table, foreign=True) for table in DESIGN.tables))
     with club(design=foreign) as stage:
         before, after = edited(stage, 1, town={"S": "Bari"})
-        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
+        response = stage.call(measure_item, EditItemRequest("studio-club", after, before))
 
         # The town alone could be repeated; the points are padded there, which a loose reading cannot know.
-        assert told.keys == ()
-        assert any(flaw.path == ("GSI2PK",) and "Other code" in flaw.text for flaw in told.issues)
-
-
-def test_what_the_design_says_against_is_a_warning() -> None:
-    """A wrong choice, a wrong type and a write of what is immutable are told, and can be done all the same."""
-    with club() as stage:
-        before, after = edited(stage, 1, state={"S": "resting"}, name={"N": "1"})
-        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
-        visit = {"member_id": {"S": "m1"}, "number": {"N": "1"}}
-        made = stage.ask(put_item, PutItemRequest("studio-club", visit, entity="Visit"))
-        assert made.current is not None
-        again = stage.ask(
-            measure_item, PutItemRequest("studio-club", {**made.current, "x": {"S": "y"}}, made.current)
+        assert response.keys == ()
+        assert any(
+            flaw.path == ("GSI2PK",) and "does not match its template" in flaw.text
+            for flaw in response.issues
         )
 
-        assert {flaw.path for flaw in told.issues} >= {("state",), ("name",)}
-        assert {flaw.severity for flaw in told.issues} == {"warning"}
-        assert "never written again" in again.issues[0].text
+
+def test_conflicts_with_the_design_are_warnings() -> None:
+    """A wrong choice, a wrong type and a write to an immutable item are warnings; the write is possible."""
+    with club() as stage:
+        before, after = edited(stage, 1, state={"S": "resting"}, name={"N": "1"})
+        response = stage.call(measure_item, EditItemRequest("studio-club", after, before))
+        visit = {"member_id": {"S": "m1"}, "number": {"N": "1"}}
+        made = stage.call(put_item, EditItemRequest("studio-club", visit, entity="Visit"))
+        assert made.current is not None
+        again = stage.call(
+            measure_item, EditItemRequest("studio-club", {**made.current, "x": {"S": "y"}}, made.current)
+        )
+
+        assert {flaw.path for flaw in response.issues} >= {("state",), ("name",)}
+        assert {flaw.severity for flaw in response.issues} == {"warning"}
+        assert "immutable" in again.issues[0].text
 
 
-def test_two_edits_of_different_attributes_both_stand() -> None:
+def test_two_edits_of_different_attributes_both_succeed() -> None:
     """An edit writes what it changes alone, so another's change of another attribute is not lost."""
     with club(design=None) as stage:
         before, mine = edited(stage, 1, name={"S": "Mine"})
         stage.put({**before, "note": {"S": "theirs"}})
 
-        done = stage.ask(put_item, PutItemRequest("studio-club", mine, before))
+        done = stage.call(put_item, EditItemRequest("studio-club", mine, before))
 
         assert done.outcome == "written"
-        stands = stage.item(key_of(1))
-        assert stands is not None
-        assert (stands["name"], stands["note"]) == ({"S": "Mine"}, {"S": "theirs"})
+        current = stage.item(key_of(1))
+        assert current is not None
+        assert (current["name"], current["note"]) == ({"S": "Mine"}, {"S": "theirs"})
 
 
 def test_a_lost_race_shows_theirs_and_mine() -> None:
-    """Where somebody changed the same attribute meanwhile nothing is written, and both changes are told."""
+    """If the same attribute changed concurrently, nothing is written and both changes are returned."""
     with club(design=None) as stage:
         before, mine = edited(stage, 1, name={"S": "Mine"})
         stage.put({**before, "name": {"S": "Theirs"}})
 
-        done = stage.ask(put_item, PutItemRequest("studio-club", mine, before))
+        done = stage.call(put_item, EditItemRequest("studio-club", mine, before))
 
         assert done.outcome == "conflict"
         assert done.undo is None
@@ -295,7 +298,7 @@ def test_an_edit_of_what_was_deleted_makes_no_ghost() -> None:
         before, mine = edited(stage, 1, name={"S": "Mine"})
         stage.engine.call("DeleteItem", {"TableName": "studio-club", "Key": key_of(1)})
 
-        done = stage.ask(put_item, PutItemRequest("studio-club", mine, before))
+        done = stage.call(put_item, EditItemRequest("studio-club", mine, before))
 
         assert (done.outcome, done.current) == ("conflict", None)
         assert stage.item(key_of(1)) is None
@@ -304,7 +307,7 @@ def test_an_edit_of_what_was_deleted_makes_no_ghost() -> None:
 def test_a_new_item_never_takes_anothers_place() -> None:
     """Creating under a key that is taken changes nothing and shows what is there."""
     with club(design=None) as stage:
-        done = stage.ask(put_item, PutItemRequest("studio-club", {**key_of(1), "name": {"S": "New"}}))
+        done = stage.call(put_item, EditItemRequest("studio-club", {**key_of(1), "name": {"S": "New"}}))
 
         assert done.outcome == "exists"
         assert done.current == stage.item(key_of(1))
@@ -313,56 +316,56 @@ def test_a_new_item_never_takes_anothers_place() -> None:
 
 
 def test_every_write_can_be_undone() -> None:
-    """Undo of an edit, of a creation and of a deletion gives back what stood; the lock counts on."""
+    """Undoing an edit, a creation or a deletion restores the former item; the lock is incremented."""
     with club() as stage:
         before, after = edited(stage, 1, name={"S": "Other"}, email={"S": "other@club.example"})
-        first = stage.ask(put_item, PutItemRequest("studio-club", after, before))
+        first = stage.call(put_item, EditItemRequest("studio-club", after, before))
         assert first.undo is not None
-        back = stage.ask(undo_write, first.undo)
-        stands = stage.item(key_of(1))
-        assert stands is not None
+        back = stage.call(undo_write, first.undo)
+        current = stage.item(key_of(1))
+        assert current is not None
         assert back.outcome == "written"
-        assert stands == {**before, "revision": {"N": "3"}}
+        assert current == {**before, "revision": {"N": "3"}}
 
-        gone = stage.ask(delete_item, DeleteItemRequest("studio-club", stands))
+        gone = stage.call(delete_item, RemoveItemRequest("studio-club", current))
         assert stage.item(key_of(1)) is None
         assert gone.undo is not None
-        stage.ask(undo_write, gone.undo)
+        stage.call(undo_write, gone.undo)
 
-        assert stage.item(key_of(1)) == stands
+        assert stage.item(key_of(1)) == current
         assert stale(stage) == 0
 
 
-def test_undo_refuses_where_somebody_wrote_since() -> None:
+def test_undo_refuses_after_another_write() -> None:
     """What was written after the write that is taken back is not lost."""
     with club(design=None) as stage:
         before, after = edited(stage, 1, name={"S": "Other"})
-        done = stage.ask(put_item, PutItemRequest("studio-club", after, before))
+        done = stage.call(put_item, EditItemRequest("studio-club", after, before))
         assert done.undo is not None
         stage.put({**after, "name": {"S": "Third"}})
 
-        back = stage.ask(undo_write, done.undo)
+        back = stage.call(undo_write, done.undo)
 
         assert back.outcome == "conflict"
-        stands = stage.item(key_of(1))
-        assert stands is not None
-        assert stands["name"] == {"S": "Third"}
+        current = stage.item(key_of(1))
+        assert current is not None
+        assert current["name"] == {"S": "Third"}
 
 
 def test_a_key_that_changes_moves_the_item() -> None:
     """A field of the table's key moves the item in one transaction, guards and all; undo moves it back."""
     with club() as stage:
         before, after = edited(stage, 1, member_id={"S": "m99"})
-        told = stage.ask(measure_item, PutItemRequest("studio-club", after, before))
-        done = stage.ask(put_item, PutItemRequest("studio-club", after, before))
+        response = stage.call(measure_item, EditItemRequest("studio-club", after, before))
+        done = stage.call(put_item, EditItemRequest("studio-club", after, before))
 
-        assert told.moves
-        assert told.units == done.units  # the guard's, which names its owner, among them
+        assert response.moves
+        assert response.units == done.units  # the guard's, which names its owner, among them
         assert stage.item(key_of(1)) is None
         assert stage.item(key_of(99)) is not None
         assert stale(stage) == 0
         assert done.undo is not None
-        stage.ask(undo_write, done.undo)
+        stage.call(undo_write, done.undo)
         assert stage.item(key_of(99)) is None
         assert stale(stage) == 0
 
@@ -372,19 +375,19 @@ def test_a_key_that_changes_never_takes_anothers_place() -> None:
     with club() as stage:
         before, after = edited(stage, 1, member_id={"S": "m2"}, email=None)
 
-        done = stage.ask(put_item, PutItemRequest("studio-club", after, before))
+        done = stage.call(put_item, EditItemRequest("studio-club", after, before))
 
         assert done.outcome == "exists"
         assert stage.item(key_of(1)) == before
 
 
-def test_a_unique_value_that_is_taken_is_refused() -> None:
-    """The value of another is not written, and whose it is is told."""
+def test_a_unique_value_in_use_is_refused() -> None:
+    """A unique value in use is not written, and its owner is named."""
     with club() as stage:
         before, after = edited(stage, 1, email={"S": "m2@club.example"})
 
         with pytest.raises(RequestRefused, match="MEMBER#m2") as refused:
-            stage.ask(put_item, PutItemRequest("studio-club", after, before))
+            stage.call(put_item, EditItemRequest("studio-club", after, before))
 
         assert refused.value.problem.code == "unique-taken"
         assert stage.item(key_of(1)) == before
@@ -394,10 +397,10 @@ def test_a_unique_value_moves_its_guard() -> None:
     """The old value is free afterwards, and the new one is kept."""
     with club() as stage:
         before, after = edited(stage, 1, email={"S": "new@club.example"})
-        stage.ask(put_item, PutItemRequest("studio-club", after, before))
+        stage.call(put_item, EditItemRequest("studio-club", after, before))
         other, taking = edited(stage, 2, email={"S": "m1@club.example"})
 
-        assert stage.ask(put_item, PutItemRequest("studio-club", taking, other)).outcome == "written"
+        assert stage.call(put_item, EditItemRequest("studio-club", taking, other)).outcome == "written"
         assert stale(stage) == 0
 
 
@@ -407,7 +410,7 @@ def test_a_deletion_holds_only_of_what_was_read() -> None:
         before, _ = edited(stage, 1)
         stage.put({**before, "added": {"S": "x"}})
 
-        done = stage.ask(delete_item, DeleteItemRequest("studio-club", before))
+        done = stage.call(delete_item, RemoveItemRequest("studio-club", before))
 
         assert done.outcome == "conflict"
         assert [each.path for each in done.theirs] == ["added"]
@@ -420,14 +423,14 @@ def test_thousands_of_attributes_are_edited_in_parts_and_whole() -> None:
     with club(design=None) as stage:
         plain_table(stage)
         item = {"id": {"S": "big"}, "n": {"N": "1"}, **many}
-        stage.ask(put_item, PutItemRequest("plain", item))
+        stage.call(put_item, EditItemRequest("plain", item))
         after = item | {f"attribute-{number:05d}": {"N": "-1"} for number in range(500)}
         stage.put({**item, "attribute-00499": {"S": "theirs"}}, "plain")
-        lost = stage.ask(put_item, PutItemRequest("plain", after, item))
+        lost = stage.call(put_item, EditItemRequest("plain", after, item))
         stood = stage.item({"id": {"S": "big"}, "n": {"N": "1"}}, "plain")
         stage.put(item, "plain")
 
-        done = stage.ask(put_item, PutItemRequest("plain", after, item))
+        done = stage.call(put_item, EditItemRequest("plain", after, item))
 
         assert lost.outcome == "conflict"
         assert stood == {**item, "attribute-00499": {"S": "theirs"}}
@@ -440,34 +443,33 @@ def test_an_item_of_the_largest_size_is_written() -> None:
     with club(design=None) as stage:
         plain_table(stage)
         bare = {"id": {"S": "big"}, "n": {"N": "1"}}
-        size = stage.ask(measure_item, PutItemRequest("plain", {**bare, "t": {"S": ""}})).bytes
+        size = stage.call(measure_item, EditItemRequest("plain", {**bare, "t": {"S": ""}})).bytes
         full = {**bare, "t": {"S": "x" * (ITEM_BYTES_MAX - size)}}
         over = {**bare, "t": {"S": "x" * (ITEM_BYTES_MAX - size + 1)}}
 
-        assert stage.ask(measure_item, PutItemRequest("plain", full)).bytes == ITEM_BYTES_MAX
-        assert stage.ask(put_item, PutItemRequest("plain", full)).outcome == "written"
-        assert stage.ask(measure_item, PutItemRequest("plain", over)).issues[0].path == ()
+        assert stage.call(measure_item, EditItemRequest("plain", full)).bytes == ITEM_BYTES_MAX
+        assert stage.call(put_item, EditItemRequest("plain", full)).outcome == "written"
+        assert stage.call(measure_item, EditItemRequest("plain", over)).issues[0].path == ()
 
 
-def test_a_form_says_which_keys_a_field_feeds() -> None:
-    """Whoever edits a field sees which key attributes will follow it, and which are made by templates."""
+def test_a_form_lists_the_keys_derived_from_a_field() -> None:
+    """A form lists the key attributes computed from each field, and those made by templates."""
     with club() as stage:
-        told = stage.ask(list_forms, TableRequest("studio-club"))
+        forms = stage.call(list_forms, TableRequest("studio-club")).forms
 
-        member = next(form for form in told.forms if form.name == "Member")
-        fields = {field.name: field for field in member.fields}
-        assert fields["state"].choices == ("asked", "active", "left")
-        assert fields["state"].feeds == ("GSI1PK", "GSI2PK", "GSI2SK")
-        assert fields["revision"].lock
-        assert fields["email"].unique
+        form = next(form for form in forms if form.entity.name == "Member")
+        assert form.entity.field("state").choices == ("asked", "active", "left")
+        assert form.feeds["state"] == ("GSI1PK", "GSI2PK", "GSI2SK")
+        assert form.entity.field("revision").lock
+        assert form.entity.field("email").unique
         assert ("GSI1PK", "states") in {
-            (part.attribute, key.index) for key in member.keys for part in (*key.hash, *key.range)
+            (source.attribute, key.index) for key in form.entity.keys for source in key.sources
         }
-        assert stage.ask(list_forms, TableRequest("plain")).forms == ()
+        assert stage.call(list_forms, TableRequest("plain")).forms == ()
 
 
 class Parcels(Table, name="studio-parcels", pk="pk", sk="sk"):
-    """Parcels, which are sent unless somebody says otherwise."""
+    """Parcels, with the default state "sent"."""
 
     states = Gsi(pk="gsi1pk", sk="gsi1sk", name="gsi1")
 
@@ -487,26 +489,26 @@ class Parcel(Entity, table=Parcels):
 
 
 def test_a_new_item_has_its_defaults_or_a_warning() -> None:
-    """The form of a new item holds the constant defaults, with which it is in its index; without them that is told."""
+    """The form of a new item has the constant defaults; without them a warning names the index it will not be in."""
     with club(design=design_of(Parcels)) as stage:
         with connect(stage.engine) as db:
             db.create_tables(Parcels)
-        form = stage.ask(list_forms, TableRequest("studio-parcels")).forms[0]
-        filled = {field.attribute: field.default for field in form.fields if field.default is not None}
-        given = {"parcel_id": {"S": "p1"}}
+        form = stage.call(list_forms, TableRequest("studio-parcels")).forms[0]
+        filled = form.defaults
+        values = {"parcel_id": {"S": "p1"}}
 
-        bare = stage.ask(measure_item, PutItemRequest("studio-parcels", given, entity="Parcel"))
-        whole = stage.ask(
-            measure_item, PutItemRequest("studio-parcels", {**filled, **given}, entity="Parcel")
+        bare = stage.call(measure_item, EditItemRequest("studio-parcels", values, entity="Parcel"))
+        whole = stage.call(
+            measure_item, EditItemRequest("studio-parcels", {**filled, **values}, entity="Parcel")
         )
-        stage.ask(put_item, PutItemRequest("studio-parcels", {**filled, **given}, entity="Parcel"))
+        stage.call(put_item, EditItemRequest("studio-parcels", {**filled, **values}, entity="Parcel"))
 
         assert filled == {"state": {"S": "sent"}, "weight": {"N": "0"}}
         assert [(flaw.path, flaw.severity) for flaw in bare.issues] == [(("state",), "warning")]
         assert "will not be in gsi1" in bare.issues[0].text
         assert whole.issues == ()
         with connect(stage.engine) as db:
-            assert [found.parcel_id for found in db.query(Parcel.ByState(state="sent"))] == ["p1"]
+            assert [result.parcel_id for result in db.query(Parcel.ByState(state="sent"))] == ["p1"]
 
 
 def test_read_only_refuses_every_write() -> None:
@@ -524,4 +526,4 @@ def test_read_only_refuses_every_write() -> None:
         only = replace(stage.studio, read_only=True)
         endpoint: Endpoint = next(e for e in items.ENDPOINTS if e.name == "POST /items/put")
         with pytest.raises(RequestRefused, match="read-only"):
-            asyncio.run(endpoint.call(only, PutItemRequest("studio-club", {})))
+            asyncio.run(endpoint.call(only, EditItemRequest("studio-club", {})))

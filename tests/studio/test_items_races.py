@@ -1,4 +1,4 @@
-"""Races: two people at one item and a program beside them; what was acknowledged is there, or the loser was told."""
+"""Races between two editors and a program: an acknowledged change is stored, and a refused one is reported."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tavola import Attr, Entity, Gsi, PrimaryKey, Query, Sort, Table, attr, connect, sort
-from tavola.handles import AsyncConnection
+from tavola.client.connection import AsyncConnection
 from tavola.model.document import design_of
 from tavola.protocol.faults import InternalServerFault
-from tavola.studio.api.items import DeleteItemRequest, PutItemRequest, WriteOutcome, delete_item, put_item
+from tavola.studio.api.items import EditItemRequest, RemoveItemRequest, WriteOutcome, delete_item, put_item
 from tavola.studio.edits import writes
 from tavola.studio.problems import RequestRefused
 from tests.studio.edited import Stage, club, key_of, plain_table
@@ -26,7 +26,7 @@ ids = count()
 
 
 class Turns:
-    """A connection that lets others go first, as often as it is told to."""
+    """A connection that lets others go first, a given number of times."""
 
     def __init__(self, db: Any, pauses: Iterator[int]) -> None:
         self.db = db
@@ -43,7 +43,7 @@ class Turns:
 
 @dataclass(frozen=True)
 class Act:
-    """What somebody does: sets attributes to what is his alone, removes some, deletes the item or moves it."""
+    """One concurrent action: set own attributes, remove some, delete the item or move it."""
 
     kind: str
     set_: tuple[str, ...] = ()
@@ -63,12 +63,12 @@ pauses = st.lists(st.integers(0, 5), max_size=12)
 async def _act(
     stage: Stage, act: Act, before: dict[str, Any], mark: str, waits: list[int]
 ) -> WriteOutcome | None:
-    """Return how it ended; None: it was refused, and told so."""
+    """Return the outcome; None if the write was refused."""
     studio = replace(stage.studio, db=AsyncConnection(Turns(stage.studio.db, iter(waits))))
     try:
         if act.kind == "delete":
-            return await delete_item(studio, DeleteItemRequest("plain", before))
-        return await put_item(studio, PutItemRequest("plain", act.made_of(before, mark), before))
+            return await delete_item(studio, RemoveItemRequest("plain", before))
+        return await put_item(studio, EditItemRequest("plain", act.made_of(before, mark), before))
     except RequestRefused as refused:
         if refused.problem.code not in ("partly-written", "deleted-with-more"):
             raise
@@ -76,18 +76,18 @@ async def _act(
 
 
 async def _program(stage: Stage, key: dict[str, Any], steps: list[tuple[str, int]]) -> dict[str, str]:
-    """Set attributes one after the other, asking nobody; return what each was given last."""
-    given: dict[str, str] = {}
+    """Set attributes one after the other without conditions; return the last value of each."""
+    values: dict[str, str] = {}
     for number, (name, wait) in enumerate(steps):
         for _ in range(wait):
             await asyncio.sleep(0)
-        given[name] = f"program-{number}"
+        values[name] = f"program-{number}"
         request = {
             "TableName": "plain", "Key": key, "UpdateExpression": "SET #n = :v",
-            "ExpressionAttributeNames": {"#n": name}, "ExpressionAttributeValues": {":v": {"S": given[name]}},
+            "ExpressionAttributeNames": {"#n": name}, "ExpressionAttributeValues": {":v": {"S": values[name]}},
         }  # fmt: skip
         stage.engine.call("UpdateItem", request)
-    return given
+    return values
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def stage() -> Iterator[Stage]:
     waits=st.tuples(pauses, pauses),
     in_parts=st.booleans(),
 )
-def test_every_acknowledged_change_is_there_or_the_loser_was_told(
+def test_no_acknowledged_change_is_lost(
     stage: Stage,
     first: Act,
     second: Act,
@@ -113,7 +113,7 @@ def test_every_acknowledged_change_is_there_or_the_loser_was_told(
     waits: tuple[list[int], list[int]],
     in_parts: bool,
 ) -> None:
-    """Whatever the order: what the program wrote stands, what an editor was told to be written stands, and what was not is not."""
+    """In every order, acknowledged writes of the program and of editors are stored, and refused ones are not."""
     if "move" in (first.kind, second.kind):  # the gap that is owned: a name that nobody could ask about
         program = [step for step in program if step[0] != "added"]
     key = {"id": {"S": f"i{next(ids)}"}, "n": {"N": "1"}}
@@ -132,12 +132,12 @@ def test_every_acknowledged_change_is_there_or_the_loser_was_told(
             patch.setattr(writes, "ATTRIBUTES_MAX", 2)
         one, two, given_ = asyncio.run(race())
 
-    stands = stage.item(key, "plain")
+    current = stage.item(key, "plain")
     everywhere = [item for item in stage.items("plain") if item["id"] == key["id"]]
     if one is not None and two is not None:  # otherwise somebody was told that it is neither so nor so
         for name, value in given_.items():
-            assert stands is not None
-            assert stands[name] == {"S": value}, "the program's write is lost"
+            assert current is not None
+            assert current[name] == {"S": value}, "the program's write is lost"
     for act, done, mark in ((first, one, "11"), (second, two, "22")):
         if done is None:
             continue
@@ -206,14 +206,14 @@ def test_no_key_is_made_of_what_is_no_longer_so(
             db.create_tables(Pond)
         item = {"boat_id": {"S": "b"}, "state": {"S": "ashore"}, **begun}
         given_ = {name: value for name, value in item.items() if value is not None}
-        made = stage.ask(put_item, PutItemRequest("studio-pond", given_, entity="Boat"))
+        made = stage.call(put_item, EditItemRequest("studio-pond", given_, entity="Boat"))
         assert made.current is not None
         before = dict(made.current)
 
         async def edit(change: dict[str, Any], pause: list[int]) -> WriteOutcome:
             studio = replace(stage.studio, db=AsyncConnection(Turns(stage.studio.db, iter(pause))))
             after = {name: value for name, value in {**before, **change}.items() if value is not None}
-            return await put_item(studio, PutItemRequest("studio-pond", after, before))
+            return await put_item(studio, EditItemRequest("studio-pond", after, before))
 
         async def both() -> list[WriteOutcome]:
             return await asyncio.gather(*(edit(*each) for each in zip(edits, waits, strict=True)))
@@ -243,8 +243,8 @@ class Failing:
         return await self.db.call(operation, request)
 
 
-@pytest.mark.parametrize(("last", "told", "taken_back"), [(2, "Lost", True), (9, "Only a part", False)])
-def test_an_edit_in_steps_that_fails_half_way_is_taken_back_or_told(
+@pytest.mark.parametrize(("last", "told", "taken_back"), [(2, "Lost", True), (9, "Only part", False)])
+def test_an_edit_that_fails_half_way_is_rolled_back_or_reported(
     stage: Stage, last: int, told: str, taken_back: bool
 ) -> None:
     """An error in the second of several steps takes the first one back; where that fails too, it is said."""
@@ -255,7 +255,7 @@ def test_an_edit_in_steps_that_fails_half_way_is_taken_back_or_told(
     studio = replace(stage.studio, db=AsyncConnection(Failing(stage.studio.db, 2, last)))
 
     with pytest.raises((InternalServerFault, RequestRefused), match=told):
-        asyncio.run(put_item(studio, PutItemRequest("plain", after, before)))
+        asyncio.run(put_item(studio, EditItemRequest("plain", after, before)))
 
     assert (stage.item(key, "plain") == before) is taken_back
 
@@ -267,9 +267,9 @@ def test_as_many_attributes_as_one_likes_are_added_and_removed(stage: Stage, att
     more = {**key, **{f"x{number:03}": {"N": "1"} for number in range(attributes)}}
     stage.put(key, "plain")
 
-    assert stage.ask(put_item, PutItemRequest("plain", more, key)).outcome == "written"
+    assert stage.call(put_item, EditItemRequest("plain", more, key)).outcome == "written"
     assert stage.item(key, "plain") == more
-    assert stage.ask(put_item, PutItemRequest("plain", key, more)).outcome == "written"
+    assert stage.call(put_item, EditItemRequest("plain", key, more)).outcome == "written"
     assert stage.item(key, "plain") == key
 
 
@@ -280,19 +280,19 @@ def test_no_step_of_an_edit_is_larger_than_its_ends(stage: Stage) -> None:
     after = {**key, **{f"a{number:03}": {"S": "y" * 1_900} for number in range(200)}, "z": {"S": ""}}
     stage.put(before, "plain")
 
-    assert stage.ask(put_item, PutItemRequest("plain", after, before)).outcome == "written"
+    assert stage.call(put_item, EditItemRequest("plain", after, before)).outcome == "written"
     assert stage.item(key, "plain") == after
 
 
 def test_a_move_takes_nothing_along_that_was_not_seen() -> None:
-    """What somebody added before an item is moved is not left behind: whoever moves it is told."""
+    """Moving an item that changed in the meantime is refused with the change."""
     with club() as stage:
         before = stage.item(key_of(1))
         assert before is not None
         stage.put({**before, "note": {"S": "theirs"}})
 
-        done = stage.ask(
-            put_item, PutItemRequest("studio-club", {**before, "member_id": {"S": "m77"}}, before)
+        done = stage.call(
+            put_item, EditItemRequest("studio-club", {**before, "member_id": {"S": "m77"}}, before)
         )
 
         assert done.outcome == "conflict"
@@ -309,11 +309,11 @@ def test_a_value_that_is_kept_for_another_is_left_to_him() -> None:
         other = {**guard, "_owner": {"M": {"PK": {"S": "MEMBER#m2"}, "SK": {"S": "MEMBER"}}}}
         stage.put(other)
 
-        edited = stage.ask(
-            put_item, PutItemRequest("studio-club", {**before, "email": {"S": "new@club.example"}}, before)
+        edited = stage.call(
+            put_item, EditItemRequest("studio-club", {**before, "email": {"S": "new@club.example"}}, before)
         )
         assert edited.current is not None
-        gone = stage.ask(delete_item, DeleteItemRequest("studio-club", edited.current))
+        gone = stage.call(delete_item, RemoveItemRequest("studio-club", edited.current))
 
         assert (edited.outcome, gone.outcome) == ("written", "written")
         assert stage.item({name: guard[name] for name in ("PK", "SK")}) == other
@@ -327,7 +327,7 @@ def test_an_item_that_becomes_another_kind_gives_its_values_back() -> None:
         after = {**before, "_entity": {"S": "Something"}}
 
         assert (
-            stage.ask(put_item, PutItemRequest("studio-club", after, before, keys="given")).outcome
+            stage.call(put_item, EditItemRequest("studio-club", after, before, keys="given")).outcome
             == "written"
         )
         assert not [item for item in stage.items("studio-club") if "m1@club" in item["PK"]["S"]]

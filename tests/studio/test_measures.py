@@ -14,8 +14,7 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.engine import Engine, ItemAccess
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import table_arn
+from tavola.protocol.arns import DEFAULT_SCOPE, table_arn
 from tavola.protocol.faults import ConditionalCheckFailedFault, Fault, TransactionConflictFault
 from tavola.studio.monitoring import Monitor
 from tavola.studio.monitoring.counters import (
@@ -88,7 +87,7 @@ def _dearest(
 
 @pytest.mark.parametrize("seed", range(5))
 def test_percentiles_are_those_of_the_sorted_list_to_two_percent(seed: int) -> None:
-    """Whatever the durations are like, each percentile is within 2 % of the call that stands at its rank."""
+    """For any durations each percentile is within 2 % of the exact value."""
     dice = random.Random(seed)
     took = [dice.lognormvariate(math.log(0.0005), 1.5) for _ in range(20_000)]
     counts: dict[int, int] = {}
@@ -96,15 +95,15 @@ def test_percentiles_are_those_of_the_sorted_list_to_two_percent(seed: int) -> N
         counts[bucket_of(each)] = counts.get(bucket_of(each), 0) + 1
     took.sort()
 
-    found = quantiles(counts)
+    result = quantiles(counts)
 
-    assert found is not None
-    for share, told in zip(QUANTILES, found, strict=True):
+    assert result is not None
+    for share, response in zip(QUANTILES, result, strict=True):
         exact = took[math.ceil(share * len(took)) - 1]
-        assert told == pytest.approx(exact, rel=0.02)
+        assert response == pytest.approx(exact, rel=0.02)
 
 
-def test_a_bucket_tells_its_durations_to_two_percent() -> None:
+def test_a_bucket_is_accurate_to_two_percent() -> None:
     """From a microsecond to minutes."""
     for place in range(1, 400):
         took_s = 1e-6 * 1.05**place
@@ -161,7 +160,7 @@ def test_memory_is_bounded_whatever_is_named_and_however_long_it_runs() -> None:
                     fault=ConditionalCheckFailedFault() if place % 2 else None,
                     request={"TableName": f"T{place}", "Item": {"x": {"S": "y" * 100}}},
                 )
-        sizes.append(measures.kept)
+        sizes.append(measures.record_count)
 
     for place in range(200):
         _note(
@@ -180,7 +179,7 @@ def test_memory_is_bounded_whatever_is_named_and_however_long_it_runs() -> None:
     assert any(kind.operation == OTHERS for each in view.slices for kind in each.kinds)
 
 
-def test_what_slices_take_is_what_is_told_of_it_and_stays_within_its_bound() -> None:
+def test_the_memory_of_slices_is_measured_and_bounded() -> None:
     """Twenty kinds busy for five minutes take no more than they may: names go, the oldest seconds' first, and no count."""
     bytes_max = 900_000
     tracemalloc.start()
@@ -201,7 +200,7 @@ def test_what_slices_take_is_what_is_told_of_it_and_stays_within_its_bound() -> 
     assert taken <= 2 * bytes_max
     hour = timeline.since(0, 1)
     assert _tally(hour).requests == 300 * 20 * 3
-    assert sum(units[0] for each in hour for _, units in each.used()) == 300 * 20 * 0.5
+    assert sum(units[0] for each in hour for _, units in each.capacity_use()) == 300 * 20 * 0.5
     seconds = timeline.since(0, 0)
     assert seconds[0].kinds == (CallKind(OTHERS, ()),)
     assert _tally(seconds).requests == len(seconds) * 20 * 3
@@ -242,7 +241,7 @@ def test_the_peak_of_a_place_is_that_of_one_second_at_every_length() -> None:
             _note(measures, clock.now(), accesses=(ItemAccess(ARN, None, b"k", 2.0, 0.0),))
 
     for window_s in (600, 3600, 21_600):
-        peaks = [units[2] for each in measures.view(window_s).summed for _, units in each.used()]
+        peaks = [units[2] for each in measures.view(window_s).summed for _, units in each.capacity_use()]
         assert max(peaks) == 100.0
 
 
@@ -299,16 +298,16 @@ def test_each_form_of_a_kind_is_found_beside_a_dearer_flood() -> None:
                 cheaper,
             )
 
-    found = _dearest(measures, clock, "units", 600, None, None)
+    result = _dearest(measures, clock, "units", 600, None, None)
 
-    assert [(dear.units, json.loads(dear.shape)["KeyConditionExpression"]) for dear in found] == [
+    assert [(dear.units, json.loads(dear.shape)["KeyConditionExpression"]) for dear in result] == [
         (54.0, "pk = :p"),
         (5.0, "day = :d"),
         (5.0, "pk = :p AND sk > :s"),
     ]
 
 
-def test_a_flood_is_taken_apart_a_few_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_is_parsed_a_few_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept of a request costs more than to count it: of ten thousand calls a few dozen are looked at."""
     looked = []
 
@@ -336,7 +335,7 @@ def test_a_flood_is_taken_apart_a_few_times_a_second(monkeypatch: pytest.MonkeyP
     assert len(looked) <= 500
 
 
-def test_a_planted_dear_request_and_a_planted_slow_one_are_found() -> None:
+def test_a_planted_expensive_request_and_a_planted_slow_one_are_found() -> None:
     """Among ten thousand cheap calls one that read most is first by units, and one that took longest first by time."""
     clock = ManualClock(1_700_000_000.0)
     measures = RequestMetrics(clock)
@@ -366,20 +365,20 @@ def test_a_planted_dear_request_and_a_planted_slow_one_are_found() -> None:
     }
 
 
-def test_a_dear_request_is_found_for_hours_and_then_forgotten() -> None:
+def test_an_expensive_request_is_kept_for_hours() -> None:
     """It outlives the minute, the hour and the floods after it, and is gone when the longest window is over."""
     clock = ManualClock(1_700_000_000.0)
     measures = RequestMetrics(clock)
     _note(measures, clock.now(), 0.1, "Scan", (ItemAccess(ARN, None, None, 99.0, 0.0),))
-    found = []
+    result = []
     for _ in range(7 * 60):
         clock.advance(60)
         for _ in range(5):
             _note(measures, clock.now())
-        found.append(_dearest(measures, clock, "units", 21_600, None, None)[0].kind.operation == "Scan")
+        result.append(_dearest(measures, clock, "units", 21_600, None, None)[0].kind.operation == "Scan")
 
-    assert all(found[:355])
-    assert not any(found[362:])
+    assert all(result[:355])
+    assert not any(result[362:])
 
 
 def test_lost_races_are_counted_apart_and_kept_with_their_request() -> None:
@@ -403,7 +402,7 @@ def test_lost_races_are_counted_apart_and_kept_with_their_request() -> None:
     ]
 
 
-def test_a_clock_that_is_set_back_begins_anew() -> None:
+def test_a_clock_that_is_set_back_clears_the_counts() -> None:
     """What was counted in a time that is to come again is dropped, and counting goes on."""
     clock = ManualClock(1_700_000_000.0)
     measures = RequestMetrics(clock)
@@ -482,11 +481,11 @@ def test_several_threads_lose_no_call() -> None:
         )
         engine.observe(watch)
 
-        def ask() -> None:
+        def call() -> None:
             for place in range(250):
                 engine.call("GetItem", {"TableName": "Orders", "Key": {"pk": {"S": str(place)}}})
 
-        threads = [threading.Thread(target=ask) for _ in range(4)]
+        threads = [threading.Thread(target=call) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

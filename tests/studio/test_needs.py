@@ -84,13 +84,13 @@ READINGS = [each for each in orders() if isinstance(each, Reading)]
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    found = Engine.open()
-    with connect(found) as db:
+    result = Engine.open()
+    with connect(result) as db:
         db.create_tables(Shop, Numbers, Doors)
         db.put_many(orders())
         db.put_many(VISITS)
-    yield found
-    found.close()
+    yield result
+    result.close()
 
 
 def studio(db: Any, *needs: Need) -> Studio:
@@ -105,10 +105,10 @@ def studio(db: Any, *needs: Need) -> Studio:
 def run(engine: Engine, need: Need, table: str, values: Mapping[str, str], **more: Any) -> PatternRun:
     async def story() -> PatternRun:
         async with connect_async(engine) as db:
-            given = [EnteredValue(name, start, until=until)
+            inputs = [EnteredValue(name, start, until=until)
                      for name, (start, _, until) in ((n, v.partition(" .. ")) for n, v in values.items())]  # fmt: skip
             return await api.run_pattern(
-                studio(db, need), RunPatternRequest(f"{table}/{need.name}", tuple(given), **more)
+                studio(db, need), RunPatternRequest(f"{table}/{need.name}", tuple(inputs), **more)
             )
 
     return asyncio.run(story())
@@ -117,16 +117,16 @@ def run(engine: Engine, need: Need, table: str, values: Mapping[str, str], **mor
 def told(need: Need) -> DesignedPattern:
     async def story() -> DesignedPattern:
         async with connect_async("memory:") as db:
-            found = await api.list_all_patterns(studio(db, need), PatternsRequest())
-            return next(each for each in found.patterns if each.kind == "need")
+            result = await api.list_all_patterns(studio(db, need), PatternsRequest())
+            return next(each for each in result.patterns if each.kind == "need")
 
     return asyncio.run(story())
 
 
 def refused(engine: Engine, need: Need, table: str, values: Mapping[str, str]) -> str:
-    with pytest.raises(RequestRefused) as found:
+    with pytest.raises(RequestRefused) as result:
         run(engine, need, table, values)
-    return found.value.problem.code
+    return result.value.problem.code
 
 
 def attributes(ran: PatternRun, name: str) -> list[str]:
@@ -177,8 +177,8 @@ def test_numbers_are_compared_as_numbers(engine: Engine, pair: tuple[str, str], 
     assert attributes(ran, "at") == expected
 
 
-def test_a_stretch_asks_each_partition_that_it_touches(engine: Engine) -> None:
-    """A partition of a day is asked for each day, and within it the sort key is asked from the start to the end."""
+def test_a_range_queries_every_partition_it_overlaps(engine: Engine) -> None:
+    """With one partition per day, each day of a range is queried, with the sort key limited at both ends."""
     start, end = FIRST + timedelta(minutes=17 * 5), FIRST + timedelta(minutes=17 * 55)
     need = Need("visits since", Visit, (Given("at", "between"),))
 
@@ -188,17 +188,17 @@ def test_a_stretch_asks_each_partition_that_it_touches(engine: Engine) -> None:
     assert len(ran.items) == 51
 
 
-def test_what_an_index_tells_by_the_hour_is_compared_to_the_minute(engine: Engine) -> None:
-    """A need on a key that drops minutes gives only what was asked for; where no entry has them it is refused."""
+def test_an_inexact_key_condition_is_checked_on_the_items(engine: Engine) -> None:
+    """If a key omits minutes, results are filtered exactly; if no entry has them, the need is refused."""
     after = FIRST + timedelta(minutes=17 * 31)
     of_guest = Need("visits of a guest", Visit, ("guest", Given("at", ">")))
     at_door = Need("visits at a door", Visit, ("door", Given("at", ">")))
 
     ran = run(engine, of_guest, "doors", {"guest": "g1", "at": after.isoformat()}, limit=100)
 
-    wanted = [each for each in VISITS if each.guest == "g1" and each.at > after]
-    assert len(attributes(ran, "at")) == len(wanted)
-    assert any("dropped after reading" in line for line in ran.why)
+    expected = [each for each in VISITS if each.guest == "g1" and each.at > after]
+    assert len(attributes(ran, "at")) == len(expected)
+    assert any("filtered out after being read" in line for line in ran.why)
     assert refused(engine, at_door, "doors", {"door": "d1", "at": after.isoformat()}) == "parameter-rough"
 
 
@@ -209,12 +209,12 @@ def test_a_fetched_item_is_compared_when_it_is_there(engine: Engine, door: str) 
 
     async def story() -> PatternRun:
         async with connect_async(engine) as db:
-            asked = RunPatternRequest(
+            request = RunPatternRequest(
                 "doors/Visit.ByHour",
                 (EnteredValue("door", door), EnteredValue("at", after.isoformat(), ">")),
                 limit=100,
             )
-            return await api.run_pattern(studio(db), asked)
+            return await api.run_pattern(studio(db), request)
 
     ran = asyncio.run(story())
 
@@ -232,7 +232,7 @@ BATCHES = [
 
 
 @pytest.mark.parametrize("case", BATCHES, ids=["key", "route", "route without keys"])
-def test_a_batch_get_asks_every_key(engine: Engine, case: tuple[Need, dict[str, str]]) -> None:
+def test_a_batch_get_requests_every_key(engine: Engine, case: tuple[Need, dict[str, str]]) -> None:
     """Several values are several keys of one request, each once, and each is paid by itself."""
     need, values = case
     assert told(need).operation == "BatchGetItem"
@@ -267,7 +267,7 @@ def test_several_partitions_are_merged(engine: Engine) -> None:
 
 
 def test_a_local_index_is_read_consistently_where_a_route_names_it(engine: Engine) -> None:
-    """What the page offers to tick is what is asked."""
+    """The consistency that the page offers is the one requested."""
     need = Need(
         "lines", Order, access=AccessPattern("lines", consistent=True),
         route=Route("query", "by_price", (Given("pk"),)),
@@ -303,15 +303,13 @@ def test_a_local_index_is_read_consistently_where_a_route_names_it(engine: Engin
         ),
     ],
 )  # fmt: skip
-def test_values_that_cannot_be_asked_with_are_refused(
-    engine: Engine, need: Need, values: dict[str, str], code: str
-) -> None:
-    """Nothing, far too much, and numbers that no number can be are told before anything is made of them."""
+def test_invalid_values_are_refused(engine: Engine, need: Need, values: dict[str, str], code: str) -> None:
+    """Empty, oversized and non-numeric values are refused before any request."""
     table = "readings" if need.entities == ("Reading",) else "bookshop"
     assert refused(engine, need, table, values) == code
 
 
-def test_a_limit_counts_what_is_given_and_not_what_is_read(engine: Engine) -> None:
+def test_a_limit_counts_returned_items(engine: Engine) -> None:
     """With a filter a call looks at enough items to give some: not one call for each item that is thrown away."""
     need = Need("new ones", Order, ("customer", Given("state", "=", "new")), "placed_at")
 
@@ -330,14 +328,14 @@ def test_a_run_ends_after_so_many_calls(engine: Engine, monkeypatch: pytest.Monk
     ran = run(engine, need, "bookshop", {"total": "9999"}, limit=5)
 
     assert (ran.calls, ran.returned, ran.more) == (2, 0, True)
-    assert any("after 2 calls" in line for line in ran.why)
+    assert any("limit of 2 calls" in line for line in ran.why)
     monkeypatch.setattr(runs, "RUN_CALLS_MAX", 1)
     several = Need("of some", Order, Given("customer", "in"))
     whole = run(engine, several, "bookshop", {"customer": "c0,c1"})
     assert (whole.calls, whole.more) == (1, True)
 
 
-def test_a_need_that_nobody_asks_yet_has_no_forecast(engine: Engine) -> None:
+def test_a_need_without_a_route_has_no_forecast(engine: Engine) -> None:
     """Without a route nothing is foretold, and a run does not say that nothing was."""
     need = Need(
         "of one", Order, "customer", access=AccessPattern("of one", per_second=1, items=20, item_bytes=400)
@@ -346,7 +344,7 @@ def test_a_need_that_nobody_asks_yet_has_no_forecast(engine: Engine) -> None:
     ran = run(engine, need, "bookshop", {"customer": "c0"})
 
     assert ran.forecast.units == ()
-    assert any("Nothing is foretold" in line for line in ran.why)
+    assert any("No estimate" in line for line in ran.why)
     assert not any("foretells 0" in line for line in ran.why)
 
 
@@ -363,7 +361,7 @@ def test_a_route_with_a_filter_is_amber_in_the_matrix() -> None:
     table = asyncio.run(story()).tables[0]
     row = next(row for row in table.rows if row.place == "of a state")
     assert (row.state, row.cells[1].state) == ("filtered", "filters")
-    assert "state is left to a filter" in row.cells[1].text
+    assert "with a filter on state" in row.cells[1].text
 
 
 CODES: list[tuple[Need, str, dict[str, str], dict[str, Any]]] = [
@@ -385,5 +383,5 @@ def test_the_boto3_code_of_a_need_finds_the_same(engine: Engine, case: Any) -> N
     with tavola.mock(engine=engine):
         exec(compile(ran.code.boto3, "copied", "exec"), names)
 
-    found = names["items"] if "items" in names else [names["item"]]
-    assert found == [each.item for each in ran.items]
+    result = names["items"] if "items" in names else [names["item"]]
+    assert result == [each.item for each in ran.items]

@@ -58,7 +58,7 @@ ITEM = {"pk": {"S": "o#1"}, "by": {"S": "ann"}, "text": {"S": "x" * 3000}}
 
 
 class Bench:
-    """An engine with two tables, watched, and a studio over it; nothing was asked since the watch began."""
+    """An observed engine with two tables, and a studio over it; no request has been recorded yet."""
 
     def __init__(self, **settings: Any) -> None:
         self.clock = ManualClock(1_700_000_000.0)
@@ -75,7 +75,7 @@ class Bench:
             monitor=self.watch,
         )
 
-    def ask(self, operation: str, request: dict[str, Any]) -> None:
+    def call(self, operation: str, request: dict[str, Any]) -> None:
         """Ask the engine, whatever comes of it."""
         try:
             self.engine.call(operation, request)
@@ -99,47 +99,47 @@ def bench() -> Any:
     made.engine.close()
 
 
-def test_a_window_tells_requests_units_and_faults_of_what_was_asked(bench: Bench) -> None:
+def test_a_window_has_requests_units_and_faults(bench: Bench) -> None:
     """Totals, rows, series and places are of the same calls; the units are those that were answered."""
-    bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
-    bench.ask(
+    bench.call("PutItem", {"TableName": "Orders", "Item": ITEM})
+    bench.call(
         "PutItem", {"TableName": "Orders", "Item": ITEM, "ConditionExpression": "attribute_not_exists(pk)"}
     )
     bench.clock.advance(3)
     for _ in range(4):
-        bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
+        bench.call("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
 
-    told = summarise_operations(bench.studio, OperationsRequest(window_s=60))
+    response = summarise_operations(bench.studio, OperationsRequest(window_s=60))
 
-    assert told.seen == "engine"
-    assert (told.totals.requests, told.totals.faults, told.totals.conditions) == (6, 1, 1)
-    assert told.totals.codes == {"ConditionalCheckFailedException": 1}
-    assert [(row.operation, row.tables, row.totals.requests) for row in told.rows] == [
+    assert response.seen == "engine"
+    assert (response.totals.requests, response.totals.faults, response.totals.conditions) == (6, 1, 1)
+    assert response.totals.codes == {"ConditionalCheckFailedException": 1}
+    assert [(row.operation, row.tables, row.totals.requests) for row in response.rows] == [
         ("GetItem", ("Stock",), 4),
         ("PutItem", ("Orders",), 2),
     ]
-    assert told.series.times[-1] == int(bench.clock.now())
-    assert (told.series.requests[-1], told.series.requests[-4]) == (4, 2)
-    assert sum(told.series.requests) == 6
-    assert len(told.series.times) == 60
-    assert {(use.table, use.index): (use.reads, use.writes) for use in told.places} == {
+    assert response.series.times[-1] == int(bench.clock.now())
+    assert (response.series.requests[-1], response.series.requests[-4]) == (4, 2)
+    assert sum(response.series.requests) == 6
+    assert len(response.series.times) == 60
+    assert {(use.table, use.index): (use.reads, use.writes) for use in response.places} == {
         ("Orders", None): (0.0, 3.0),
         ("Orders", "ByWhom"): (0.0, 3.0),
         ("Stock", None): (2.0, 0.0),
     }
-    assert told.places[0].peak_writes == 3.0
-    assert told.totals.p50_ms is not None
-    assert told.totals.p999_ms is not None
-    assert told.totals.p50_ms <= told.totals.p999_ms <= told.totals.slowest_ms * 1.02
-    assert (told.tables, told.operations) == (("Orders", "Stock"), ("GetItem", "PutItem"))
+    assert response.places[0].peak_writes == 3.0
+    assert response.totals.p50_ms is not None
+    assert response.totals.p999_ms is not None
+    assert response.totals.p50_ms <= response.totals.p999_ms <= response.totals.slowest_ms * 1.02
+    assert (response.tables, response.operations) == (("Orders", "Stock"), ("GetItem", "PutItem"))
 
 
 def test_a_table_and_an_operation_narrow_everything_but_the_choice(bench: Bench) -> None:
     """A transaction over two tables is counted once, and found under both."""
     write = {"Put": {"TableName": "Orders", "Item": ITEM}}
     other = {"Put": {"TableName": "Stock", "Item": ITEM}}
-    bench.ask("TransactWriteItems", {"TransactItems": [write, other]})
-    bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
+    bench.call("TransactWriteItems", {"TransactItems": [write, other]})
+    bench.call("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
 
     whole = summarise_operations(bench.studio, OperationsRequest(window_s=60))
     orders = summarise_operations(bench.studio, OperationsRequest(window_s=60, table="Orders"))
@@ -156,7 +156,7 @@ def test_a_table_and_an_operation_narrow_everything_but_the_choice(bench: Bench)
 
 def test_a_window_forgets_what_came_before_it(bench: Bench) -> None:
     """An hour later ten minutes are empty, and six hours are not."""
-    bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
+    bench.call("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
     bench.clock.advance(3600)
 
     assert summarise_operations(bench.studio, OperationsRequest(window_s=600)).totals.requests == 0
@@ -164,31 +164,31 @@ def test_a_window_forgets_what_came_before_it(bench: Bench) -> None:
     assert summarise_operations(bench.studio, OperationsRequest(window_s=10**9)).window_s == 21_600
 
 
-def test_the_dearest_request_says_why_and_can_be_made_again(bench: Bench) -> None:
+def test_an_expensive_request_is_explained_and_can_be_repeated(bench: Bench) -> None:
     """A scan with a filter is found, explained, replayed, and its units are those of the first time."""
     for place in range(30):
-        bench.ask("PutItem", {"TableName": "Orders", "Item": {**ITEM, "pk": {"S": f"o#{place}"}}})
+        bench.call("PutItem", {"TableName": "Orders", "Item": {**ITEM, "pk": {"S": f"o#{place}"}}})
     scan = {
         "TableName": "Orders",
         "FilterExpression": "#b = :b",
         "ExpressionAttributeNames": {"#b": "by"},
         "ExpressionAttributeValues": {":b": {"S": "nobody"}},
     }
-    bench.ask("Scan", {**scan, "ReturnConsumedCapacity": "TOTAL"})
+    bench.call("Scan", {**scan, "ReturnConsumedCapacity": "TOTAL"})
 
-    found = run(list_expensive_requests(bench.studio, ExpensiveRequestsFilter()))
-    first = found.requests[0]
+    result = run(list_expensive_requests(bench.studio, ExpensiveRequestsFilter()))
+    first = result.requests[0]
     again = run(replay_read(bench.studio, ReplayRequest(first.operation, first.request)))
 
     assert (first.operation, first.request, first.replayable) == ("Scan", scan, True)
-    assert any("scan reads everything" in why for why in first.why)
-    assert any("filter is applied after" in why for why in first.why)
+    assert any("scan is charged for every item" in why for why in first.why)
+    assert any("Filters apply after reading" in why for why in first.why)
     assert again.problem is None
     assert (again.reads, again.count, again.scanned) == (first.units, 0, 30)
-    puts = [each for each in found.requests if each.operation == "PutItem"]
+    puts = [each for each in result.requests if each.operation == "PutItem"]
     assert puts[0].request["Item"] == {"pk": "S, 3 bytes", "by": "S, 3 bytes", "text": "S, 3,000 bytes"}
     assert not puts[0].replayable
-    assert any("go to 1 index (ByWhom)" in why for why in puts[0].why)
+    assert any("are for 1 index (ByWhom)" in why for why in puts[0].why)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_the_dearest_request_says_why_and_can_be_made_again(bench: Bench) -> Non
 )
 def test_a_write_is_not_made_again(bench: Bench, operation: str, request_: dict[str, Any]) -> None:
     """Whatever it is called, nothing that changes something is replayed."""
-    bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
+    bench.call("PutItem", {"TableName": "Orders", "Item": ITEM})
 
     with pytest.raises(RequestRefused, match="Only reads"):
         run(replay_read(bench.studio, ReplayRequest(operation, request_)))
@@ -209,49 +209,49 @@ def test_a_write_is_not_made_again(bench: Bench, operation: str, request_: dict[
     assert bench.engine.call("GetItem", {"TableName": "Orders", "Key": {"pk": ITEM["pk"]}})["Item"] == ITEM
 
 
-def test_a_replay_that_is_refused_says_so(bench: Bench) -> None:
+def test_a_replay_that_fails_reports_the_problem(bench: Bench) -> None:
     """The fault is part of the answer: the page shows it beside the request."""
-    told = run(
+    response = run(
         replay_read(bench.studio, ReplayRequest("GetItem", {"TableName": "Gone", "Key": {"pk": {"S": "x"}}}))
     )
 
-    assert told.problem is not None
-    assert told.problem.code == "ResourceNotFoundException"
+    assert response.problem is not None
+    assert response.problem.code == "ResourceNotFoundException"
 
 
 def test_limits_are_what_is_provisioned_or_warm(bench: Bench) -> None:
     """A provisioned table has its units, one on demand what it is warm for, each index its own."""
-    found = {
+    result = {
         (each.table, each.index): each for each in run(list_limits(bench.studio, LimitsRequest())).places
     }
 
-    assert (found["Stock", None].kind, found["Stock", None].reads, found["Stock", None].writes) == (
+    assert (result["Stock", None].kind, result["Stock", None].reads, result["Stock", None].writes) == (
         "provisioned",
         7.0,
         5.0,
     )
-    assert found["Stock", "ByWhom"].reads == 7.0
-    assert (found["Orders", None].kind, found["Orders", None].reads) == ("warm", 12_000.0)
+    assert result["Stock", "ByWhom"].reads == 7.0
+    assert (result["Orders", None].kind, result["Orders", None].reads) == ("warm", 12_000.0)
 
 
 def test_a_few_reads_show_something_and_change_nothing(bench: Bench) -> None:
     """Who has no traffic yet gets some."""
-    bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
+    bench.call("PutItem", {"TableName": "Orders", "Item": ITEM})
 
     made = run(make_sample_reads(bench.studio, SampleReadsRequest()))
-    told = summarise_operations(bench.studio, OperationsRequest(window_s=60))
+    response = summarise_operations(bench.studio, OperationsRequest(window_s=60))
 
     assert made.tables == ("Orders", "Stock")
     assert made.calls > 4
-    assert {row.operation for row in told.rows} >= {"GetItem", "Query", "Scan"}
+    assert {row.operation for row in response.rows} >= {"GetItem", "Query", "Scan"}
 
 
 def test_lost_races_are_listed_with_their_reasons(bench: Bench) -> None:
-    """A cancelled transaction tells the reason of each action; values of the request are not shown."""
-    bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
+    """A cancelled transaction has the reason of each action; values of the request are not shown."""
+    bench.call("PutItem", {"TableName": "Orders", "Item": ITEM})
     guarded = {"TableName": "Orders", "Item": ITEM, "ConditionExpression": "attribute_not_exists(pk)"}
     other = {"TableName": "Stock", "Item": ITEM}
-    bench.ask("TransactWriteItems", {"TransactItems": [{"Put": guarded}, {"Put": other}]})
+    bench.call("TransactWriteItems", {"TransactItems": [{"Put": guarded}, {"Put": other}]})
 
     (row,) = run(list_failed_calls(bench.studio, FailedCallsFilter())).rows
 
@@ -264,20 +264,20 @@ def test_throttles_are_counted_also_where_a_batch_is_left_undone() -> None:
     bench = Bench(emulate="throughput")
     large = {**ITEM, "text": {"S": "x" * 200_000}}
     for place in range(20):
-        bench.ask("PutItem", {"TableName": "Stock", "Item": {**large, "pk": {"S": str(place)}}})
+        bench.call("PutItem", {"TableName": "Stock", "Item": {**large, "pk": {"S": str(place)}}})
     some = {"Orders": [{"PutRequest": {"Item": ITEM}}], "Stock": [{"PutRequest": {"Item": large}}]}
     left = bench.engine.call("BatchWriteItem", {"RequestItems": some})["UnprocessedItems"]
-    told = summarise_operations(bench.studio, OperationsRequest(window_s=60))
+    response = summarise_operations(bench.studio, OperationsRequest(window_s=60))
     bench.engine.close()
 
-    rows = {row.operation: row.totals for row in told.rows}
+    rows = {row.operation: row.totals for row in response.rows}
     assert rows["PutItem"].throttles == rows["PutItem"].faults > 0
     assert list(left) == ["Stock"]
     assert (rows["BatchWriteItem"].throttles, rows["BatchWriteItem"].faults) == (1, 0)
 
 
-def test_elsewhere_the_studios_own_calls_are_told_with_their_units() -> None:
-    """Over HTTP nobody can look into the engine: what the studio asks is measured, and the answer says so."""
+def test_remotely_the_studios_own_calls_are_counted_with_their_units() -> None:
+    """Over HTTP only the studio's own requests can be measured, and the response says so."""
     watch = Monitor()
     with Engine.open() as engine, running(engine) as where:
         engine.call("CreateTable", ORDERS)
@@ -291,35 +291,35 @@ def test_elsewhere_the_studios_own_calls_are_told_with_their_units() -> None:
                     await db.call("GetItem", {"TableName": "Gone", "Key": {"pk": {"S": "x"}}})
                 return put, summarise_operations(studio, OperationsRequest(window_s=60))
 
-        put, told = asyncio.run(asked())
+        put, response = asyncio.run(asked())
 
     assert put == {}
-    assert told.seen == "studio"
-    assert (told.totals.requests, told.totals.faults, told.totals.writes) == (2, 1, 6.0)
-    assert {use.index for use in told.places} == {None, "ByWhom"}
+    assert response.seen == "studio"
+    assert (response.totals.requests, response.totals.faults, response.totals.writes) == (2, 1, 6.0)
+    assert {use.index for use in response.places} == {None, "ByWhom"}
 
 
 def _elsewhere(watch: Any, calls: list[tuple[str, dict[str, Any]]]) -> list[Any]:
-    """Return what calls over HTTP answer, of which a watch is told."""
+    """Return the responses of calls over HTTP that a monitor observes."""
     with Engine.open() as engine, running(engine) as where:
         engine.call("CreateTable", ORDERS)
 
         async def asked() -> list[Any]:
-            found: list[Any] = []
+            result: list[Any] = []
             async with connect_async(where.url, region="us-east-1", account="000000000000") as plain:
                 db = observe_connection(plain, watch)
                 for operation, request in calls:
                     try:
-                        found.append(await db.call(operation, request))
+                        result.append(await db.call(operation, request))
                     except Fault as fault:
-                        found.append(fault.code)
-            return found
+                        result.append(fault.code)
+            return result
 
         return asyncio.run(asked())
 
 
 def test_elsewhere_a_statement_that_writes_consumes_write_units() -> None:
-    """The endpoint tells units alone: what the text does says which they are."""
+    """The endpoint reports only a total; the statement decides whether these are write units."""
     watch = Monitor()
     _elsewhere(
         watch,
@@ -333,7 +333,7 @@ def test_elsewhere_a_statement_that_writes_consumes_write_units() -> None:
     assert (tally.writes, tally.reads) == (1.0, 0.5)
 
 
-def test_elsewhere_each_is_told_as_much_as_it_asked_for() -> None:
+def test_remotely_each_caller_gets_the_capacity_mode_it_requested() -> None:
     """Nothing, the total or the places; what is no mode is refused by the endpoint, as it would be without a watch."""
     put = {"TableName": "Orders", "Item": ITEM}
 
@@ -354,7 +354,7 @@ def test_elsewhere_each_is_told_as_much_as_it_asked_for() -> None:
     assert refused == "ValidationException"
 
 
-def test_elsewhere_a_watch_that_fails_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remotely_a_failing_monitor_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     """The call is answered, as it is where an engine has a guest that fails."""
     watch = Monitor()
 
@@ -368,37 +368,37 @@ def test_elsewhere_a_watch_that_fails_does_no_harm(monkeypatch: pytest.MonkeyPat
     assert answers == [{}, {}]
 
 
-def test_what_is_not_told_apart_is_said(bench: Bench) -> None:
-    """Of more kinds of calls at a time than are told apart the sum is right, and the answer says how many are in it."""
+def test_calls_counted_without_their_kind_are_reported(bench: Bench) -> None:
+    """With too many kinds of calls the total is correct, and the response says how many are without a kind."""
     calls = CELLS_MAX + 40
     for place in range(calls):
-        bench.ask("GetItem", {"TableName": f"Table{place}", "Key": {"pk": {"S": "x"}}})
+        bench.call("GetItem", {"TableName": f"Table{place}", "Key": {"pk": {"S": "x"}}})
 
-    told = summarise_operations(bench.studio, OperationsRequest(window_s=60))
+    response = summarise_operations(bench.studio, OperationsRequest(window_s=60))
     one = summarise_operations(bench.studio, OperationsRequest(window_s=60, table="Table0"))
 
-    assert (told.totals.requests, told.others, one.others) == (calls, 40, 40)
-    assert told.rows[-1].totals.requests == 40 or len(told.rows) == 100
-    assert "(others)" not in told.operations
+    assert (response.totals.requests, response.others, one.others) == (calls, 40, 40)
+    assert response.rows[-1].totals.requests == 40 or len(response.rows) == 100
+    assert "(others)" not in response.operations
     assert one.totals.requests == 1
 
 
 def test_a_clock_that_is_set_back_a_little_breaks_no_page(bench: Bench) -> None:
     """The second that was counted is to come again; its units are still in the chart."""
-    bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
+    bench.call("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
     bench.clock.advance(-20)
 
-    told = summarise_operations(bench.studio, OperationsRequest(window_s=60))
+    response = summarise_operations(bench.studio, OperationsRequest(window_s=60))
 
-    assert told.totals.requests == sum(told.series.requests) == 1
-    assert sum(told.places[0].read_units) == 0.5
+    assert response.totals.requests == sum(response.series.requests) == 1
+    assert sum(response.places[0].read_units) == 0.5
 
 
-def test_an_hour_tells_the_peak_of_a_second_and_the_rate_of_what_ran(bench: Bench) -> None:
+def test_an_hour_has_the_peak_of_a_second_and_the_observed_rate(bench: Bench) -> None:
     """A step of ten seconds averages; the peak does not, and of the step that runs only what is over counts."""
     bench.clock.set(1_700_000_000.0 + 3600)
     for _ in range(20):
-        bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
+        bench.call("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
     bench.clock.advance(2)
 
     (use,) = summarise_operations(bench.studio, OperationsRequest(window_s=3600)).places
@@ -407,13 +407,13 @@ def test_an_hour_tells_the_peak_of_a_second_and_the_rate_of_what_ran(bench: Benc
 
 
 def test_places_are_charted_as_many_as_are_shown(bench: Bench) -> None:
-    """A page that shows none is sent no series; the sums are told all the same."""
-    bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
+    """A page that shows no chart gets no series; totals are included anyway."""
+    bench.call("PutItem", {"TableName": "Orders", "Item": ITEM})
 
-    told = summarise_operations(bench.studio, OperationsRequest(window_s=600, places=1))
+    response = summarise_operations(bench.studio, OperationsRequest(window_s=600, places=1))
 
-    assert [len(use.write_units) for use in told.places] == [600, 0]
-    assert [use.writes for use in told.places] == [3.0, 3.0]
+    assert [len(use.write_units) for use in response.places] == [600, 0]
+    assert [use.writes for use in response.places] == [3.0, 3.0]
 
 
 def test_limits_are_of_the_tables_that_are_named(bench: Bench) -> None:
@@ -421,14 +421,14 @@ def test_limits_are_of_the_tables_that_are_named(bench: Bench) -> None:
     for place in range(25):
         bench.engine.call("CreateTable", _table(f"A{place:02}"))
 
-    found = run(list_limits(bench.studio, LimitsRequest("Stock,Gone,A24"))).places
+    result = run(list_limits(bench.studio, LimitsRequest("Stock,Gone,A24"))).places
 
-    assert {each.table for each in found} == {"Stock", "A24"}
+    assert {each.table for each in result} == {"Stock", "A24"}
 
 
-def test_without_a_watch_the_answer_says_what_to_do(bench: Bench) -> None:
-    """Nobody is shown an empty chart that looks like a quiet table."""
+def test_without_a_monitor_the_refusal_has_a_remedy(bench: Bench) -> None:
+    """Without a monitor the request is refused, not answered with an empty chart."""
     studio = Studio(db=bench.studio.db, where=bench.studio.where)
 
-    with pytest.raises(RequestRefused, match="Nobody watches"):
+    with pytest.raises(RequestRefused, match="Monitoring is off"):
         summarise_operations(studio, OperationsRequest())

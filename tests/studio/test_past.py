@@ -146,12 +146,12 @@ def moment(clock: ManualClock) -> str:
 
 async def scanned(studio: Studio, as_of: str = "") -> list[dict[str, Any]]:
     db = await studio.connection_at(as_of)
-    found = (await db.call("Scan", {"TableName": "Orders"}))["Items"]
-    return sorted(found, key=lambda item: item["pk"]["S"])
+    result = (await db.call("Scan", {"TableName": "Orders"}))["Items"]
+    return sorted(result, key=lambda item: item["pk"]["S"])
 
 
 def test_an_as_of_read_equals_the_snapshot_taken_then() -> None:
-    """Whatever is written, overwritten and deleted since, a moment shows what stood at it."""
+    """A read as of a moment returns the items of that moment, whatever was written since."""
 
     async def story() -> None:
         async with orders() as (studio, clock):
@@ -173,7 +173,7 @@ def test_an_as_of_read_equals_the_snapshot_taken_then() -> None:
     asyncio.run(story())
 
 
-def test_the_window_says_whether_when_and_how_much() -> None:
+def test_the_recovery_window_has_its_range_and_changes() -> None:
     """The slider knows the first and the last moment, and where between them something changed."""
 
     async def story() -> None:
@@ -186,24 +186,24 @@ def test_the_window_says_whether_when_and_how_much() -> None:
             clock.advance(100)
             await put(studio, 1, total={"N": "1"})
             clock.advance(0.5)
-            told = await past_window(studio, PastRequest("Orders", buckets=10))
-            part = await past_window(studio, PastRequest("Orders", since=told.since or "", buckets=1))
+            response = await past_window(studio, PastRequest("Orders", buckets=10))
+            part = await past_window(studio, PastRequest("Orders", since=response.since or "", buckets=1))
 
             assert not before.on
             assert before.readable
             assert before.earliest is None
             assert (after.on, after.days) == (True, 7)
-            assert told.counted
-            assert sum(told.density) == 31
-            assert told.density[4] == 30
-            assert told.density[9] == 1
+            assert response.counted
+            assert sum(response.density) == 31
+            assert response.density[4] == 30
+            assert response.density[9] == 1
             assert part.density == (31,)
-            assert encode_response(told)
+            assert encode_response(response)
 
     asyncio.run(story())
 
 
-def test_a_history_tells_what_changed_each_time() -> None:
+def test_a_history_has_the_differences_of_each_version() -> None:
     """Every version with its time, its differences from the one before by type, and the deletion between."""
 
     async def story() -> None:
@@ -221,11 +221,11 @@ def test_a_history_tells_what_changed_each_time() -> None:
             )
             clock.advance(10)
             await studio.db.call("DeleteItem", {"TableName": "Orders", "Key": key(1)})
-            told = await read_item_history(studio, HistoryRequest("Orders", key(1)))
+            response = await read_item_history(studio, HistoryRequest("Orders", key(1)))
 
-            gone, changed, made, absent = told.versions
-            assert told.source == "recovery"
-            assert told.complete
+            gone, changed, made, absent = response.versions
+            assert response.source == "recovery"
+            assert response.complete
             assert (gone.item, gone.until) == (None, None)
             assert absent.since is None
             assert absent.item is None
@@ -258,13 +258,13 @@ def test_the_past_of_a_server_elsewhere() -> None:
             clock.advance(10)
             await put(studio, 1, total={"N": str(total)})
         clock.advance(10)
-        told = await read_item_history(studio, HistoryRequest("Orders", key(1)))
+        response = await read_item_history(studio, HistoryRequest("Orders", key(1)))
         seen = await past_window(studio, PastRequest("Orders", buckets=4))
-        at = told.versions[1].since or ""
+        at = response.versions[1].since or ""
         beside = await compare_then_and_now(studio, ThenRequest("Orders", key(1), at))
 
         assert (seen.on, seen.readable, seen.counted, sum(seen.density)) == (True, True, False, 3)
-        assert (told.source, len(told.versions)) == ("recovery", 4)
+        assert (response.source, len(response.versions)) == ("recovery", 4)
         assert [each.path for each in beside.compared.differences] == ["total"]
         await studio.close()
         await db.close()
@@ -273,33 +273,33 @@ def test_the_past_of_a_server_elsewhere() -> None:
         asyncio.run(story(served.url))
 
 
-def test_an_endpoint_without_a_past_says_so() -> None:
-    """Where nobody knows recovery, the window is refused in words, and a history is the stream's."""
+def test_an_endpoint_without_recovery_is_refused() -> None:
+    """If the endpoint does not support recovery, the window is refused, and history is read from the stream."""
 
     async def story() -> None:
         async with orders(kept=False) as (studio, _):
             await set_stream(studio, SetStreamRequest("Orders"))
             await put(studio, 1)
-            asked = studio.db.backend.call
+            query = studio.db.backend.call
 
             async def knowing(operation: str, request: Any) -> Any:
                 if "Backups" in operation or operation == "ListItemVersions":
                     raise UnknownOperationFault()
-                return await asked(operation, request)
+                return await query(operation, request)
 
             studio.db.backend.call = knowing  # type: ignore[method-assign]
             with pytest.raises(RequestRefused) as refused:
                 await past_window(studio, PastRequest("Orders"))
-            told = await read_item_history(studio, HistoryRequest("Orders", key(1)))
+            response = await read_item_history(studio, HistoryRequest("Orders", key(1)))
 
             assert refused.value.problem.code == "past-unknown"
-            assert (told.source, len(told.versions)) == ("stream", 2)
+            assert (response.source, len(response.versions)) == ("stream", 2)
 
     asyncio.run(story())
 
 
 def test_a_history_without_recovery_is_the_streams() -> None:
-    """Where only a stream is kept it tells what its day has of the item; where nothing is, that is said."""
+    """Without recovery, history has one day from the stream; without a stream, that is reported."""
 
     async def story() -> None:
         async with orders(kept=False) as (studio, clock):
@@ -311,19 +311,19 @@ def test_a_history_without_recovery_is_the_streams() -> None:
                 clock.advance(5)
                 await put(studio, 1, total={"N": str(total)})
                 await put(studio, 2, total={"N": str(total)})
-            told = await read_item_history(studio, HistoryRequest("Orders", key(1)))
+            response = await read_item_history(studio, HistoryRequest("Orders", key(1)))
 
             assert refused.value.problem.code == "past-off"
-            assert told.source == "stream"
-            assert [(v.item or {})["total"]["N"] for v in told.versions] == ["4", "3", "2", "1"]
-            assert all(each.total == 1 for each in told.versions[:-1])
+            assert response.source == "stream"
+            assert [(v.item or {})["total"]["N"] for v in response.versions] == ["4", "3", "2", "1"]
+            assert all(each.total == 1 for each in response.versions[:-1])
 
     asyncio.run(story())
 
 
 @pytest.mark.parametrize("view", ["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE"])
 def test_a_stream_without_images_makes_nothing_up(view: str) -> None:
-    """An image that the stream leaves out is not told as a deletion: it is known from elsewhere, or said to be unknown."""
+    """An image that the stream omits is taken from elsewhere or reported as unknown, not as a deletion."""
 
     async def story() -> None:
         async with orders(kept=False) as (studio, clock):
@@ -338,9 +338,9 @@ def test_a_stream_without_images_makes_nothing_up(view: str) -> None:
             for total in range(2, 5):
                 clock.advance(5)
                 await put(studio, 1, total={"N": str(total)})
-            told = await read_item_history(studio, HistoryRequest("Orders", key(1)))
+            response = await read_item_history(studio, HistoryRequest("Orders", key(1)))
 
-            totals = [None if v.item is None else v.item["total"]["N"] for v in told.versions]
+            totals = [None if v.item is None else v.item["total"]["N"] for v in response.versions]
             assert (
                 totals
                 == {
@@ -349,8 +349,8 @@ def test_a_stream_without_images_makes_nothing_up(view: str) -> None:
                     "OLD_IMAGE": ["4", "3", "2", "1"],
                 }[view]
             )
-            assert [v.unknown for v in told.versions] == [total is None for total in totals]
-            assert not any(v.made for v in told.versions)
+            assert [v.unknown for v in response.versions] == [total is None for total in totals]
+            assert not any(v.made for v in response.versions)
 
     asyncio.run(story())
 
@@ -368,17 +368,15 @@ def test_a_number_is_a_key_however_it_is_written() -> None:
             }
             await studio.db.call("CreateTable", table)
             await studio.db.call("PutItem", {"TableName": "Numbers", "Item": {"pk": {"N": "1.5"}}})
-            told = await read_item_history(studio, HistoryRequest("Numbers", {"pk": {"N": "1.50"}}))
+            response = await read_item_history(studio, HistoryRequest("Numbers", {"pk": {"N": "1.50"}}))
 
-            assert [(v.since is None, v.made) for v in told.versions] == [(False, True), (True, False)]
+            assert [(v.since is None, v.made) for v in response.versions] == [(False, True), (True, False)]
 
     asyncio.run(story())
 
 
 @pytest.mark.parametrize("bytes_each", [10, 40_000])
-def test_a_long_history_is_told_in_part_and_counted_whole(
-    bytes_each: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_history_is_truncated_and_counted(bytes_each: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither many versions nor large ones fill the memory; the earliest shown was not created, it was changed."""
     monkeypatch.setattr(item_history, "VERSIONS_MAX", 20)
     monkeypatch.setattr(item_history, "BYTES_MAX", 200_000)
@@ -388,17 +386,17 @@ def test_a_long_history_is_told_in_part_and_counted_whole(
             for number in range(50):
                 clock.advance(1)
                 await put(studio, 1, n={"N": str(number)}, text={"S": "x" * bytes_each})
-            told = await read_item_history(studio, HistoryRequest("Orders", key(1)))
+            response = await read_item_history(studio, HistoryRequest("Orders", key(1)))
 
-            assert len(told.versions) == (20 if bytes_each == 10 else 3)
-            assert told.earlier + len(told.versions) == 51
-            assert [v.total for v in told.versions] == [1] * len(told.versions)
-            assert not any(v.made for v in told.versions)
+            assert len(response.versions) == (20 if bytes_each == 10 else 3)
+            assert response.earlier + len(response.versions) == 51
+            assert [v.total for v in response.versions] == [1] * len(response.versions)
+            assert not any(v.made for v in response.versions)
 
     asyncio.run(story())
 
 
-def test_the_audit_trail_says_who_and_why() -> None:
+def test_the_audit_row_has_author_and_reason() -> None:
     """A record with versions has its audit rows read along, found by the design."""
     clock = ManualClock()
     engine = Engine.open(clock=clock)
@@ -425,14 +423,16 @@ def test_the_audit_trail_says_who_and_why() -> None:
             clock=clock,
             engine=engine,
         )
-        told = await read_item_history(
+        response = await read_item_history(
             studio, HistoryRequest("Reviews", {"pk": {"S": "REVIEW#r1"}, "sk": {"S": "CURRENT"}})
         )
 
-        assert told.entity == "Review"
-        assert [(v.actor, v.why) for v in told.versions[:2]] == [("bob", "checked"), ("ann", "")]
+        assert response.entity == "Review"
+        assert [(v.actor, v.why) for v in response.versions[:2]] == [("bob", "checked"), ("ann", "")]
         with pytest.raises(RequestRefused) as refused:
-            await put_back(studio, PutBackRequest("Reviews", dict(told.key), told.versions[1].since or ""))
+            await put_back(
+                studio, PutBackRequest("Reviews", dict(response.key), response.versions[1].since or "")
+            )
         assert refused.value.problem.code == "record-versioned"
         await studio.db.close()
 
@@ -445,7 +445,7 @@ def test_the_audit_trail_says_who_and_why() -> None:
     engine.close()
 
 
-def test_an_item_is_put_back_and_that_is_taken_back() -> None:
+def test_restoring_an_item_can_be_undone() -> None:
     """It is what it was at the moment; undone, it is what it was before that."""
 
     async def story() -> None:
@@ -470,7 +470,7 @@ def test_an_item_is_put_back_and_that_is_taken_back() -> None:
     asyncio.run(story())
 
 
-def test_an_item_that_changed_meanwhile_is_not_written_over() -> None:
+def test_an_item_that_changed_is_not_overwritten() -> None:
     """Who looked at one state and puts another back does not undo what a third did."""
 
     async def story() -> None:
@@ -489,8 +489,8 @@ def test_an_item_that_changed_meanwhile_is_not_written_over() -> None:
     asyncio.run(story())
 
 
-def test_an_item_that_was_made_anew_meanwhile_is_not_written_over() -> None:
-    """Who saw that nothing stands puts back where nothing stands, and not over what a third has made since."""
+def test_a_recreated_item_is_not_overwritten() -> None:
+    """Restoring an item that was missing when it was read does not overwrite one created since."""
 
     async def story() -> None:
         async with orders() as (studio, clock):
@@ -508,8 +508,8 @@ def test_an_item_that_was_made_anew_meanwhile_is_not_written_over() -> None:
     asyncio.run(story())
 
 
-def test_what_others_wrote_meanwhile_is_told() -> None:
-    """Fields that nobody puts back stay as they are, and the answer says which are otherwise than they were."""
+def test_concurrent_changes_are_reported() -> None:
+    """Fields that were not restored are unchanged, and the response lists how they differ."""
 
     async def story() -> None:
         async with orders() as (studio, clock):
@@ -613,10 +613,10 @@ def test_a_restored_table_equals_what_was() -> None:
                 await put(studio, number, late={"BOOL": True})
             begun = await restore_table(studio, RestoreTableRequest("Orders", "Orders-then", then))
             await awaited(studio, "Orders-then", "Orders")
-            found = (await studio.db.call("Scan", {"TableName": "Orders-then"}))["Items"]
+            result = (await studio.db.call("Scan", {"TableName": "Orders-then"}))["Items"]
 
             assert begun.of_items is not None
-            assert sorted(found, key=lambda item: item["pk"]["S"]) == snapshot
+            assert sorted(result, key=lambda item: item["pk"]["S"]) == snapshot
             with pytest.raises(RequestRefused):
                 await restore_table(studio, RestoreTableRequest("Orders", " "))
 
@@ -635,13 +635,13 @@ def test_a_backup_is_listed_marked_and_restored() -> None:
             studio.engine.run_background_work(1_000.0)
             (made,) = (await create_backup(studio, MakeBackupRequest("Orders", "again"))).backups[-1:]
             studio.engine.run_background_work(1_000.0)
-            told = await past_window(studio, PastRequest("Orders"))
+            response = await past_window(studio, PastRequest("Orders"))
             await restore_backup(studio, RestoreBackupRequest(made.arn, "Orders-back"))
             await awaited(studio, "Orders-back", "")
-            found = (await studio.db.call("Scan", {"TableName": "Orders-back"}))["Items"]
+            result = (await studio.db.call("Scan", {"TableName": "Orders-back"}))["Items"]
 
-            assert {mark.text for mark in told.marks} == {"Backup before-release", "Backup again"}
-            assert found == [key(1)]
+            assert {mark.text for mark in response.marks} == {"Backup before-release", "Backup again"}
+            assert result == [key(1)]
 
     asyncio.run(story())
 

@@ -15,10 +15,17 @@ from zipfile import ZipFile
 import pytest
 
 from tavola import connect
-from tavola.cli.exits import Exit
+from tavola.cli.errors import Exit
 from tavola.engine import Engine
 from tavola.studio import Assets
-from tests.apps.processes import WAIT_S, asked, command, environment, failed, started
+from tests.apps.processes import (
+    WAIT_S,
+    command,
+    environment,
+    run_failing_command,
+    send_request,
+    start_command,
+)
 from tests.architecture.source_tree import ROOT
 
 pytestmark = pytest.mark.slow  # a process a test
@@ -44,13 +51,13 @@ def store(tmp_path: Path) -> Path:
 def test_the_studio_is_served(store: Path) -> None:
     """Its page and its API answer below the base path; Ctrl-C ends it with exit code 0."""
     options = ("--store", str(store), "--port", "0", "--base-path", "/tools/studio/", "--read-only")
-    with started("studio", "tavola.apps.gallery.customer_orders", *options) as it:
-        url = it.told["url"]
-        page = asked(url)
-        session = json.loads(asked(f"{url}api/session")[1])
+    with start_command("studio", "tavola.apps.gallery.customer_orders", *options) as it:
+        url = it.startup["url"]
+        page = send_request(url)
+        session = json.loads(send_request(f"{url}api/session")[1])
         ended = it.stop()
 
-    assert it.told["schema"] == "tavola.studio/1"
+    assert it.startup["schema"] == "tavola.studio/1"
     assert url.endswith("/tools/studio/")
     assert page[0] == 200
     assert session["read_only"] is True
@@ -59,9 +66,9 @@ def test_the_studio_is_served(store: Path) -> None:
 
 
 def test_a_stream_of_events_does_not_hold_it_up(store: Path) -> None:
-    """A page that listens to changes is no reason to wait when it is asked to end."""
-    with started("studio", "--store", str(store), "--port", "0") as it:
-        with socket.create_connection((it.told["host"], it.told["port"])) as listening:
+    """A page that listens to changes does not delay the shutdown."""
+    with start_command("studio", "--store", str(store), "--port", "0") as it:
+        with socket.create_connection((it.startup["host"], it.startup["port"])) as listening:
             head = "GET /api/changes?table=Orders HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
             listening.sendall(head.encode())
             assert listening.recv(12) == b"HTTP/1.1 200"
@@ -72,14 +79,14 @@ def test_a_stream_of_events_does_not_hold_it_up(store: Path) -> None:
     assert "ASGI" not in errors
 
 
-def test_beside_an_endpoint_it_sees_what_others_ask(tmp_path: Path) -> None:
+def test_with_an_endpoint_it_sees_other_programs_requests(tmp_path: Path) -> None:
     """`tavola serve --studio` shows the tables of the endpoint and every call that anybody makes."""
     log = str(tmp_path / "access.log")
-    with started("serve", "--port", "0", "--studio", "--studio-port", "0", "--access-log", log) as it:
-        with connect(it.told["endpoint"], region="us-east-1") as db:
+    with start_command("serve", "--port", "0", "--studio", "--studio-port", "0", "--access-log", log) as it:
+        with connect(it.startup["endpoint"], region="us-east-1") as db:
             db.call("CreateTable", ORDERS)
             db.call("PutItem", {"TableName": "Orders", "Item": {"pk": {"S": "o#1"}}})
-        session = json.loads(asked(f"{it.told['studio']}api/session")[1])
+        session = json.loads(send_request(f"{it.startup['studio']}api/session")[1])
         ended = it.stop()
 
     assert [table["name"] for table in session["tables"]] == ["Orders"]
@@ -89,7 +96,7 @@ def test_beside_an_endpoint_it_sees_what_others_ask(tmp_path: Path) -> None:
 
 
 def test_a_strict_endpoint_has_its_studio_on_this_machine_alone(tmp_path: Path) -> None:
-    """The studio asks nobody who they are, so where callers must prove it, others cannot reach it."""
+    """The studio does not authenticate, so with a strict endpoint it is reachable only from this machine."""
     iam = str(tmp_path / "iam.json")
     subprocess.run(command("iam", "init", iam), env=environment(), check=True, capture_output=True)
     options = (
@@ -105,9 +112,9 @@ def test_a_strict_endpoint_has_its_studio_on_this_machine_alone(tmp_path: Path) 
         "--studio-port",
         "0",
     )
-    with started("serve", *options) as it:
-        session = json.loads(asked(f"{it.told['studio']}api/session")[1])
-        port = int(it.told["studio"].rstrip("/").rpartition(":")[2])
+    with start_command("serve", *options) as it:
+        session = json.loads(send_request(f"{it.startup['studio']}api/session")[1])
+        port = int(it.startup["studio"].rstrip("/").rpartition(":")[2])
         with socket.socket() as other:
             other.bind(("127.0.0.2", port))  # nobody else listens there: it is on one address alone
 
@@ -117,14 +124,14 @@ def test_a_strict_endpoint_has_its_studio_on_this_machine_alone(tmp_path: Path) 
 def test_the_demo_has_it_below_its_path(tmp_path: Path) -> None:
     """`tavola demo` serves the studio with every application's design, and its start page links to it."""
     options = ("--port", "0", "--apps-port", "0", "--tickets", "20", "--reviews", "5")
-    with started("demo", str(tmp_path / "demo.db"), *options) as it:
-        url = it.told["studio"]
-        session = json.loads(asked(f"{url}api/session")[1])
-        page = asked(url)[1]
-        start = asked(f"{it.told['url']}/ui/")[1]
-        foreign = asked(f"{url}api/session", Sec_Fetch_Site="cross-site")[0]
+    with start_command("demo", str(tmp_path / "demo.db"), *options) as it:
+        url = it.startup["studio"]
+        session = json.loads(send_request(f"{url}api/session")[1])
+        page = send_request(url)[1]
+        start = send_request(f"{it.startup['url']}/ui/")[1]
+        foreign = send_request(f"{url}api/session", Sec_Fetch_Site="cross-site")[0]
 
-    assert url == f"{it.told['url']}/studio/"
+    assert url == f"{it.startup['url']}/studio/"
     assert len(session["designs"]) == 15
     assert all(table["designed"] for table in session["tables"])
     assert session["watching"] is True
@@ -133,20 +140,22 @@ def test_the_demo_has_it_below_its_path(tmp_path: Path) -> None:
     assert foreign == 403
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_in_use_is_reported() -> None:
     """A port of another program is a conflict, said with the option that chooses another."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        code, told = failed("studio", "--store", "memory:", "--port", port)
-        code_beside, told_beside = failed("serve", "--port", "0", "--studio", "--studio-port", port)
+        code, response = run_failing_command("studio", "--store", "memory:", "--port", port)
+        code_beside, told_beside = run_failing_command(
+            "serve", "--port", "0", "--studio", "--studio-port", port
+        )
 
     assert (code, code_beside) == (Exit.CONFLICT, Exit.CONFLICT)
-    assert "--port" in told
+    assert "--port" in response
     assert "--studio-port" in told_beside
 
 
 def test_it_needs_its_own_extra_alone() -> None:
-    """The studio starts with Starlette and uvicorn: what other extras bring is loaded when it is asked for."""
+    """The studio starts with Starlette and uvicorn alone; other extras are loaded on use."""
     others = {"fastapi", "jinja2", "numpy", "matplotlib", "botocore", "boto3", "hcl2", "yaml", "isal"}
     script = f"import sys, tavola.studio\nsys.exit(' '.join(sorted({others!r} & set(sys.modules))) or 0)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -183,11 +192,11 @@ def test_a_wheel_carries_the_pages(tmp_path: Path) -> None:
     try:
         assert served.stdout is not None
         url = json.loads(served.stdout.readline())["url"]
-        page = asked(url)[1]
+        page = send_request(url)[1]
         script = re.search(r'src="\./(assets/[^"]+\.js)"', page)
         assert script is not None, page
-        assert asked(url + script[1])[0] == 200
-        assert json.loads(asked(f"{url}api/session")[1])["tables"] == []
+        assert send_request(url + script[1])[0] == 200
+        assert json.loads(send_request(f"{url}api/session")[1])["tables"] == []
         assert "make studio" not in page
     finally:
         served.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Read-only is held by the tables themselves too: whatever an endpoint says of itself, nothing that writes gets through."""
+"""An endpoint that is not declared as a write gets a connection that only reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tavola.protocol.operations import OPERATIONS
 from tavola.studio import Endpoint, RequestRefused, Studio, TablesLocation
 from tavola.studio.monitoring.request_shapes import READS, is_read
 from tavola.studio.studio import DESCRIBE_OPERATIONS, ReadOnlyBackend
-from tests.studio.asking import Asking
+from tests.studio.api_client import ApiClient
 
 TABLE = {
     "TableName": "Orders",
@@ -68,7 +68,7 @@ def test_only_what_is_known_to_read_gets_through() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the planted question asks."""
+    """The request of the planted endpoint."""
 
 
 async def mislabelled(studio: Studio, asked: Asked) -> dict[str, Any]:
@@ -76,24 +76,19 @@ async def mislabelled(studio: Studio, asked: Asked) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_an_endpoint_that_does_not_say_that_it_writes_is_held_all_the_same(
-    engine: Engine, read_only: bool
-) -> None:
-    """A change that nobody marked as one is refused where nothing may be changed, and the item stands."""
+def test_an_endpoint_that_is_not_declared_as_a_write_cannot_write(engine: Engine, read_only: bool) -> None:
+    """An undeclared write is refused, whether or not the studio is read-only, and the item stays."""
     planted = Endpoint("POST", "/mislabelled", mislabelled)
 
-    async def ask() -> None:
+    async def call() -> None:
         async with connect_async(engine) as db:
             where = TablesLocation("memory", "memory:", "us-east-1")
             await planted.call(Studio(db=db, where=where, read_only=read_only), Asked())
 
-    if read_only:
-        with pytest.raises(RequestRefused, match="read-only"):
-            asyncio.run(ask())
-    else:
-        asyncio.run(ask())
+    with pytest.raises(RequestRefused, match="not declared as a write"):
+        asyncio.run(call())
 
-    assert engine.call("Scan", {"TableName": "Orders"})["Count"] == (1 if read_only else 0)
+    assert engine.call("Scan", {"TableName": "Orders"})["Count"] == 1
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -113,7 +108,7 @@ def test_a_write_dressed_as_a_read_is_not_made_again(
 ) -> None:
     """A SELECT in a member that the operation does not look at does not let the statement beside it through."""
     with pytest.raises(RequestRefused):
-        Asking(engine, read_only=read_only).ask(
+        ApiClient(engine, read_only=read_only).call(
             "POST /operations/replay", {"operation": operation, "request": request_}
         )
 
@@ -136,7 +131,7 @@ def test_reads_are_reads(operation: str, request_: dict[str, Any]) -> None:
 
 def test_what_is_read_is_read(engine: Engine) -> None:
     """Read-only answers as ever: the session, items, the past's window, a statement."""
-    asking = Asking(engine, read_only=True)
+    api = ApiClient(engine, read_only=True)
     engine.call(
         "UpdateContinuousBackups",
         {
@@ -144,9 +139,9 @@ def test_what_is_read_is_read(engine: Engine) -> None:
             "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
         },
     )
-    window = asking.ask("GET /past", {"table": "Orders"})
-    rows = asking.ask("POST /browse/statement", {"table": "Orders", "statement": "SELECT * FROM Orders"})
+    window = api.call("GET /past", {"table": "Orders"})
+    rows = api.call("POST /browse/statement", {"table": "Orders", "statement": "SELECT * FROM Orders"})
 
-    assert asking.ask("GET /session")["read_only"] is True
+    assert api.call("GET /session")["read_only"] is True
     assert window["readable"] is True
     assert len(rows["rows"]) == 1

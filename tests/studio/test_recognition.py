@@ -1,4 +1,4 @@
-"""Recognition: every item is told for what it is, and its keys taken apart."""
+"""Recognition: the entity of each item, and the fields in its keys."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def demo() -> Iterator[tuple[dict[str, list[Any]], dict[str, Any]]]:
     described: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "demo.db"
-        samples.make(file, REGION, samples.Amounts(60, 12, 7))
+        samples.create_file(file, REGION, samples.SampleSize(60, 12, 7))
         with closing(Engine.open(file)) as engine, connect(engine, region=REGION) as db:
             for name in db.call("ListTables")["TableNames"]:
                 described[name] = db.call("DescribeTable", {"TableName": name})["Table"]
@@ -67,11 +67,11 @@ def test_every_item_of_the_demo_is_an_entity(demo: Any) -> None:
     items, described = demo
     known = designs()
     seen: Counter[str] = Counter()
-    for name, found in items.items():
+    for name, result in items.items():
         recogniser = Recogniser(layout_keys(parse_layout(described[name])), known[name])
-        for item in found:
-            told = recogniser.recognise(item)
-            assert told.kind == "entity", (name, item)
+        for item in result:
+            response = recogniser.recognise(item)
+            assert response.kind == "entity", (name, item)
             for reading in recogniser.parse_keys(item):
                 text = next(iter(item[reading.attribute].values()))
                 assert "".join(piece.text for piece in reading.pieces) == text
@@ -82,7 +82,7 @@ def test_every_item_of_the_demo_is_an_entity(demo: Any) -> None:
     assert min(seen.values()) > 0
 
 
-def test_an_item_without_its_tag_is_told_by_its_key(demo: Any) -> None:
+def test_an_item_without_its_tag_is_recognised_by_its_key(demo: Any) -> None:
     """Templates tell the same entities as the tags do."""
     items, described = demo
     for name, design in designs().items():
@@ -93,7 +93,7 @@ def test_an_item_without_its_tag_is_told_by_its_key(demo: Any) -> None:
             assert recogniser.recognise(bare) == recogniser.recognise(item)
 
 
-def test_index_keys_are_taken_apart() -> None:
+def test_index_keys_are_parsed() -> None:
     """The key of an index is read by the entity's template there, and the table's key after it."""
     recogniser = Recogniser(designed_keys(SHOP), SHOP)
     item = {
@@ -122,7 +122,7 @@ def test_a_padded_number_is_read() -> None:
     assert recogniser.parse_keys(item)[1].pieces == (KeyPiece("LINE#"), KeyPiece("007", "position", "7"))
 
 
-def test_a_guard_is_told_as_one() -> None:
+def test_a_guard_is_recognised() -> None:
     """The item that keeps a value unique is no entity, and says whose it is."""
     guard: dict[str, Any] = {
         "PK": {"S": "UNIQUE#Order#email#a@b"}, "SK": {"S": "UNIQUE#Order#email#a@b"}, "_entity": {"S": "UNIQUE"},
@@ -130,10 +130,10 @@ def test_a_guard_is_told_as_one() -> None:
     }  # fmt: skip
     recogniser = Recogniser(designed_keys(SHOP), SHOP)
 
-    told = recogniser.recognise(guard)
+    response = recogniser.recognise(guard)
 
-    assert (told.kind, told.entity) == ("guard", "Order")
-    assert "Order.email" in told.note
+    assert (response.kind, response.entity) == ("guard", "Order")
+    assert "Order.email" in response.note
     assert recogniser.recognise({name: guard[name] for name in ("PK", "SK", "_entity")}).kind == "guard"
 
 
@@ -148,12 +148,12 @@ def test_a_guard_is_told_as_one() -> None:
         ({"PK": {"S": "ORDER#1"}, "SK": {"S": "LINE#seven"}, "a": {"N": "1"}}, "guess", "LINE"),
     ],
 )
-def test_what_the_design_does_not_know_is_told_so(item: Any, kind: str, entity: str | None) -> None:
+def test_items_unknown_to_the_design_are_reported(item: Any, kind: str, entity: str | None) -> None:
     """An item of no entity is a guess, a marker or unknown, each with its ground."""
-    told = Recogniser(designed_keys(SHOP), SHOP).recognise(item)
+    response = Recogniser(designed_keys(SHOP), SHOP).recognise(item)
 
-    assert (told.kind, told.entity) == (kind, entity)
-    assert told.note
+    assert (response.kind, response.entity) == (kind, entity)
+    assert response.note
 
 
 def test_without_a_design_the_key_is_guessed() -> None:
@@ -170,7 +170,7 @@ def test_without_a_design_the_key_is_guessed() -> None:
 
 
 def test_a_foreign_design_is_read_loosely() -> None:
-    """Other code pads and escapes nothing: its keys are told by the literals, the one that says more first."""
+    """Keys that other code writes are not padded or escaped, so they are recognised by literals, the longest first."""
     design = replace(SHOP, foreign=True)
     recogniser = Recogniser(designed_keys(design), design)
     item = {"PK": {"S": "ORDER#a b#c"}, "SK": {"S": "LINE#7"}}
@@ -183,7 +183,7 @@ def test_a_foreign_design_is_read_loosely() -> None:
 
 
 def test_binary_and_number_keys_are_shown() -> None:
-    """A key that is no text stands as it is."""
+    """Keys that are not text are shown as stored."""
     readings = Recogniser({None: ("n", "b")}).parse_keys(
         {"n": {"N": "12"}, "b": {"B": "AAE="}, "x": {"S": "y"}}
     )

@@ -11,37 +11,37 @@ from typing import Any
 import pytest
 
 from tavola.apps.support_desk import model
+from tavola.client.connection import AsyncConnection
 from tavola.connections import connect_async
 from tavola.engine import Engine
-from tavola.handles import AsyncConnection
 from tavola.model.document import Design, TableDesign, design_of
 from tavola.protocol.faults import AccessDeniedFault, Fault, ResourceNotFoundFault
-from tavola.studio.api.session import Session, SessionRequest, load_session
+from tavola.studio.api.session import SessionRequest, StudioSession, load_session
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import DeclaredDesign, Studio, TablesLocation
-from tests.studio.asking import Asking
+from tests.studio.api_client import ApiClient
 
 
 @pytest.fixture
-def asking() -> Iterator[Asking]:
+def api() -> Iterator[ApiClient]:
     """A studio on an empty engine."""
     with closing(Engine.open()) as engine:
-        yield Asking(engine)
+        yield ApiClient(engine)
 
 
-def test_an_empty_store_has_no_tables_and_no_problem(asking: Asking) -> None:
+def test_an_empty_store_has_no_tables_and_no_problem(api: ApiClient) -> None:
     """No table is no error."""
-    told = asking.ask("GET /session")
+    response = api.call("GET /session")
 
-    assert told["tables"] == []
-    assert told["problem"] is None
-    assert told["watching"] is True
+    assert response["tables"] == []
+    assert response["problem"] is None
+    assert response["watching"] is True
 
 
-def test_tables_are_told_with_keys_and_indexes(asking: Asking) -> None:
+def test_tables_are_listed_with_keys_and_indexes(api: ApiClient) -> None:
     """A table has its key attributes with their types, its indexes, and how much there is."""
-    asking.ask("POST /samples")
-    (table,) = asking.ask("GET /session")["tables"]
+    api.call("POST /samples")
+    (table,) = api.call("GET /session")["tables"]
 
     assert [(key["name"], key["type"], key["role"]) for key in table["keys"]] == [
         ("pk", "S", "HASH"),
@@ -55,35 +55,37 @@ def test_tables_are_told_with_keys_and_indexes(asking: Asking) -> None:
     assert table["designed"] is False
 
 
-def test_what_the_design_declares_and_nobody_made_is_missing() -> None:
-    """A table of the design that is not there is told of, by its name."""
+def test_a_declared_table_that_does_not_exist_is_missing() -> None:
+    """A declared table that does not exist is listed as missing."""
     with closing(Engine.open()) as engine:
-        told = Asking(engine, design_of(model)).ask("GET /session")
+        response = ApiClient(engine, design_of(model)).call("GET /session")
 
-    assert {table["status"] for table in told["tables"]} == {"MISSING"}
-    assert "Ticket" in told["tables"][0]["entities"] + told["tables"][-1]["entities"]
+    assert {table["status"] for table in response["tables"]} == {"MISSING"}
+    assert "Ticket" in response["tables"][0]["entities"] + response["tables"][-1]["entities"]
 
 
 def test_a_missing_table_names_its_command_and_is_made_from_the_design() -> None:
-    """It tells the whole command of where the tables are, and makes a table as the design has it, once."""
+    """A missing table has the complete deploy command, and can be created from the design once."""
     with closing(Engine.open()) as engine:
         where = TablesLocation("http", "http://127.0.0.1:8414", "eu-west-1")
-        asking = Asking(engine, design_of(model), designs=("shop",), where=where)
-        missing = asking.ask("GET /session")["tables"][0]
-        made = asking.ask("POST /tables/make", {"table": missing["name"]})
-        asking.ask("POST /tables/make", {"table": missing["name"]})
-        told = {table["name"]: table for table in asking.ask("GET /session")["tables"]}
+        api = ApiClient(engine, design_of(model), designs=("shop",), where=where)
+        missing = api.call("GET /session")["tables"][0]
+        made = api.call("POST /tables/create", {"table": missing["name"]})
+        api.call("POST /tables/create", {"table": missing["name"]})
+        response = {table["name"]: table for table in api.call("GET /session")["tables"]}
 
         assert missing["command"] == (
             "tavola deploy shop --endpoint http://127.0.0.1:8414 --region eu-west-1"
         )
         assert made == {"table": missing["name"]}
-        assert told[missing["name"]]["status"] == "ACTIVE"
-        assert told[missing["name"]]["command"] == ""
-        with pytest.raises(RequestRefused, match="No design declares"):
-            asking.ask("POST /tables/make", {"table": "nobody"})
-        with pytest.raises(RequestRefused, match="Nothing may be changed"):
-            Asking(engine, design_of(model), read_only=True).ask("POST /tables/make", {"table": "prod-x"})
+        assert response[missing["name"]]["status"] == "ACTIVE"
+        assert response[missing["name"]]["command"] == ""
+        with pytest.raises(RequestRefused, match="No loaded design declares"):
+            api.call("POST /tables/create", {"table": "nobody"})
+        with pytest.raises(RequestRefused, match="read-only"):
+            ApiClient(engine, design_of(model), read_only=True).call(
+                "POST /tables/create", {"table": "prod-x"}
+            )
 
 
 def named(table: TableDesign, name: str) -> TableDesign:
@@ -98,11 +100,11 @@ def test_the_first_table_is_the_largest_of_the_first_design() -> None:
     with closing(Engine.open()) as engine:
         made_tables(engine, ["aaa", "alpha", "beta", "gamma"])
         engine.call("PutItem", {"TableName": "gamma", "Item": {"pk": {"S": "some"}}})
-        told = Asking(engine, Design((one, two, three)), declared=declared).ask("GET /session")
-        bare = Asking(engine).ask("GET /session")
+        response = ApiClient(engine, Design((one, two, three)), declared=declared).call("GET /session")
+        bare = ApiClient(engine).call("GET /session")
 
-    assert told["first"] == "gamma"
-    assert [(table["name"], table["design"]) for table in told["tables"]] == [
+    assert response["first"] == "gamma"
+    assert [(table["name"], table["design"]) for table in response["tables"]] == [
         ("alpha", "gallery"), ("beta", "shop"), ("gamma", "shop"), ("aaa", ""),
     ]  # fmt: skip
     assert bare["first"] == "aaa"
@@ -121,23 +123,23 @@ def made_tables(engine: Engine, names: list[str]) -> None:
         )
 
 
-def test_of_very_many_tables_those_that_matter_are_told() -> None:
-    """Past a hundred tables those of the design are told of, there or missing, and the one that is asked for."""
+def test_of_very_many_tables_the_relevant_ones_are_listed() -> None:
+    """Of more than a hundred tables, those of the design, existing or missing, and the requested one are listed."""
     design = design_of(model)
     there, *absent = sorted(table.name for table in design.tables)
     with closing(Engine.open()) as engine:
         made_tables(engine, [*(f"a{number:03}" for number in range(101)), there, "zulu"])
-        plain = Asking(engine, design).ask("GET /session")
-        asked = Asking(engine, design).ask("GET /session", {"table": "zulu"})
-        nobody = Asking(engine, design).ask("GET /session", {"table": "nobody"})
+        plain = ApiClient(engine, design).call("GET /session")
+        request = ApiClient(engine, design).call("GET /session", {"table": "zulu"})
+        nobody = ApiClient(engine, design).call("GET /session", {"table": "nobody"})
 
-    told = {table["name"]: table["status"] for table in plain["tables"]}
+    response = {table["name"]: table["status"] for table in plain["tables"]}
     assert plain["more_tables"] is True
-    assert told[there] == "ACTIVE"
-    assert {told[name] for name in absent} == {"MISSING"}
-    assert "zulu" not in told
-    assert {table["name"] for table in asked["tables"]} == {*told, "zulu"}
-    assert {table["name"] for table in nobody["tables"]} == set(told)
+    assert response[there] == "ACTIVE"
+    assert {response[name] for name in absent} == {"MISSING"}
+    assert "zulu" not in response
+    assert {table["name"] for table in request["tables"]} == {*response, "zulu"}
+    assert {table["name"] for table in nobody["tables"]} == set(response)
 
 
 class Backend:
@@ -154,23 +156,23 @@ class Backend:
         self.most = max(self.most, self.under_way)
         await asyncio.sleep(0)
         self.under_way -= 1
-        found = self.described[request["TableName"]]
-        if isinstance(found, Fault):
-            raise found
-        return {"Table": found}
+        result = self.described[request["TableName"]]
+        if isinstance(result, Fault):
+            raise result
+        return {"Table": result}
 
     async def close(self) -> None:
         return None
 
 
-def session_of(backend: Backend) -> Session:
+def session_of(backend: Backend) -> StudioSession:
     studio = Studio(db=AsyncConnection(backend), where=TablesLocation("http", "http://x", "eu-west-1"))
     return asyncio.run(load_session(studio, SessionRequest()))
 
 
 def test_a_table_that_is_being_deleted_leaves_the_others_to_be_seen() -> None:
-    """AWS tells of a table that it deletes its name and status and little else; one that is gone by now is left out."""
-    found = session_of(
+    """AWS describes a table being deleted by little more than name and status; a deleted one is left out."""
+    result = session_of(
         Backend(
             {
                 "going": {"TableName": "going", "TableStatus": "DELETING"},
@@ -180,53 +182,53 @@ def test_a_table_that_is_being_deleted_leaves_the_others_to_be_seen() -> None:
         )
     )
 
-    assert [(table.name, table.status, table.keys) for table in found.tables] == [
+    assert [(table.name, table.status, table.keys) for table in result.tables] == [
         ("going", "DELETING", ()),
         ("secret", "UNKNOWN", ()),
     ]
-    assert found.tables[1].problem is not None
+    assert result.tables[1].problem is not None
 
 
-def test_many_tables_are_asked_for_at_once_but_not_all() -> None:
+def test_many_tables_are_described_concurrently() -> None:
     """A hundred tables far away take a few round trips, and no endpoint is stormed."""
     backend = Backend(
         {f"t{number:03}": {"TableName": f"t{number:03}", "TableStatus": "ACTIVE"} for number in range(100)}
     )
-    found = session_of(backend)
+    result = session_of(backend)
 
-    assert [table.name for table in found.tables] == list(backend.described)
+    assert [table.name for table in result.tables] == list(backend.described)
     assert 1 < backend.most <= 8
 
 
 def test_an_endpoint_that_is_gone_is_a_problem_of_the_session() -> None:
-    """The studio stands where the endpoint does not: it says which, and what to do."""
+    """If the endpoint does not respond, the session names it and the remedy."""
 
-    async def ask() -> str:
+    async def call() -> str:
         async with connect_async("http://127.0.0.1:9", region="eu-west-1", account="000000000000") as db:
             where = TablesLocation("http", "http://127.0.0.1:9", "eu-west-1")
             studio = Studio(db=db, where=where, design=design_of(model), designs=("shop",))
-            found = await load_session(studio, SessionRequest())
-            assert found.problem is not None
-            assert {table.status for table in found.tables} == {"UNKNOWN"}  # missing is what nobody can know
-            return found.problem.code
+            result = await load_session(studio, SessionRequest())
+            assert result.problem is not None
+            assert {table.status for table in result.tables} == {"UNKNOWN"}  # missing is what nobody can know
+            return result.problem.code
 
-    assert asyncio.run(ask()) == "endpoint-lost"
+    assert asyncio.run(call()) == "endpoint-lost"
 
 
-def test_the_sample_is_made_once(asking: Asking) -> None:
+def test_the_sample_is_made_once(api: ApiClient) -> None:
     """The sample has whole collections, and is not made over one that is there."""
-    made = asking.ask("POST /samples")
-    count = asking.engine.call("Scan", {"TableName": made["table"], "Select": "COUNT"})["Count"]
+    made = api.call("POST /samples")
+    count = api.engine.call("Scan", {"TableName": made["table"], "Select": "COUNT"})["Count"]
 
     assert count == made["items"] > 200
     with pytest.raises(RequestRefused, match="already"):
-        asking.ask("POST /samples")
+        api.call("POST /samples")
 
 
 def test_the_sample_is_not_made_where_nothing_may_change() -> None:
     """Read-only is read-only."""
     with closing(Engine.open()) as engine:
-        with pytest.raises(RequestRefused, match="Nothing may be changed"):
-            Asking(engine, read_only=True).ask("POST /samples")
+        with pytest.raises(RequestRefused, match="read-only"):
+            ApiClient(engine, read_only=True).call("POST /samples")
 
         assert engine.call("ListTables", {})["TableNames"] == []

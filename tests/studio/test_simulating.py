@@ -21,7 +21,7 @@ from tavola.studio.problems import RequestRefused
 from tavola.web import running_server
 from tests.design.builders import design, entity, table, text, update
 from tests.design.simulation.designs import by_status
-from tests.studio.asking import Asking
+from tests.studio.api_client import ApiClient
 
 
 def zipf(per_second: float = 900.0, skew: float = 1.1) -> Design:
@@ -45,19 +45,19 @@ def zipf(per_second: float = 900.0, skew: float = 1.1) -> Design:
 
 
 @pytest.fixture
-def asking() -> Iterator[Callable[[Design | None], Asking]]:
+def api_for() -> Iterator[Callable[[Design | None], ApiClient]]:
     with Engine.open() as engine:
-        yield lambda told: Asking(engine, told)
+        yield lambda design: ApiClient(engine, design)
 
 
-def simulated(made: Asking, **asked: Any) -> Any:
-    return made.ask("POST /heat/simulate", asked)
+def simulated(made: ApiClient, **scenario: Any) -> Any:
+    return made.call("POST /heat/simulate", scenario)
 
 
-def test_the_numbers_are_the_command_lines(asking: Callable[..., Asking]) -> None:
+def test_the_numbers_are_the_command_lines(api_for: Callable[..., ApiClient]) -> None:
     """Same design, same scenario, same document: with bursts, a mode and a seed."""
-    found = simulated(
-        asking(zipf()),
+    result = simulated(
+        api_for(zipf()),
         hours=0.2,
         seed=7,
         rate_factor=2.0,
@@ -77,57 +77,57 @@ def test_the_numbers_are_the_command_lines(asking: Callable[..., Asking]) -> Non
         settled=True,
     )
 
-    assert found == {"schema": simulation.SCHEMA, **simulation.simulate(zipf(), scenario).to_json()}
+    assert result == {"schema": simulation.SCHEMA, **simulation.simulate(zipf(), scenario).to_json()}
 
 
-def test_zipf_paints_its_hottest_bucket_where_the_hottest_key_lies(asking: Callable[..., Asking]) -> None:
+def test_zipf_paints_its_hottest_bucket_where_the_hottest_key_lies(api_for: Callable[..., ApiClient]) -> None:
     """The brightest row of the map holds the busiest key's place in the hash."""
-    found = simulated(asking(zipf(skew=1.6)), hours=0.2, cold=True)
-    (map_,) = (each for each in found["heat_maps"] if each["access"] == "write")
+    result = simulated(api_for(zipf(skew=1.6)), hours=0.2, cold=True)
+    (map_,) = (each for each in result["heat_maps"] if each["access"] == "write")
     rows = [sum(row) for row in map_["heat"]]
-    busiest = found["places"][0]["busiest"][0]
+    busiest = result["places"][0]["busiest"][0]
 
     assert rows.index(max(rows)) == int(busiest["position"] * len(rows))
     assert busiest["name"].startswith("PAGE#")
 
 
-def test_the_timeline_is_the_simulators_own_record(asking: Callable[..., Asking]) -> None:
+def test_the_timeline_is_the_simulators_own_record(api_for: Callable[..., ApiClient]) -> None:
     """Splits come with their moment and their reason, as many as the place says."""
-    found = simulated(asking(by_status(skew=2.0)), hours=0.5, cold=True)
-    places = {(each["name"], each["access"]): each for each in found["places"]}
+    result = simulated(api_for(by_status(skew=2.0)), hours=0.5, cold=True)
+    places = {(each["name"], each["access"]): each for each in result["places"]}
 
-    assert any(each["cuts"] for each in found["heat_maps"])
-    for map_ in found["heat_maps"]:
+    assert any(each["cuts"] for each in result["heat_maps"])
+    for map_ in result["heat_maps"]:
         heat = [cut for cut in map_["cuts"] if cut[2] == "heat"]
         assert len(heat) == places[map_["name"], map_["access"]]["splits"]
         assert [cut[0] for cut in map_["cuts"]] == sorted(cut[0] for cut in map_["cuts"])
-    assert any(each["shards"] for each in found["places"])
+    assert any(each["shards"] for each in result["places"])
 
 
-def test_one_table_may_be_simulated_alone(asking: Callable[..., Asking]) -> None:
+def test_one_table_may_be_simulated_alone(api_for: Callable[..., ApiClient]) -> None:
     """A table that the design does not have is refused."""
-    made = asking(zipf())
+    made = api_for(zipf())
     name = zipf().tables[0].name
 
     assert {each["table"] for each in simulated(made, hours=0.1, table=name)["places"]} == {name}
-    with pytest.raises(RequestRefused, match="Nothing is declared of Nowhere"):
+    with pytest.raises(RequestRefused, match="does not declare Nowhere"):
         simulated(made, hours=0.1, table="Nowhere")
 
 
-def test_what_cannot_be_is_refused(asking: Callable[..., Asking]) -> None:
+def test_what_cannot_be_is_refused(api_for: Callable[..., ApiClient]) -> None:
     """No design, a scenario that excludes itself, and hours that are none."""
-    with pytest.raises(RequestRefused, match="no design"):
-        simulated(asking(None))
-    with pytest.raises(simulation.SimulationRefused, match="exclude one another"):
-        simulated(asking(zipf()), warm=True, cold=True)
-    with pytest.raises(simulation.SimulationRefused, match="of provisioned tables"):
-        simulated(asking(zipf()), mode="on-demand", read_units=5.0)
-    with pytest.raises(simulation.SimulationRefused, match="hours is 0"):
-        simulated(asking(zipf()), hours=0.0)
+    with pytest.raises(RequestRefused, match="No design"):
+        simulated(api_for(None))
+    with pytest.raises(simulation.SimulationError, match="exclude each other"):
+        simulated(api_for(zipf()), warm=True, cold=True)
+    with pytest.raises(simulation.SimulationError, match="provisioned tables"):
+        simulated(api_for(zipf()), mode="on-demand", read_units=5.0)
+    with pytest.raises(simulation.SimulationError, match="hours must be"):
+        simulated(api_for(zipf()), hours=0.0)
 
 
-def test_a_run_tells_how_far_it_is_and_can_be_ended() -> None:
-    """Ended at its next step, it is refused and leaves nothing; a finished one is told as ended."""
+def test_a_run_reports_progress_and_can_be_stopped() -> None:
+    """A stopped run ends at its next step with an error; a finished one is reported as ended."""
     start, progress, end = (
         BY_NAME[name].handler
         for name in ("POST /heat/simulate", "GET /heat/simulate/progress", "POST /heat/simulate/end")
@@ -136,27 +136,27 @@ def test_a_run_tells_how_far_it_is_and_can_be_ended() -> None:
     async def run() -> tuple[str, Any, str, str]:
         with Engine.open() as engine:
             async with connect_async(engine) as db:
-                studio = Asking(engine, zipf()).studio(db)
+                studio = ApiClient(engine, zipf()).studio(db)
                 unknown = await progress(studio, SimulationRunRequest("mine"))
-                asked = SimulationRequest(hours=700.0, run="mine")
-                running: asyncio.Future[Any] = asyncio.ensure_future(start(studio, asked))
-                while (told := await progress(studio, SimulationRunRequest("mine"))).done == 0:
+                request = SimulationRequest(hours=700.0, run="mine")
+                running: asyncio.Future[Any] = asyncio.ensure_future(start(studio, request))
+                while (response := await progress(studio, SimulationRunRequest("mine"))).done == 0:
                     await asyncio.wait({running}, timeout=0.01)
                 await end(studio, SimulationRunRequest("mine"))
-                with pytest.raises(RequestRefused, match="was ended"):
+                with pytest.raises(RequestRefused, match="was stopped"):
                     await running
                 ended = await progress(studio, SimulationRunRequest("mine"))
-                return unknown.state, told, ended.state, str(told.of)
+                return unknown.state, response, ended.state, str(response.of)
 
-    unknown, told, ended, of = asyncio.run(run())
+    unknown, response, ended, of = asyncio.run(run())
 
-    assert (unknown, told.state, ended) == ("unknown", "running", "ended")
-    assert 0 < told.done < told.of == int(of)
-    assert told.done <= 3_600, "it is told, and can be ended, long before an hour is simulated"
+    assert (unknown, response.state, ended) == ("unknown", "running", "ended")
+    assert 0 < response.done < response.of == int(of)
+    assert response.done <= 3_600, "it is told, and can be ended, long before an hour is simulated"
 
 
 def test_who_begins_many_runs_ends_the_oldest() -> None:
-    """Runs take a processor each, so there are few at once; whoever asked for the oldest is told."""
+    """Only a few simulations run at once; the oldest is stopped and its request gets an error."""
     start, progress = (
         BY_NAME[name].handler for name in ("POST /heat/simulate", "GET /heat/simulate/progress")
     )
@@ -164,13 +164,13 @@ def test_who_begins_many_runs_ends_the_oldest() -> None:
     async def run() -> list[str]:
         with Engine.open() as engine:
             async with connect_async(engine) as db:
-                studio = Asking(engine, zipf()).studio(db)
+                studio = ApiClient(engine, zipf()).studio(db)
                 names = [f"run {number}" for number in range(4)]
                 runs = [
                     asyncio.ensure_future(start(studio, SimulationRequest(hours=700.0, run=name)))
                     for name in names
                 ]
-                with pytest.raises(RequestRefused, match="was ended"):
+                with pytest.raises(RequestRefused, match="was stopped"):
                     await runs[0]
                 states = [(await progress(studio, SimulationRunRequest(name))).state for name in names]
                 for each in runs[1:]:
@@ -183,7 +183,7 @@ def test_who_begins_many_runs_ends_the_oldest() -> None:
 
 @pytest.mark.parametrize("goes", ["whoever asked", "the studio"])
 def test_a_long_answer_ends_with_who_awaits_it(goes: str, tmp_path: Path) -> None:
-    """Nobody waits for a simulation once its page or its process ends: it is cancelled, and at once."""
+    """A simulation is cancelled at once when its page or process ends."""
     begun, cancelled = asyncio.Event(), asyncio.Event()
 
     async def long(studio: Studio, asked: SimulationRunRequest) -> SimulationProgress:
@@ -198,7 +198,7 @@ def test_a_long_answer_ends_with_who_awaits_it(goes: str, tmp_path: Path) -> Non
     async def run() -> bytes:
         with Engine.open() as engine:
             async with connect_async(engine) as db:
-                studio = Asking(engine).studio(db)
+                studio = ApiClient(engine).studio(db)
                 endpoints = (Endpoint("GET", "/long", long, cancel_on_disconnect=True),)
                 application = create(studio, endpoints=endpoints, assets=Assets(tmp_path))
                 async with running_server(application) as served:
@@ -217,7 +217,7 @@ def test_a_long_answer_ends_with_who_awaits_it(goes: str, tmp_path: Path) -> Non
     answer = asyncio.run(asyncio.wait_for(run(), 8))
 
     assert cancelled.is_set()
-    assert goes == "whoever asked" or (b" 503 " in answer and b"not-awaited" in answer)
+    assert goes == "whoever asked" or (b" 503 " in answer and b"cancelled" in answer)
 
 
 def test_a_simulation_is_not_waited_for() -> None:

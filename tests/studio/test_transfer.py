@@ -1,4 +1,4 @@
-"""Files: what goes out comes in equal, in every form; what fails is told by its line and nothing is lost."""
+"""Import and export: every format round-trips; failures are reported by line and nothing is lost."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tavola.handles import AsyncConnection
+from tavola.client.connection import AsyncConnection
 from tavola.protocol.faults import ProvisionedThroughputExceededFault
 from tavola.studio.api.transfer import (
     ExportItemsRequest,
     ExportTableRequest,
+    ImportedPiece,
     ImportPieceRequest,
-    ImportResult,
     check_import,
     export_items,
     export_table,
@@ -102,14 +102,14 @@ def exported(stage: Stage, table: str, form: FileForm) -> str:
     return asyncio.run(asked())
 
 
-def imported(stage: Stage, table: str, text: str, size: int = 1 << 30, **more: Any) -> list[ImportResult]:
+def imported(stage: Stage, table: str, text: str, size: int = 1 << 30, **more: Any) -> list[ImportedPiece]:
     """Import a text in pieces of so many characters, as a page does."""
-    done: list[ImportResult] = []
+    done: list[ImportedPiece] = []
     at, length, line, state, form = 0, size, 1, "", more.pop("form", "auto")
     columns: tuple[ImportColumn, ...] = ()
     while at < len(text):
         last = at + length >= len(text)
-        asked = ImportPieceRequest(
+        request = ImportPieceRequest(
             table,
             text[at : at + length],
             form=form,
@@ -119,7 +119,7 @@ def imported(stage: Stage, table: str, text: str, size: int = 1 << 30, **more: A
             last=last,
             **more,
         )
-        step = stage.ask(run_import, asked)
+        step = stage.call(run_import, request)
         at += len(
             text[at:].encode("utf-16-le")[: 2 * step.consumed].decode("utf-16-le")
         )  # as JavaScript counts
@@ -225,27 +225,27 @@ def test_an_export_holds_a_page_and_not_the_table() -> None:
 CSV = 'id,n,price,active,note\r\na,1,0.10,true,\r\nb,2,x,false,"two\nlines"\r\nb,2,3,true,late\r\n,4,5,true,none\r\nc,5\r\n'
 
 
-def test_a_preview_guesses_types_and_tells_lines() -> None:
+def test_a_preview_guesses_types_and_reports_lines() -> None:
     """A file without types: numbers and truth are guessed, keys have the table's types, errors have their lines."""
     with club() as stage:
         plain_table(stage)
         stage.put({"id": {"S": "a"}, "n": {"N": "1"}}, "plain")
-        told = stage.ask(check_import, ImportPieceRequest("plain", CSV))
+        response = stage.call(check_import, ImportPieceRequest("plain", CSV))
         types = tuple(
             ImportColumn(c.header, c.attribute, "N" if c.attribute == "price" else c.type)
-            for c in told.columns
+            for c in response.columns
         )
-        chosen = stage.ask(check_import, ImportPieceRequest("plain", CSV, columns=types))
+        chosen = stage.call(check_import, ImportPieceRequest("plain", CSV, columns=types))
 
-        assert told.form == "csv"
-        assert [column.type for column in told.columns] == ["S", "N", "S", "BOOL", "S"]
-        assert (told.records, told.ready, told.existing) == (5, 3, 1)
-        assert [(failure.line, failure.source) for failure in told.failures] == [
+        assert response.form == "csv"
+        assert [column.type for column in response.columns] == ["S", "N", "S", "BOOL", "S"]
+        assert (response.records, response.ready, response.existing) == (5, 3, 1)
+        assert [(failure.line, failure.source) for failure in response.failures] == [
             (6, ",4,5,true,none\r\n"),
             (7, "c,5\r\n"),
         ]
-        assert told.rows[0].exists
-        assert told.rows[0].item == {
+        assert response.rows[0].exists
+        assert response.rows[0].item == {
             "id": {"S": "a"}, "n": {"N": "1"}, "price": {"S": "0.10"}, "active": {"BOOL": True},
         }  # fmt: skip
         assert (chosen.failures[0].line, "price" in chosen.failures[0].reason) == (3, True)
@@ -267,8 +267,8 @@ def test_what_is_there_already_is_refused_skipped_or_replaced(
         (done,) = imported(stage, "plain", text, mode=mode)
 
         assert (done.written, done.skipped, len(done.failures)) == (written, skipped, failed)
-        found = {item["id"]["S"]: item["price"]["S"] for item in stage.items("plain")}
-        assert found == {"a": stands, "b": "2" if mode == "replace" else "1"}
+        result = {item["id"]["S"]: item["price"]["S"] for item in stage.items("plain")}
+        assert result == {"a": stands, "b": "2" if mode == "replace" else "1"}
         assert [failure.line for failure in done.failures] == ([2, 4] if failed else [])
 
 
@@ -281,26 +281,26 @@ def test_what_is_there_already_is_refused_skipped_or_replaced(
             3,
             "Expecting value in line 3",
         ),
-        ("json", '{"id": "a", "n": 1}\n{"id": "b", "n": 1, "n": 2}\n{"id": "c", "n": 2}', 2, "twice"),
+        ("json", '{"id": "a", "n": 1}\n{"id": "b", "n": 1, "n": 2}\n{"id": "c", "n": 2}', 2, "duplicate"),
         ("json", '{"id": "a", "n": 1}\n{"id": "b", "n": NaN}\n{"id": "c", "n": 2}', 2, "NaN"),
         (
             "dynamodb-json",
             '{"id":{"S":"a"},"n":{"N":"1"}}\n{"id":"b"}\n{"id":{"S":"c"},"n":{"N":"2"}}',
             2,
-            "no value",
+            "not a DynamoDB JSON value",
         ),
         (
             "dynamodb-json",
             '{"id":{"S":"a"},"n":{"N":"1"}}\n{"id":{"S":"b"},"n":{"N":2}}\n{"id":{"S":"c"},"n":{"N":"2"}}',
             2,
-            "text in quotes",
+            "numbers in quotes",
         ),
         ("csv", 'id:S,n:N\na,1\n"b"x,2\nc,2\n', 3, "closing quote"),
-        ("csv", "id:S,n:N,s:SS\na,1,\nb,1,[}\nc,2,\n", 3, "written as JSON"),
+        ("csv", "id:S,n:N,s:SS\na,1,\nb,1,[}\nc,2,\n", 3, "must be JSON"),
         ("csv", "id:S,n:N,s:SS\na,1,\nb,1,[]\nc,2,\n", 3, "may not be empty"),
     ],
 )
-def test_a_record_that_is_none_is_told_and_the_rest_is_written(
+def test_an_invalid_record_is_reported_and_the_rest_is_written(
     form: Any, text: str, line: int, words: str
 ) -> None:
     """One broken record costs itself and no other."""
@@ -312,16 +312,16 @@ def test_a_record_that_is_none_is_told_and_the_rest_is_written(
         assert [(failure.line, words in failure.reason) for failure in done.failures] == [(line, True)]
 
 
-def test_a_file_that_ends_early_is_told() -> None:
-    """A list that is never closed and a quote that is never closed are told, and what was whole is read."""
+def test_a_truncated_file_is_reported() -> None:
+    """An unclosed list or quote is reported, and complete records are read."""
     cut = read_piece('[\n{"id": "a"}', "json")
     quoted = read_piece('id:S\na\n"b', "csv")
 
     assert [record.error for record in cut.records] == [
-        "", "the list that the file begins with is never closed, so its end may be missing",
+        "", "the list is not closed; the end of the file may be missing",
     ]  # fmt: skip
     assert [record.line for record in quoted.records] == [2, 3]
-    assert "never closed" in quoted.records[1].error
+    assert "unclosed" in quoted.records[1].error
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_a_file_that_ends_early_is_told() -> None:
     ],
 )
 def test_a_form_is_guessed_by_how_a_file_begins(text: str, form: str) -> None:
-    """Whoever drops a file need not say what it is."""
+    """The format of a file is detected from its beginning."""
     assert guess_form(text) == form
 
 
@@ -410,12 +410,12 @@ def test_a_quote_that_is_never_closed_costs_its_line(monkeypatch: pytest.MonkeyP
 
     piece = read_piece(text, "csv", last=False)
 
-    assert (piece.records[1].error, piece.records[1].line) == ("a quote is opened and never closed", 3)
+    assert (piece.records[1].error, piece.records[1].line) == ("unclosed quote", 3)
     assert piece.records[2].item == {"id": {"S": "c"}, "n": {"N": "3"}}
     assert piece.consumed == len(text)
 
 
-def test_the_form_of_a_table_is_told_by_its_head() -> None:
+def test_the_format_of_a_file_is_detected_from_its_header() -> None:
     """Commas in the names of a TSV do not make a CSV of it, nor do tabs in those of a CSV."""
     assert guess_form("a,b,c:S\tn:N\n") == "tsv"
     assert guess_form('"a\tb\tc:S",n:N\n') == "csv"
@@ -431,8 +431,8 @@ async def _export(stage: Stage, asked: ExportTableRequest, between: Any) -> list
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_an_export_while_others_write_has_what_stood_all_the_time() -> None:
-    """Items that nobody touches are in the file once, whatever comes and goes meanwhile."""
+def test_an_export_during_writes_has_every_unchanged_item() -> None:
+    """Items that do not change are exported exactly once while others are written and deleted."""
     with club(members=0) as stage:
         plain_table(stage)
         for number in range(2_500):
@@ -446,9 +446,9 @@ def test_an_export_while_others_write_has_what_stood_all_the_time() -> None:
                 stage.engine.call("DeleteItem", {"TableName": "plain", "Key": key})
                 stage.put({"id": {"S": f"new{at}-{number}"}, "n": {"N": "1"}}, "plain")
 
-        found = asyncio.run(_export(stage, ExportTableRequest("plain", "dynamodb-json"), busy))
+        result = asyncio.run(_export(stage, ExportTableRequest("plain", "dynamodb-json"), busy))
 
-        ids = [item["id"]["S"] for item in found]
+        ids = [item["id"]["S"] for item in result]
         assert len(ids) == len(set(ids))
         assert {f"i{number:04}" for number in range(2_500) if number % 50} <= set(ids)
 

@@ -8,8 +8,8 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from tavola.backends.answers import read_answer
 from tavola.backends.errors import EndpointUnreachable
+from tavola.backends.responses import parse_response
 from tavola.protocol.operations import OPERATIONS
 
 
@@ -35,7 +35,7 @@ class PlainEndpoint:
         except OSError as error:
             self._connection.close()
             raise EndpointUnreachable(self._url, str(error)) from error
-        return read_answer(self._url, answer.status, body, answer.headers.get("x-amz-crc32"))
+        return parse_response(self._url, answer.status, body, answer.headers.get("x-amz-crc32"))
 
     def close(self) -> None:
         """Let the connection go."""

@@ -23,7 +23,7 @@ from unittest.mock import patch
 from tavola import Engine
 from tavola.protocol.faults import TransactionCanceledFault
 from tavola.server.listener import running
-from tavola.triggers import Backoff, Mapping, Trigger
+from tavola.triggers import Backoff, EventSourceMapping, Trigger
 from tests.triggers.endpoint import PlainEndpoint
 from tests.triggers.scenario import checkpoint_before_the_handler, children_before_their_parents
 
@@ -67,7 +67,7 @@ def consume(url: str, checkpoints: Path, seed: int, plant: str, *, to_the_end: b
             if left == 0 and worst and not to_the_end:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    mapping = Mapping(
+    mapping = EventSourceMapping(
         batch_size=50 if plant else random.choice([1, 5, 50]),  # a planted fault shows in large batches
         bisect_batch_on_function_error=random.random() < 0.5,
     )
@@ -126,7 +126,7 @@ def campaign(folder: Path, seed: int, kills: int, writes: int, plant: str = "") 
     run = Run()
     with (
         patch("tavola.engine.streams.STREAM_SHARD_LIFE_S", SHARD_LIFE_S),
-        patch("tavola.engine.background._UPKEEP_S", SHARD_LIFE_S / 5),
+        patch("tavola.engine.background._CLEANUP_S", SHARD_LIFE_S / 5),
         Engine.open(folder / "store.db", sync="off") as engine,
         running(engine) as endpoint,
     ):

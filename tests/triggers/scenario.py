@@ -7,8 +7,7 @@ same checkpoints, which is all that a killed process leaves behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Mapping as AnyMapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -21,7 +20,7 @@ from tavola.entropy import SeededEntropy
 from tavola.triggers import (
     REPORT_FAILURES,
     DrainUnfinished,
-    Mapping,
+    EventSourceMapping,
     MemoryCheckpoint,
     MemoryDeadLetters,
     Trigger,
@@ -44,7 +43,7 @@ class CrashingCheckpoints(MemoryCheckpoint):
         self._random = random
         self.chance = chance
 
-    def save(self, checkpoint: AnyMapping[str, Any]) -> None:
+    def save(self, checkpoint: Mapping[str, Any]) -> None:
         """Keep positions, unless the process goes first."""
         crash = self._random.random() < self.chance
         if crash and self._random.random() < 0.5:
@@ -145,7 +144,7 @@ def run_scenario(seed: int, *, windows: bool = False) -> list[str]:
     writer.begin()
     reports = random.random() < 0.5
     bounded = not windows and random.random() < 0.5
-    mapping = Mapping(
+    mapping = EventSourceMapping(
         batch_size=random.choice([1, 2, 5, 100]),
         maximum_batching_window_in_seconds=random.choice([0, 0, 3]),
         parallelization_factor=1 if windows else random.choice([1, 1, 2, 10]),
@@ -203,7 +202,7 @@ def _finish(trigger: Trigger, made: Any, clock: ManualClock, consumer: Consumer)
 
 
 def _faults(
-    writer: Writer, consumer: Consumer, letters: MemoryDeadLetters, mapping: Mapping
+    writer: Writer, consumer: Consumer, letters: MemoryDeadLetters, mapping: EventSourceMapping
 ) -> Iterator[str]:
     given_up = {
         int(record["dynamodb"]["SequenceNumber"])
@@ -270,10 +269,10 @@ def children_before_their_parents() -> Iterator[None]:
 @contextmanager
 def success_at_any_price() -> Iterator[None]:
     """Plant a fault: what the handler raises is taken for success."""
-    from tavola.triggers.outcomes import Decision
+    from tavola.triggers.outcomes import BatchDecision
 
     with patch(
         "tavola.triggers.partition_queues.decide",
-        lambda segment, outcome, settings: Decision(done=segment.records),
+        lambda segment, outcome, settings: BatchDecision(done=segment.records),
     ):
         yield

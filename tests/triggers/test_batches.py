@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.triggers import Mapping
+from tavola.triggers import EventSourceMapping
 from tavola.triggers.partition_queues import RecordBuffer
 from tests.triggers.fake import START_S, sequence
 from tests.triggers.records import kept
 
 
-def gathered(mapping: Mapping, *numbers: int, at_s: float = 0.0) -> RecordBuffer:
+def gathered(mapping: EventSourceMapping, *numbers: int, at_s: float = 0.0) -> RecordBuffer:
     buffer = RecordBuffer(mapping)
     for number in numbers:
         buffer.add(kept(number), at_s)
@@ -23,7 +23,7 @@ def numbers(buffer: RecordBuffer, now_s: float, **how: bool) -> list[str]:
 
 def test_without_a_window_whatever_is_there_goes() -> None:
     """A window of zero seconds means that one record is a batch."""
-    buffer = gathered(Mapping(batch_size=2), 1, 2, 3)
+    buffer = gathered(EventSourceMapping(batch_size=2), 1, 2, 3)
 
     assert numbers(buffer, 0) == [sequence(1), sequence(2)]
     assert numbers(buffer, 0) == [sequence(3)]
@@ -32,7 +32,7 @@ def test_without_a_window_whatever_is_there_goes() -> None:
 
 def test_a_window_waits_for_more() -> None:
     """A partial batch goes when its oldest record has waited for the window, and a full one at once."""
-    mapping = Mapping(batch_size=3, maximum_batching_window_in_seconds=10)
+    mapping = EventSourceMapping(batch_size=3, maximum_batching_window_in_seconds=10)
     buffer = gathered(mapping, 1, 2, at_s=5)
 
     assert buffer.due_at_s() == 15
@@ -46,7 +46,7 @@ def test_a_window_waits_for_more() -> None:
 
 def test_a_flush_does_not_wait() -> None:
     """Where nothing more can come there is nothing to wait for."""
-    buffer = gathered(Mapping(maximum_batching_window_in_seconds=300), 1)
+    buffer = gathered(EventSourceMapping(maximum_batching_window_in_seconds=300), 1)
 
     assert numbers(buffer, 0) == []
     assert numbers(buffer, 0, flush=True) == [sequence(1)]
@@ -56,7 +56,7 @@ def test_a_payload_is_never_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch ends before the record that would pass six megabytes, and that much closes a window early."""
     one = kept(1).payload_bytes
     monkeypatch.setattr("tavola.triggers.partition_queues.TRIGGER_PAYLOAD_BYTES_MAX", 2 * one + 20)
-    buffer = gathered(Mapping(maximum_batching_window_in_seconds=300), 1, 2)
+    buffer = gathered(EventSourceMapping(maximum_batching_window_in_seconds=300), 1, 2)
 
     before = buffer.full
     buffer.add(kept(3), 0)
@@ -68,7 +68,7 @@ def test_a_payload_is_never_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_record_that_is_too_large_alone_goes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A record past the limit could never go, so it goes as it is."""
     monkeypatch.setattr("tavola.triggers.partition_queues.TRIGGER_PAYLOAD_BYTES_MAX", 10)
-    buffer = gathered(Mapping(), 1, 2)
+    buffer = gathered(EventSourceMapping(), 1, 2)
 
     assert numbers(buffer, 0) == [sequence(1)]
     assert numbers(buffer, 0) == [sequence(2)]
@@ -76,7 +76,7 @@ def test_a_record_that_is_too_large_alone_goes_alone(monkeypatch: pytest.MonkeyP
 
 def test_a_batch_ends_with_its_tumbling_window() -> None:
     """Records of two windows are never in one batch, and the first of the next window closes the batch."""
-    mapping = Mapping(maximum_batching_window_in_seconds=300)
+    mapping = EventSourceMapping(maximum_batching_window_in_seconds=300)
     buffer = RecordBuffer(mapping)
     buffer.add(kept(1, at_s=START_S), 0)
     assert buffer.take(0, until_s=START_S + 60) == ()

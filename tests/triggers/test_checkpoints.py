@@ -12,10 +12,10 @@ from tavola.client.checkpoints import CheckpointRefused
 from tavola.triggers import (
     CheckpointLog,
     FileInUse,
-    FileRefused,
     MemoryCheckpoint,
     Position,
     TriggerCheckpoint,
+    TriggerFileRefused,
     WindowPosition,
 )
 
@@ -90,12 +90,12 @@ def test_a_damaged_line_is_passed_over_and_told(tmp_path: Path, caplog: pytest.L
 
 
 def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
-    """A file that is no checkpoint file is refused and not overwritten."""
+    """A file that is not a checkpoint file is refused and not overwritten."""
     for text in (b"precious\nnotes\n", b"precious"):
         path = tmp_path / "notes.txt"
         path.write_bytes(text)
 
-        with pytest.raises(FileRefused, match="no checkpoint file"):
+        with pytest.raises(TriggerFileRefused, match="not a checkpoint file"):
             CheckpointLog(path)
         assert path.read_bytes() == text
 
@@ -103,7 +103,7 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
 def test_one_trigger_owns_a_file(tmp_path: Path) -> None:
     """Two triggers on one file would take turns in going back."""
     path = tmp_path / "checkpoints"
-    with CheckpointLog(path), pytest.raises(FileInUse, match="belongs to another trigger"):
+    with CheckpointLog(path), pytest.raises(FileInUse, match="used by another running trigger"):
         CheckpointLog(path)
 
     CheckpointLog(path).close()
@@ -139,7 +139,7 @@ def test_what_does_not_shrink_is_not_written_again_and_again(tmp_path: Path) -> 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     """The sentence names the file and the reason."""
-    with pytest.raises(FileRefused, match="No such file or directory"):
+    with pytest.raises(TriggerFileRefused, match="No such file or directory"):
         CheckpointLog(tmp_path / "nowhere" / "checkpoints")
 
 
@@ -152,7 +152,7 @@ def test_a_full_disk_is_told_and_nothing_is_believed(tmp_path: Path, monkeypatch
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(os, "fdatasync", full)
-        with pytest.raises(FileRefused, match="No space left"):
+        with pytest.raises(TriggerFileRefused, match="No space left"):
             TriggerCheckpoint(kept).save(ARN, {"a": Position(after="2")})
         assert TriggerCheckpoint(kept).load(ARN) == {"a": Position(after="1")}
         monkeypatch.undo()
@@ -174,8 +174,8 @@ def test_a_file_with_one_byte_changed_is_damaged_or_says_what_it_said(tmp_path: 
             path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
             try:
                 with CheckpointLog(path) as again:
-                    outcomes.add((bool(TriggerCheckpoint(again).load(ARN)), again.damaged))
-            except FileRefused:
+                    outcomes.add((bool(TriggerCheckpoint(again).load(ARN)), again.is_damaged))
+            except TriggerFileRefused:
                 outcomes.add("refused")
 
     assert outcomes == {(False, True), "refused"}
@@ -191,7 +191,7 @@ def test_a_torn_first_line_is_no_damage(tmp_path: Path) -> None:
     for end in range(first, len(whole) - 1):
         path.write_bytes(whole[:end])
         with CheckpointLog(path) as torn:
-            assert (TriggerCheckpoint(torn).load(ARN), torn.damaged) == ({}, False)
+            assert (TriggerCheckpoint(torn).load(ARN), torn.is_damaged) == ({}, False)
 
 
 def test_the_file_of_another_tables_stream_is_refused(tmp_path: Path) -> None:
@@ -202,6 +202,6 @@ def test_the_file_of_another_tables_stream_is_refused(tmp_path: Path) -> None:
 
         assert TriggerCheckpoint(kept).load(LATER) == {}
         with pytest.raises(
-            CheckpointRefused, match=r"another stream, arn:table/a/stream/1, and none of arn:table/b/"
+            CheckpointRefused, match=r"another stream, arn:table/a/stream/1, not arn:table/b/"
         ):
             TriggerCheckpoint(kept).load("arn:table/b/stream/1")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tavola.triggers import DeadLetterFile, FileRefused
+from tavola.triggers import DeadLetterFile, TriggerFileRefused
 from tavola.triggers.dead_letters import BatchOrigin, failure_document
 from tavola.triggers.outcomes import Discard
 from tests.triggers.fake import ARN, START_S, sequence
@@ -67,16 +67,16 @@ def test_lines_are_added_and_a_torn_end_is_cut(tmp_path: Path) -> None:
 
 
 def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
-    """A file whose last line is no dead letter is not cut."""
+    """A file whose last line is not a dead letter is not cut."""
     path = tmp_path / "notes.txt"
     path.write_text("precious")
 
-    with pytest.raises(FileRefused, match="no dead letter"):
+    with pytest.raises(TriggerFileRefused, match="not a dead letter"):
         DeadLetterFile(path)
     assert path.read_text() == "precious"
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     """The sentence names the file and the reason."""
-    with pytest.raises(FileRefused, match="No such file"):
+    with pytest.raises(TriggerFileRefused, match="No such file"):
         DeadLetterFile(tmp_path / "nowhere" / "dead.jsonl")

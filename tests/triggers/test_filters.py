@@ -140,20 +140,20 @@ def test_filters_are_alternatives() -> None:
 @pytest.mark.parametrize(
     ("pattern", "words"),
     [
-        ("{", "no JSON"),
+        ("{", "not valid JSON"),
         ("[]", "JSON object"),
-        ('{"eventName": "INSERT"}', r'eventName: "INSERT" stands alone'),
+        ('{"eventName": "INSERT"}', r'eventName: put the value in an array: \["INSERT"\]'),
         ('{"eventName": []}', "empty array"),
         ('{"dynamodb": {}}', "empty object"),
-        ('{"eventName": [{"prefix": 1}]}', "prefix takes a text"),
-        ('{"eventName": [{"like": "x"}]}', "no rule 'like'"),
-        ('{"eventName": [{"prefix": "a", "suffix": "b"}]}', "no rule"),
-        ('{"eventName": [["INSERT"]]}', "no rule"),
+        ('{"eventName": [{"prefix": 1}]}', "prefix takes text"),
+        ('{"eventName": [{"like": "x"}]}', "unknown rule 'like'"),
+        ('{"eventName": [{"prefix": "a", "suffix": "b"}]}', "is not a rule"),
+        ('{"eventName": [["INSERT"]]}', "is not a rule"),
         ('{"eventName": [{"exists": "yes"}]}', "true or false"),
         ('{"eventName": [{"anything-but": []}]}', "anything-but"),
         ('{"eventName": [{"anything-but": {"exists": true}}]}', "anything-but"),
         ('{"eventName": [{"anything-but": [null]}]}', "anything-but"),
-        ('{"$or": [{"eventName": ["INSERT"]}]}', "two patterns or more"),
+        ('{"$or": [{"eventName": ["INSERT"]}]}', "at least two patterns"),
         ('{"a": {"$or": {}}}', r"a\.\$or"),
         ('{"a": [{"numeric": ["~", 1]}]}', "numeric is"),
         ('{"a": [{"numeric": ["<", 1, ">", 0]}]}', "numeric is"),
@@ -185,5 +185,5 @@ def test_what_never_matches_is_remarked() -> None:
     first, second, third = criteria.remarks()
     assert "dynamodb.NewImage.total.N never matches" in first
     assert "dynamodb.NewImage.total.N never matches" in second
-    assert "No record has a field eventname" in third
+    assert "Records have no field eventname" in third
     assert parse_criteria([image(total={"N": ["5"]}), {"eventName": ["INSERT"]}]).remarks() == ()

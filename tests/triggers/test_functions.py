@@ -11,7 +11,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.triggers import HandlerRefused, LambdaContext, MappingRefused
-from tavola.triggers.functions import Function, Handler, Invocation, invoke
+from tavola.triggers.functions import Handler, HandlerFunction, Invocation, invoke
 from tavola.triggers.outcomes import Failed, FailedFrom, Outcome, Succeeded
 from tests.triggers.fake import ARN
 
@@ -19,7 +19,7 @@ from tests.triggers.fake import ARN
 def run(handler: Handler, *, clock: ManualClock | None = None, timeout_s: float = 3, **how: bool) -> Outcome:
     settings = {"reports_failures": False, "stateful": False, **how}
     return invoke(
-        Function.of(handler, timeout_s=timeout_s),
+        HandlerFunction.of(handler, timeout_s=timeout_s),
         Invocation({"Records": []}, ("1", "2"), **settings),
         stream_arn=ARN,
         clock=clock or ManualClock(),
@@ -109,13 +109,13 @@ async def _coroutine(event: object, context: object) -> None: ...
 def test_what_is_no_handler_is_refused(handler: Any) -> None:
     """A name or a coroutine function cannot be called as Lambda calls."""
     with pytest.raises(HandlerRefused):
-        Function.of(handler)
+        HandlerFunction.of(handler)
 
 
 def test_a_timeout_has_the_bounds_of_lambda() -> None:
     """A function runs for fifteen minutes at most."""
     with pytest.raises(MappingRefused, match="timeout_s"):
-        Function.of(lambda event, context: None, timeout_s=901)
+        HandlerFunction.of(lambda event, context: None, timeout_s=901)
 
 
 def test_an_object_can_be_a_handler() -> None:
@@ -124,7 +124,7 @@ def test_an_object_can_be_a_handler() -> None:
     class Projector:
         def __call__(self, event: object, context: object) -> None: ...
 
-    assert Function.of(Projector()).name == "Projector"
+    assert HandlerFunction.of(Projector()).name == "Projector"
 
 
 def test_reported_failures_are_logged_with_their_numbers(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from botocore.session import Session
 
-from tavola.triggers import REPORT_FAILURES, FilterRefused, Mapping, MappingRefused
+from tavola.triggers import REPORT_FAILURES, EventSourceMapping, FilterRefused, MappingRefused
 
 
 def test_the_defaults_are_those_of_aws() -> None:
     """A mapping without a word is what Lambda makes of one for a stream of DynamoDB."""
-    mapping = Mapping()
+    mapping = EventSourceMapping()
 
     assert (mapping.batch_size, mapping.maximum_batching_window_in_seconds) == (100, 0)
     assert (mapping.parallelization_factor, mapping.tumbling_window_in_seconds) == (1, 0)
@@ -40,11 +40,11 @@ def test_the_bounds_are_those_of_the_service_model(setting: str, member: str) ->
     least, most = shape.metadata["min"], shape.metadata["max"]
 
     for value in (least, most):
-        assert getattr(Mapping(**{setting: value}), setting) == value
+        assert getattr(EventSourceMapping(**{setting: value}), setting) == value
     refused: list[Any] = [least - 1, most + 1, "1", True, 1.5]
     for value in refused:
         with pytest.raises(MappingRefused, match=setting):
-            Mapping(**{setting: value})
+            EventSourceMapping(**{setting: value})
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_the_bounds_are_those_of_the_service_model(setting: str, member: str) ->
 def test_what_lambda_refuses_is_refused(given: dict[str, Any]) -> None:
     """A setting that AWS does not take is refused by its name, and with what it takes."""
     with pytest.raises(MappingRefused, match=next(iter(given))):
-        Mapping(**given)
+        EventSourceMapping(**given)
 
 
 def test_a_request_of_aws_is_a_mapping() -> None:
     """What CreateEventSourceMapping is asked can be given as it stands, names of stream and function included."""
-    mapping = Mapping.from_request(
+    mapping = EventSourceMapping.from_request(
         {
             "EventSourceArn": "arn:…",
             "FunctionName": "projector",
@@ -85,23 +85,23 @@ def test_a_request_of_aws_is_a_mapping() -> None:
 
 def test_a_setting_of_another_source_is_refused() -> None:
     """What belongs to Kafka or SQS is no setting of a stream of DynamoDB."""
-    with pytest.raises(MappingRefused, match="does not apply to a stream of DynamoDB"):
-        Mapping.from_request({"Topics": ["orders"]})
+    with pytest.raises(MappingRefused, match="does not apply to DynamoDB streams"):
+        EventSourceMapping.from_request({"Topics": ["orders"]})
 
 
 def test_every_setting_can_be_asked_for_in_the_words_of_aws() -> None:
     """Each field of a mapping has its member in the request."""
-    settings = {field.name for field in fields(Mapping) if field.init}
+    settings = {field.name for field in fields(EventSourceMapping) if field.init}
     members = Session().get_service_model("lambda").shape_for("CreateEventSourceMappingRequest").members
     spelled = {"".join(word.title() for word in name.split("_")) for name in settings}
 
     assert spelled <= set(members)
     for name in spelled - {"FilterCriteria", "FunctionResponseTypes", "StartingPosition"}:
         value = False if members[name].type_name == "boolean" else 60 if "Seconds" in name else 1
-        assert Mapping.from_request({name: value}).batch_size >= 1
+        assert EventSourceMapping.from_request({name: value}).batch_size >= 1
 
 
 def test_a_wrong_pattern_is_refused_with_its_place() -> None:
     """A filter is looked at when the mapping is made, and not when the first record comes."""
     with pytest.raises(FilterRefused, match=r"dynamodb\.NewImage\.status\.S"):
-        Mapping(filter_criteria='{"dynamodb": {"NewImage": {"status": {"S": "open"}}}}')
+        EventSourceMapping(filter_criteria='{"dynamodb": {"NewImage": {"status": {"S": "open"}}}}')

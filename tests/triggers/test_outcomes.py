@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tavola.triggers import REPORT_FAILURES, Mapping
+from tavola.triggers import REPORT_FAILURES, EventSourceMapping
 from tavola.triggers.outcomes import (
-    Decision,
+    BatchDecision,
     Discard,
     Failed,
     FailedFrom,
@@ -92,30 +92,30 @@ def test_state_and_failures_go_together() -> None:
 
 def test_success_settles_everything() -> None:
     """After success nothing is left."""
-    assert decide(Segment(BATCH), Succeeded(), Mapping()) == Decision(done=BATCH)
+    assert decide(Segment(BATCH), Succeeded(), EventSourceMapping()) == BatchDecision(done=BATCH)
 
 
 def test_a_failed_batch_is_tried_again_whole() -> None:
     """Without bisect the same records are tried together, and the retry is counted and waits."""
-    decision = decide(Segment(BATCH, 4, 4), FAILED, Mapping())
+    decision = decide(Segment(BATCH, 4, 4), FAILED, EventSourceMapping())
 
-    assert decision == Decision(left=(Segment(BATCH, 5, 5),), waits=True)
+    assert decision == BatchDecision(left=(Segment(BATCH, 5, 5),), waits=True)
 
 
 def test_bisect_halves_and_counts_no_retry() -> None:
     """A failed batch is split in two, in order; neither half has used a retry."""
-    decision = decide(Segment(BATCH, 0, 1), FAILED, Mapping(bisect_batch_on_function_error=True))
+    decision = decide(Segment(BATCH, 0, 1), FAILED, EventSourceMapping(bisect_batch_on_function_error=True))
 
-    assert decision == Decision(left=(Segment(BATCH[:3], 0, 2), Segment(BATCH[3:], 0, 2)))
+    assert decision == BatchDecision(left=(Segment(BATCH[:3], 0, 2), Segment(BATCH[3:], 0, 2)))
 
 
 def test_one_record_cannot_be_halved() -> None:
     """With bisect, retries are those of single records."""
-    mapping = Mapping(bisect_batch_on_function_error=True, maximum_retry_attempts=1)
+    mapping = EventSourceMapping(bisect_batch_on_function_error=True, maximum_retry_attempts=1)
     single = Segment(BATCH[:1])
     again = decide(single, FAILED, mapping)
 
-    assert again == Decision(left=(Segment(BATCH[:1], 1, 1),), waits=True)
+    assert again == BatchDecision(left=(Segment(BATCH[:1], 1, 1),), waits=True)
     assert decide(again.left[0], FAILED, mapping).discarded == Discard(
         BATCH[:1], "RetryAttemptsExhausted", 2, "boom"
     )
@@ -123,41 +123,45 @@ def test_one_record_cannot_be_halved() -> None:
 
 def test_retries_end_where_they_are_bounded() -> None:
     """maximum_retry_attempts counts the tries after the first; 0 means one try."""
-    assert decide(Segment(BATCH), FAILED, Mapping(maximum_retry_attempts=0)).discarded is not None
-    assert decide(Segment(BATCH, 1), FAILED, Mapping(maximum_retry_attempts=2)).discarded is None
-    assert decide(Segment(BATCH, 2), FAILED, Mapping(maximum_retry_attempts=2)).discarded is not None
+    assert decide(Segment(BATCH), FAILED, EventSourceMapping(maximum_retry_attempts=0)).discarded is not None
+    assert decide(Segment(BATCH, 1), FAILED, EventSourceMapping(maximum_retry_attempts=2)).discarded is None
+    assert (
+        decide(Segment(BATCH, 2), FAILED, EventSourceMapping(maximum_retry_attempts=2)).discarded is not None
+    )
 
 
 @pytest.mark.parametrize("bisect", [False, True])
 def test_a_report_settles_what_comes_before_it(bisect: bool) -> None:
     """Records before the lowest failure are done; the rest is a batch that begins anew, bisect or not."""
-    mapping = Mapping(
+    mapping = EventSourceMapping(
         function_response_types=(REPORT_FAILURES,),
         bisect_batch_on_function_error=bisect,
         maximum_retry_attempts=0,
     )
     decision = decide(Segment(BATCH, 0, 3), FailedFrom(2, "reported"), mapping)
 
-    assert decision == Decision(done=BATCH[:2], left=(Segment(BATCH[2:], 0, 4),))
+    assert decision == BatchDecision(done=BATCH[:2], left=(Segment(BATCH[2:], 0, 4),))
 
 
 def test_a_report_of_the_first_record_is_a_failure_of_all() -> None:
     """Where nothing was handled, a retry is used."""
-    decision = decide(Segment(BATCH, 1, 1), FailedFrom(0, "reported"), Mapping(maximum_retry_attempts=1))
+    decision = decide(
+        Segment(BATCH, 1, 1), FailedFrom(0, "reported"), EventSourceMapping(maximum_retry_attempts=1)
+    )
 
     assert decision.discarded == Discard(BATCH, "RetryAttemptsExhausted", 2, "reported")
 
 
 def test_old_records_are_given_up_from_the_front() -> None:
     """What is older than the maximum age is discarded; what is exactly as old is tried."""
-    mapping = Mapping(maximum_record_age_in_seconds=60)
+    mapping = EventSourceMapping(maximum_record_age_in_seconds=60)
     old, edge, fresh = (kept(n, at_s=START_S + n) for n in (1, 2, 3))
     discard, rest = expire(Segment((old, edge, fresh), 2, 3), START_S + 62, mapping)
 
     assert discard == Discard((old,), "RecordAgeExceeded", 3)
     assert rest == Segment((edge, fresh), 2, 3)
     assert expire(Segment((old,)), START_S + 1000, mapping)[1] is None
-    assert expire(Segment((old,)), START_S + 10**9, Mapping()) == (None, Segment((old,)))
+    assert expire(Segment((old,)), START_S + 10**9, EventSourceMapping()) == (None, Segment((old,)))
 
 
 def test_sequence_numbers_are_looked_up_as_text() -> None:

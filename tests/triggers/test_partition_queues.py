@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tavola.limits import TRIGGER_STATE_BYTES_MAX
-from tavola.triggers import Backoff, Mapping
+from tavola.triggers import Backoff, EventSourceMapping
 from tavola.triggers.events import Window
 from tavola.triggers.outcomes import Failed, Succeeded
 from tavola.triggers.partition_queues import InvocationTask, PartitionQueue
@@ -15,7 +15,7 @@ FAILED = Failed("boom")
 
 
 def queue(window: Window | None = None, **settings: Any) -> PartitionQueue:
-    return PartitionQueue(0, Mapping(**settings), Backoff(), window)
+    return PartitionQueue(0, EventSourceMapping(**settings), Backoff(), window)
 
 
 def due(

@@ -112,7 +112,7 @@ def test_a_stream_that_is_gone_is_told(stream: FakeStream) -> None:
     """A deleted stream is no riddle of the service."""
     stream.fail("DescribeStream", ResourceNotFoundFault())
 
-    with pytest.raises(StreamGone, match="is no more"):
+    with pytest.raises(StreamGone, match="no longer exists"):
         run(stream.call, describe_stream(ARN))
 
 

@@ -16,7 +16,7 @@ from tavola.limits import STREAM_ITERATOR_LIFE_S, STREAM_RETENTION_S, STREAM_SHA
 from tavola.triggers import (
     CheckpointLog,
     DrainUnfinished,
-    Mapping,
+    EventSourceMapping,
     MemoryCheckpoint,
     MemoryDeadLetters,
     StreamMissing,
@@ -106,7 +106,7 @@ def test_an_expired_item_is_told_by_its_deleter(target: Target) -> None:
         "eventName": ["REMOVE"],
         "userIdentity": {"type": ["Service"], "principalId": ["dynamodb.amazonaws.com"]},
     }
-    found = trigger(target, seen, table, mapping=Mapping(filter_criteria=[pattern]))
+    found = trigger(target, seen, table, mapping=EventSourceMapping(filter_criteria=[pattern]))
     found.drain()
     assert seen.records == []
     target.clock.advance(61)
@@ -124,7 +124,7 @@ def test_batches_have_their_size(target: Target) -> None:
     for number in range(50):
         target.put(table, "one", n={"N": str(number)})
     seen = Seen()
-    trigger(target, seen, table, mapping=Mapping(batch_size=20)).drain()
+    trigger(target, seen, table, mapping=EventSourceMapping(batch_size=20)).drain()
 
     assert seen.batches == [20, 20, 10]
     assert [record["dynamodb"]["NewImage"]["n"]["N"] for record in seen.records] == [
@@ -138,7 +138,7 @@ def test_more_than_a_page_is_one_batch(target: Target) -> None:
     for number in range(1200):
         target.put(table, "one", n={"N": str(number)})
     seen = Seen()
-    mapping = Mapping(batch_size=10_000, maximum_batching_window_in_seconds=60)
+    mapping = EventSourceMapping(batch_size=10_000, maximum_batching_window_in_seconds=60)
     trigger(target, seen, table, mapping=mapping).drain()
 
     assert seen.batches == [1200]
@@ -158,7 +158,7 @@ def test_a_poison_record_ends_in_the_dead_letter_file(target: Target, tmp_path: 
         handled.extend(keys)
 
     letters = tmp_path / "dead.jsonl"
-    mapping = Mapping(bisect_batch_on_function_error=True, maximum_retry_attempts=2)
+    mapping = EventSourceMapping(bisect_batch_on_function_error=True, maximum_retry_attempts=2)
     with trigger(
         target, handler, table, mapping=mapping, dead_letters=letters, dead_letter_payload=True
     ) as found:
@@ -199,7 +199,7 @@ def test_shards_that_roll_are_followed(target: Target) -> None:
         target.tend()
         versions.append(str(number))
     seen = Seen()
-    found = trigger(target, seen, table, mapping=Mapping(batch_size=3))
+    found = trigger(target, seen, table, mapping=EventSourceMapping(batch_size=3))
     found.drain()
 
     told = [r["dynamodb"]["NewImage"]["n"]["N"] for r in seen.records if "n" in r["dynamodb"]["NewImage"]]
@@ -265,7 +265,7 @@ def test_latest_leaves_what_was_there(target: Target) -> None:
     """A trigger at LATEST hands over what comes after its start, and its restart what came meanwhile."""
     table = target.table()
     checkpoints = MemoryCheckpoint()
-    mapping = Mapping(starting_position="LATEST")
+    mapping = EventSourceMapping(starting_position="LATEST")
     target.put(table, "a")
     target.clock.advance(60)
     seen = Seen()
@@ -289,7 +289,7 @@ def test_a_disabled_stream_is_handled_to_its_end(target: Target) -> None:
     target.put(table, "b")
     found.run()
 
-    assert found.ended
+    assert found.has_ended
     assert seen.told == [("a", "INSERT")]
 
 
@@ -331,7 +331,7 @@ def test_lanes_of_a_real_shard_keep_a_key_in_order(target: Target) -> None:
         if sum(map(len, by_key.values())) == wrote * 6:
             everything.set()
 
-    mapping = Mapping(parallelization_factor=4, batch_size=7)
+    mapping = EventSourceMapping(parallelization_factor=4, batch_size=7)
     with Trigger(target.connection, handler=handler, table=table, mapping=mapping).running():
         assert everything.wait(20)
 
@@ -394,7 +394,7 @@ def test_a_handler_may_write_to_the_table_it_reads(target: Target) -> None:
             target.put(table, "sum#" + record["dynamodb"]["Keys"]["pk"]["S"])
 
     wanted = {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "order#"}]}}}}
-    found = trigger(target, handler, table, mapping=Mapping(filter_criteria=[wanted]))
+    found = trigger(target, handler, table, mapping=EventSourceMapping(filter_criteria=[wanted]))
 
     assert found.drain() == 3
     assert found.drain() == 0
@@ -415,7 +415,7 @@ def test_a_handler_that_never_succeeds_blocks_and_loses_nothing(target: Target) 
         seen(event, context)
 
     letters = MemoryDeadLetters()
-    found = trigger(target, handler, table, dead_letters=letters, mapping=Mapping(batch_size=1))
+    found = trigger(target, handler, table, dead_letters=letters, mapping=EventSourceMapping(batch_size=1))
     with pytest.raises(DrainUnfinished, match="the downstream is down"):
         found.drain(600)
     broken.clear()

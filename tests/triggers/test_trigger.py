@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping as AnyMapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,8 @@ from tavola.triggers import (
     Backoff,
     CheckpointLog,
     DrainUnfinished,
-    FileRefused,
+    EventSourceMapping,
     HandlerFailing,
-    Mapping,
     MemoryCheckpoint,
     MemoryDeadLetters,
     Position,
@@ -30,6 +29,7 @@ from tavola.triggers import (
     Trigger,
     TriggerCheckpoint,
     TriggerError,
+    TriggerFileRefused,
 )
 from tavola.triggers.events import stream_record
 from tests.triggers.fake import ARN, START_S, FakeStream, sequence, shard_id
@@ -82,7 +82,7 @@ def stream() -> FakeStream:
 def test_everything_is_handled_once_in_batches(stream: FakeStream) -> None:
     """A drain hands over what is there, in order, a batch at a time; a second finds what came since."""
     seen = Seen()
-    found = trigger(stream, seen, mapping=Mapping(batch_size=4))
+    found = trigger(stream, seen, mapping=EventSourceMapping(batch_size=4))
 
     assert found.drain() == 10
     assert seen.batches == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10]]
@@ -96,7 +96,7 @@ def test_a_drain_does_not_wait_for_the_window(stream: FakeStream) -> None:
     """A test need not wait five minutes for a partial batch; a step does."""
     seen = Seen()
     clock = ManualClock(START_S)
-    mapping = Mapping(batch_size=100, maximum_batching_window_in_seconds=300)
+    mapping = EventSourceMapping(batch_size=100, maximum_batching_window_in_seconds=300)
     found = trigger(stream, seen, mapping=mapping, clock=clock)
 
     while found.step():
@@ -120,7 +120,7 @@ def test_children_come_after_their_parents(stream: FakeStream) -> None:
     late = stream.add("d", "b")
     stream.put("d")
     seen = Seen()
-    found = trigger(stream, seen, mapping=Mapping(batch_size=3))
+    found = trigger(stream, seen, mapping=EventSourceMapping(batch_size=3))
     found.drain()
 
     assert seen.handled == [*range(1, 11), 11, 12]
@@ -138,7 +138,7 @@ def test_a_poison_record_of_the_parent_holds_the_child_up(stream: FakeStream) ->
     seen = Seen(10)
 
     with pytest.raises(DrainUnfinished, match="poison"):
-        trigger(stream, seen, mapping=Mapping(batch_size=1)).drain()
+        trigger(stream, seen, mapping=EventSourceMapping(batch_size=1)).drain()
     assert 11 not in seen.handled
 
 
@@ -159,7 +159,7 @@ def test_an_impatient_drain_does_not_wait_for_ever(stream: FakeStream) -> None:
     for _ in range(3):
         stream.put("b")
     seen = Seen(2)
-    running = trigger(stream, seen, mapping=Mapping(batch_size=5))
+    running = trigger(stream, seen, mapping=EventSourceMapping(batch_size=5))
     with pytest.raises(HandlerFailing, match="poison") as failing:
         running.drain(timeout_s=float("inf"), patient=False)
     assert failing.value.left == 10
@@ -170,7 +170,7 @@ def test_an_impatient_drain_does_not_wait_for_ever(stream: FakeStream) -> None:
 def test_an_impatient_drain_makes_the_retries_that_are_bounded(stream: FakeStream) -> None:
     """Then the record is given up, and the rest is handled."""
     seen = Seen(2)
-    running = trigger(stream, seen, mapping=Mapping(batch_size=1, maximum_retry_attempts=2))
+    running = trigger(stream, seen, mapping=EventSourceMapping(batch_size=1, maximum_retry_attempts=2))
     assert running.drain(timeout_s=float("inf"), patient=False) == 9
     assert seen.batches.count([2]) == 3
     assert running.statistics.discarded == 1
@@ -243,7 +243,7 @@ def test_a_poison_record_is_written_down_and_passed(stream: FakeStream) -> None:
     """With bisect and bounded retries exactly the poison is given up, and the rest is handled in order."""
     letters = MemoryDeadLetters()
     seen = Seen(4)
-    mapping = Mapping(bisect_batch_on_function_error=True, maximum_retry_attempts=1)
+    mapping = EventSourceMapping(bisect_batch_on_function_error=True, maximum_retry_attempts=1)
     found = trigger(stream, seen, mapping=mapping, dead_letters=letters, name="projector")
 
     assert found.drain() == 9
@@ -261,7 +261,7 @@ def test_a_poison_record_is_written_down_and_passed(stream: FakeStream) -> None:
 def test_without_bisect_the_whole_batch_is_given_up(stream: FakeStream) -> None:
     """Lambda gives up the batch that it tried, good records too; a payload keeps them."""
     letters = MemoryDeadLetters()
-    mapping = Mapping(batch_size=5, maximum_retry_attempts=0)
+    mapping = EventSourceMapping(batch_size=5, maximum_retry_attempts=0)
     found = trigger(stream, Seen(4), mapping=mapping, dead_letters=letters, dead_letter_payload=True)
 
     assert found.drain() == 5
@@ -275,9 +275,9 @@ def test_what_is_given_up_without_a_file_is_told(
 ) -> None:
     """Nothing disappears in silence."""
     with caplog.at_level(logging.ERROR):
-        trigger(stream, Seen(1), mapping=Mapping(maximum_retry_attempts=0)).drain()
+        trigger(stream, Seen(1), mapping=EventSourceMapping(maximum_retry_attempts=0)).drain()
 
-    assert "no dead-letter file keeps a trace of them" in caplog.text
+    assert "no dead-letter file to record them" in caplog.text
 
 
 def test_the_dead_letter_is_written_before_the_checkpoint(stream: FakeStream) -> None:
@@ -286,22 +286,22 @@ def test_the_dead_letter_is_written_before_the_checkpoint(stream: FakeStream) ->
 
     class Full(MemoryDeadLetters):
         def append(self, document: dict[str, Any]) -> None:
-            raise FileRefused(Path("dead"), "cannot be written")
+            raise TriggerFileRefused(Path("dead"), "cannot be written")
 
     found = trigger(
         stream,
         Seen(1),
-        mapping=Mapping(batch_size=1, maximum_retry_attempts=0),
+        mapping=EventSourceMapping(batch_size=1, maximum_retry_attempts=0),
         dead_letters=Full(),
         checkpoints=checkpoints,
     )
     for _ in range(2):  # it does not go on as if nothing had happened
-        with pytest.raises(FileRefused):
+        with pytest.raises(TriggerFileRefused):
             found.drain()
     assert TriggerCheckpoint(checkpoints).load(ARN)[shard_id("a")].after is None
 
     letters = MemoryDeadLetters()
-    again = Mapping(batch_size=1, maximum_retry_attempts=0)
+    again = EventSourceMapping(batch_size=1, maximum_retry_attempts=0)
     trigger(stream, Seen(1), mapping=again, dead_letters=letters, checkpoints=checkpoints).drain()
     assert len(letters.documents) == 1
 
@@ -310,7 +310,7 @@ def test_reported_failures_are_tried_from_the_lowest(stream: FakeStream) -> None
     """What comes before the report is checkpointed and not handed over again."""
     checkpoints = MemoryCheckpoint()
     seen = Reporting(6)
-    mapping = Mapping(function_response_types=(REPORT_FAILURES,))
+    mapping = EventSourceMapping(function_response_types=(REPORT_FAILURES,))
     found = trigger(stream, seen, mapping=mapping, checkpoints=checkpoints)
 
     found.step()
@@ -327,7 +327,7 @@ def test_records_grow_too_old_while_they_wait(stream: FakeStream) -> None:
     letters = MemoryDeadLetters()
     seen = Seen(*range(1, 11))
     stream.put("a", at_s=START_S + 300)
-    mapping = Mapping(batch_size=10, maximum_record_age_in_seconds=60)
+    mapping = EventSourceMapping(batch_size=10, maximum_record_age_in_seconds=60)
     found = trigger(stream, seen, mapping=mapping, dead_letters=letters)
 
     assert found.drain(timeout_s=200) == 1
@@ -342,7 +342,7 @@ def test_filtered_records_count_as_handled(stream: FakeStream) -> None:
     checkpoints = MemoryCheckpoint()
     seen = Seen()
     wanted = {"dynamodb": {"NewImage": {"n": {"N": ["3", "7"]}}}}
-    mapping = Mapping(batch_size=10, filter_criteria=[wanted])
+    mapping = EventSourceMapping(batch_size=10, filter_criteria=[wanted])
     found = trigger(stream, seen, mapping=mapping, checkpoints=checkpoints)
 
     assert found.drain() == 2
@@ -355,7 +355,7 @@ def test_a_stream_of_nothing_wanted_is_passed(stream: FakeStream) -> None:
     """The handler is not called for nothing."""
     checkpoints = MemoryCheckpoint()
     seen = Seen()
-    mapping = Mapping(filter_criteria=[{"eventName": ["REMOVE"]}])
+    mapping = EventSourceMapping(filter_criteria=[{"eventName": ["REMOVE"]}])
     trigger(stream, seen, mapping=mapping, checkpoints=checkpoints).drain()
 
     assert seen.batches == []
@@ -368,7 +368,7 @@ def test_latest_begins_now(stream: FakeStream) -> None:
     stream.add("b", "a")
     stream.put("b")
     seen = Seen()
-    found = trigger(stream, seen, mapping=Mapping(starting_position="LATEST"))
+    found = trigger(stream, seen, mapping=EventSourceMapping(starting_position="LATEST"))
     found.start()
     stream.put("b")
     stream.finish("b")
@@ -382,7 +382,7 @@ def test_latest_begins_now(stream: FakeStream) -> None:
 def test_latest_is_begun_once(stream: FakeStream) -> None:
     """A trigger that stops before its first record does not skip what came meanwhile."""
     checkpoints = MemoryCheckpoint()
-    mapping = Mapping(starting_position="LATEST")
+    mapping = EventSourceMapping(starting_position="LATEST")
     clock = ManualClock(START_S + 100)
     trigger(stream, Seen(), mapping=mapping, checkpoints=checkpoints, clock=clock).start()
     stream.put("a", at_s=START_S + 101)
@@ -397,7 +397,7 @@ def test_latest_is_not_begun_anew_on_damaged_checkpoints(
 ) -> None:
     """Where the file no longer tells how far it was, everything comes again and nothing is passed over."""
     path = tmp_path / "checkpoints"
-    mapping = Mapping(starting_position="LATEST")
+    mapping = EventSourceMapping(starting_position="LATEST")
     clock = ManualClock(START_S + 100)
     with trigger(stream, Seen(), mapping=mapping, checkpoints=path, clock=clock) as first:
         first.start()
@@ -408,7 +408,7 @@ def test_latest_is_not_begun_anew_on_damaged_checkpoints(
         second.drain()
 
     assert 11 in seen.handled
-    assert "begun at TRIM_HORIZON, not at LATEST" in caplog.text
+    assert "starting at TRIM_HORIZON instead of LATEST" in caplog.text
 
 
 def test_a_trigger_refuses_the_checkpoints_of_another_tables_stream(
@@ -434,7 +434,7 @@ def test_a_stream_that_is_being_enabled_is_waited_for() -> None:
     """A stream without shards has not begun."""
     stream = FakeStream()
     seen = Seen()
-    found = trigger(stream, seen, mapping=Mapping(starting_position="LATEST"))
+    found = trigger(stream, seen, mapping=EventSourceMapping(starting_position="LATEST"))
     found.step()
     stream.add("a")
     found.start()
@@ -459,7 +459,7 @@ def test_a_service_that_fails_for_a_while_is_asked_again(
     with caplog.at_level(logging.WARNING):
         found.drain()
     assert seen.handled == list(range(1, 11))
-    assert caplog.text.count("it is tried again until it can") == 1
+    assert caplog.text.count("; retrying") == 1
 
 
 @pytest.mark.parametrize("error", [AccessDeniedFault("no"), CredentialsMissing("none")])
@@ -493,7 +493,7 @@ def test_a_run_ends_with_its_stream(stream: FakeStream) -> None:
     found = trigger(stream, Seen())
     found.run()
 
-    assert found.ended
+    assert found.has_ended
     assert found.statistics.handled == 10
 
 
@@ -522,7 +522,7 @@ def test_lanes_keep_the_order_of_a_key() -> None:
             change = record["dynamodb"]
             by_key.setdefault(change["Keys"]["id"]["S"], []).append(int(change["SequenceNumber"]))
 
-    mapping = Mapping(parallelization_factor=3, batch_size=5)
+    mapping = EventSourceMapping(parallelization_factor=3, batch_size=5)
     trigger(stream, handler, mapping=mapping).drain()
 
     assert all(numbers == sorted(numbers) for numbers in by_key.values())
@@ -537,7 +537,7 @@ def test_a_lane_that_is_held_up_holds_up_no_other() -> None:
     for number in range(20):
         stream.put("a", f"key-{number}")
     checkpoints = MemoryCheckpoint()
-    mapping = Mapping(parallelization_factor=10, batch_size=1)
+    mapping = EventSourceMapping(parallelization_factor=10, batch_size=1)
     seen = Seen(1)
     with pytest.raises(DrainUnfinished):
         trigger(stream, seen, mapping=mapping, checkpoints=checkpoints).drain(5)
@@ -558,11 +558,13 @@ def test_another_number_of_lanes_begins_at_the_checkpoint() -> None:
         stream.put("a", f"key-{number}")
     checkpoints = MemoryCheckpoint()
     first = Seen(1)
-    mapping = Mapping(parallelization_factor=10, batch_size=1)
+    mapping = EventSourceMapping(parallelization_factor=10, batch_size=1)
     with pytest.raises(DrainUnfinished):
         trigger(stream, first, mapping=mapping, checkpoints=checkpoints).drain(5)
     second = Seen()
-    trigger(stream, second, mapping=Mapping(parallelization_factor=3), checkpoints=checkpoints).drain()
+    trigger(
+        stream, second, mapping=EventSourceMapping(parallelization_factor=3), checkpoints=checkpoints
+    ).drain()
 
     assert sorted(second.handled) == list(range(1, 21))
 
@@ -585,7 +587,9 @@ def test_parallel_batches_run_at_the_same_time() -> None:
     records = stream.shards[shard_id("a")].records
     lanes = {stream_record(record, "id").partition % 2: record for record in reversed(records)}
     first = {record["dynamodb"]["SequenceNumber"] for record in lanes.values()}
-    found = Trigger(stream, table="Orders", handler=handler, mapping=Mapping(parallelization_factor=2))
+    found = Trigger(
+        stream, table="Orders", handler=handler, mapping=EventSourceMapping(parallelization_factor=2)
+    )
     with found.running():
         for _ in range(20):
             assert handled.acquire(timeout=10)
@@ -609,7 +613,7 @@ def test_windows_sum_up_and_close() -> None:
             sums.append((event["window"]["start"], count))
         return {"state": {"count": count}}
 
-    mapping = Mapping(tumbling_window_in_seconds=60, batch_size=2)
+    mapping = EventSourceMapping(tumbling_window_in_seconds=60, batch_size=2)
     checkpoints = MemoryCheckpoint()
     trigger(stream, handler, mapping=mapping, checkpoints=checkpoints, clock=clock).drain()
     assert sums == [("2023-11-14T22:13:00Z", 3)]
@@ -624,14 +628,14 @@ def test_a_checkpoint_that_cannot_be_saved_stops_the_trigger(stream: FakeStream)
     """A trigger that cannot say how far it is does not go on."""
 
     class Full(MemoryCheckpoint):
-        def save(self, checkpoint: AnyMapping[str, Any]) -> None:
+        def save(self, checkpoint: Mapping[str, Any]) -> None:
             if any("after" in position for position in checkpoint["streams"][ARN].values()):
-                raise FileRefused(Path("checkpoints"), "cannot be written")
+                raise TriggerFileRefused(Path("checkpoints"), "cannot be written")
             super().save(checkpoint)
 
     found = trigger(stream, Seen(), checkpoints=Full())
     for _ in range(2):
-        with pytest.raises(FileRefused):
+        with pytest.raises(TriggerFileRefused):
             found.drain()
 
 
@@ -664,7 +668,7 @@ def test_one_thread_at_a_time(stream: FakeStream) -> None:
     found = trigger(stream, handler)
     found.drain()
 
-    assert "running already" in refused[0]
+    assert "already running" in refused[0]
 
 
 def test_a_trigger_names_its_stream_one_way(stream: FakeStream) -> None:
@@ -684,7 +688,7 @@ def test_what_ends_a_running_trigger_is_raised(stream: FakeStream) -> None:
     asked = threading.Event()
 
     class Denying:
-        def call(self, operation: str, request: AnyMapping[str, Any], /) -> dict[str, Any]:
+        def call(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
             if operation == "GetRecords":
                 asked.set()
                 raise AccessDeniedFault("no")
@@ -703,7 +707,7 @@ def test_a_drain_can_be_stopped(stream: FakeStream) -> None:
     def handler(event: dict[str, Any], context: object) -> None:
         found.stop()
 
-    found = trigger(stream, handler, mapping=Mapping(batch_size=1), backoff=Backoff(first_s=0.1))
+    found = trigger(stream, handler, mapping=EventSourceMapping(batch_size=1), backoff=Backoff(first_s=0.1))
     assert found.drain() < 10
 
 

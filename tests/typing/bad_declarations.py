@@ -14,7 +14,6 @@ from tavola import (
     Sort,
     Table,
     attr,
-    found,
     sort,
 )
 from tests.client.desk import Desk, Ticket

@@ -18,7 +18,7 @@ from tavola import (
     Sort,
     Table,
     attr,
-    found,
+    member,
     sort,
 )
 from tavola.patterns import (
@@ -153,8 +153,8 @@ class User(Collection, pk="USER#{user_id}"):
     """Both."""
 
     user_id: str
-    profile: Profile | None = found()
-    stats: Stats | None = found()
+    profile: Profile | None = member()
+    stats: Stats | None = member()
 
 
 def profile_of(number: int) -> Profile:

@@ -34,7 +34,7 @@ from tavola import (
     Table,
     WritePattern,
     attr,
-    found,
+    member,
     sort,
 )
 
@@ -201,7 +201,7 @@ class CustomerFile(Collection, on=Shop.by_customer, pk="CUSTOMER#{customer}"):
     """Everything of a customer, in the order of the index."""
 
     customer: str
-    orders: list[Order] = found()
+    orders: list[Order] = member()
 
 
 TABLES = (Shop, Metrics)

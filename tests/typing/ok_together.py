@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import assert_type
 
-from tavola import AsyncConnection, Connection, Intent, Reason, TransactionCancelled
+from tavola import AsyncConnection, Connection, Intent, TransactionCancelled, WriteFailure
 from tests.client.desk import Desk, Event, Session, Ticket
 
 TABLES = (Desk,)
@@ -43,7 +43,7 @@ def use(db: Connection) -> None:
         tx.commit()
     except TransactionCancelled as error:
         reason = error.failed[checked]
-        assert_type(reason, Reason[Ticket])
+        assert_type(reason, WriteFailure[Ticket])
         assert_type(reason.item, Ticket | None)
 
         assert reason.item is not None

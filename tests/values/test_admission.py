@@ -33,7 +33,7 @@ def test_a_number_is_rewritten_in_place_also_in_sets_and_deep_down() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         ({}, "Supplied AttributeValue is empty"),
         ({"S": None}, "Supplied AttributeValue is empty"),
@@ -48,9 +48,9 @@ def test_a_number_is_rewritten_in_place_also_in_sets_and_deep_down() -> None:
         ({"M": {"": {"S": "x"}}}, "Empty attribute name"),
     ],
 )
-def test_a_value_of_the_wrong_content_is_refused(value: dict[str, Any], told: str) -> None:
+def test_a_value_of_the_wrong_content_is_refused(value: dict[str, Any], message: str) -> None:
     """Each refusal has DynamoDB's words."""
-    with pytest.raises(ValueRefused, match=told):
+    with pytest.raises(ValueRefused, match=message):
         admit_value(value)
 
 

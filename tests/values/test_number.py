@@ -81,7 +81,7 @@ def test_what_is_no_number_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("1E126", "Number overflow"),
         ("-1E126", "Number overflow"),
@@ -90,9 +90,9 @@ def test_what_is_no_number_is_refused(text: str) -> None:
         ("1." + "0" * 37 + "1", "more than 38 significant digits"),
     ],
 )
-def test_what_no_number_can_hold_is_refused(text: str, told: str) -> None:
+def test_an_invalid_number_is_refused(text: str, message: str) -> None:
     """Magnitude and precision have ends, and are never rounded to them."""
-    with pytest.raises(NumberRefused, match=told):
+    with pytest.raises(NumberRefused, match=message):
         canonical_number(text)
 
 

@@ -10,18 +10,18 @@ _KB = 1024
 
 
 def test_a_read_of_four_and_a_half_kilobytes_is_two_units() -> None:
-    """Pitfall 11: a read rounds up to whole steps of 4 KB; `int((kb + 3) / 4)` gives 1 here."""
+    """Pitfall 11: a read rounds up to whole steps of 4 KB; `int((kb + 3) / 4)` returns 1 here."""
     assert read_units(4 * _KB + 512, consistent=True) == 2.0
 
 
 def test_a_write_of_one_point_nine_kilobytes_is_two_units() -> None:
-    """Pitfall 11: a write rounds up to whole kilobytes; `int(kb)` gives 1 here."""
+    """Pitfall 11: a write rounds up to whole kilobytes; `int(kb)` returns 1 here."""
     assert write_units(0, 1_946) == 2.0
 
 
 @pytest.mark.parametrize(("kilobytes", "units"), [(1, 0.5), (4, 0.5), (5, 1.0), (9, 1.5), (20, 2.5)])
-def test_an_eventual_read_keeps_its_half(kilobytes: int, units: float) -> None:
-    """Pitfall 11: half a unit is half a unit, and not none: a thousand reads of 1 KB are 500."""
+def test_an_eventual_read_costs_half_a_unit(kilobytes: int, units: float) -> None:
+    """Pitfall 11: half a unit is not rounded: a thousand reads of 1 KB are 500."""
     assert read_units(kilobytes * _KB, consistent=False) == units
     assert 1_000 * read_units(_KB, consistent=False) == 500
 

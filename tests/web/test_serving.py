@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from tavola.web import Address, RunningServer, running_server
+from tavola.web import ListenAddress, RunningServer, running_server
 
 
 class Streams:
@@ -43,7 +43,7 @@ class Streams:
         return StreamingResponse(told(), media_type="text/plain")
 
 
-async def begun(address: Address, path: str, accept: str) -> tuple[asyncio.StreamReader, Any]:
+async def begun(address: ListenAddress, path: str, accept: str) -> tuple[asyncio.StreamReader, Any]:
     reader, writer = await asyncio.open_connection(address.host, address.port)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n".encode())
     await reader.readuntil(b"first")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from math import log
 from typing import TypeVar
@@ -18,16 +19,14 @@ ATTEMPTS_MAX = 8
 T = TypeVar("T")
 
 
+@dataclass(eq=False)
 class SeedUnfinished(ApplicationError):
     """The table did not accept some items, even after retries."""
 
     kind = ErrorKind.THROTTLED
+    message = "{left} demo items were not written because the table is throttled; try again later"
 
-    def __init__(self, left: int) -> None:
-        self.left = left
-        super().__init__(
-            f"{left} items of the demo data were not written; the table is throttled, try again later"
-        )
+    left: int
 
 
 class RandomChoices:
@@ -58,7 +57,7 @@ class RandomChoices:
         return self.below(100) < percent
 
     def choose(self, options: Sequence[T]) -> T:
-        """Return one of several options."""
+        """Return a random option."""
         return options[self.below(len(options))]
 
     def sample(self, options: Sequence[T], count: int) -> tuple[T, ...]:
@@ -75,7 +74,7 @@ class RandomChoices:
 async def write_entities(db: AsyncConnection, table: type[Table], entities: Iterable[Entity]) -> None:
     """Write entities into an empty table in concurrent batches; retry what a batch leaves unprocessed.
 
-    Batches have no conditions, so locks and immutability are not checked: nothing may be stored under these keys yet.
+    Batches have no conditions, so locks and immutability are not checked: the table must not contain these keys yet.
     """
     name = db.context.name_of(table)
     requests = [{"PutRequest": {"Item": to_item(entity)}} for entity in entities]

@@ -1,9 +1,8 @@
-"""Aws: what AWS users have configured, found by botocore, for the backends over HTTP.
+"""AWS configuration: what botocore finds configured, for the HTTP backends.
 
-From botocore come credentials with all their providers and their renewal, region, endpoint, certificates and proxies.
-Signing and sending are Tavola's own: botocore's cost five times as much, and its clients would turn every value into
-Python's types and back, which the port does not want. Where a proxy is configured, botocore sends, because it knows
-all that AWS users may have said of proxies.
+botocore provides credentials with all their providers and refreshes, region, endpoint, certificates and proxies. Signing and
+sending are Tavola's own: botocore's take five times as long, and its clients convert every value to Python types and back. If
+a proxy is configured, botocore sends the requests, because it supports all proxy settings of AWS users.
 """
 
 from __future__ import annotations
@@ -33,23 +32,23 @@ from tavola.backends.configuration import (
     DUMMY_SECRET,
     READ_TIMEOUT_S,
     Address,
-    Way,
-    address_of,
+    ServiceEndpoint,
+    client_tls_context,
     is_local,
     key_of,
-    trust_of,
+    parse_address,
 )
-from tavola.backends.credentials import Credentials as Given
+from tavola.backends.credentials import Credentials as ExplicitCredentials
 from tavola.backends.errors import CredentialsMissing, EndpointUnreachable, EndpointUntrusted, RegionMissing
 from tavola.backends.http import HttpBackend
-from tavola.backends.replies import Reply
-from tavola.backends.signatures import Key
+from tavola.backends.http_parser import HttpReply
+from tavola.backends.signatures import SigningKey
 from tavola.clock import monotonic
-from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import DEFAULT_SCOPE
 from tavola.protocol.operations import Service
 
 KEY_S_MAX = 1.0
-"""For how long a key is used before botocore is asked again; it renews minutes before the end."""
+"""How long a key is cached; botocore refreshes credentials minutes before they expire."""
 
 _UNSENT = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
 _CLIENTS = {"dynamodb": "dynamodb", "streams": "dynamodbstreams"}  # botocore's names of the two services
@@ -58,10 +57,10 @@ _CLIENTS = {"dynamodb": "dynamodb", "streams": "dynamodbstreams"}  # botocore's 
 class AwsConfiguration:
     """What botocore finds configured.
 
-    Without `endpoint` it is AWS in `region`, or in the region that botocore finds. With one, requests are signed
-    with the credentials that botocore finds, and where it finds none with a dummy key, because local servers want a
-    signature and do not look at it. `account` signs with that account as the key: local servers tell accounts apart
-    by it. `credentials` sign in place of what botocore would find.
+    Without `endpoint` it is AWS in `region`, or in the region that botocore finds. With one, requests are signed with the
+    credentials that botocore finds, or with a dummy key if it finds none, because local servers require a signature but do not
+    check it. `account` is used as the access key, by which local servers separate accounts. `credentials` replace those that
+    botocore would find.
     """
 
     def __init__(
@@ -71,46 +70,46 @@ class AwsConfiguration:
         endpoint: str | None = None,
         account: str | None = None,
         profile: str | None = None,
-        credentials: Given | None = None,
+        credentials: ExplicitCredentials | None = None,
     ) -> None:
         self._session = Session(profile=profile)
         self.endpoint = None if endpoint is None else endpoint.rstrip("/")
         self.account = account
         self._lock = Lock()
-        self._ways: dict[Service, Way] = {}
+        self._endpoints: dict[Service, ServiceEndpoint] = {}
         self._credentials: Any = None if credentials is None else Credentials(*key_of(credentials))
-        self._key: tuple[Key, float] | None = None  # and until when it is taken for granted
+        self._key: tuple[SigningKey, float] | None = None  # and until when it is cached
         try:
             configured = region or self._session.get_config_variable("region")
-        except BotoCoreError as error:  # the profile is not there
+        except BotoCoreError as error:  # the profile does not exist
             raise CredentialsMissing(str(error)) from error
         if configured is None and endpoint is None:
             raise RegionMissing()
         self.region: str = configured or DEFAULT_SCOPE.region
 
-    def way(self, service: Service) -> Way:
-        """Return the way that botocore's own client would take, with its certificates and proxies."""
+    def resolve(self, service: Service) -> ServiceEndpoint:
+        """Return the endpoint that botocore's own client would use, with its certificates and proxies."""
         with self._lock:
-            if service not in self._ways:
-                self._ways[service] = self._found_way(service)
-            return self._ways[service]
+            if service not in self._endpoints:
+                self._endpoints[service] = self._resolve(service)
+            return self._endpoints[service]
 
-    def key(self) -> Key:
-        """Return the key of the credentials, renewed where they must be."""
+    def key(self) -> SigningKey:
+        """Return the signing key, refreshed if necessary."""
         known = self._key
         if known is not None and monotonic() < known[1]:
             return known[0]
         try:
-            found = self._found().get_frozen_credentials()
+            credentials = self._load_credentials().get_frozen_credentials()
         except (BotoCoreError, ClientError) as error:
             raise CredentialsMissing(str(error)) from error
-        key = Key(found.access_key, found.secret_key, found.token or None)
+        key = SigningKey(credentials.access_key, credentials.secret_key, credentials.token or None)
         lasts = type(self._credentials) is Credentials
         self._key = (key, float("inf") if lasts else monotonic() + KEY_S_MAX)
         return key
 
-    def key_at_hand(self) -> Key | None:
-        """Return the key, unless it must be looked for or renewed."""
+    def cached_key(self) -> SigningKey | None:
+        """Return the signing key, unless it must be loaded or refreshed."""
         known = self._key
         if known is None:
             return None
@@ -118,49 +117,53 @@ class AwsConfiguration:
             return known[0]
         return None if self._credentials.refresh_needed() else self.key()
 
-    def _found_way(self, service: Service) -> Way:
-        address = address_of(self.endpoint or self._resolved(service))
-        authorities = self._session.get_config_variable("ca_bundle") or True
+    def _resolve(self, service: Service) -> ServiceEndpoint:
+        address = parse_address(self.endpoint or self._resolve_url(service))
+        ca_bundle = self._session.get_config_variable("ca_bundle") or True
         if get_environ_proxies(address.url).get("https" if address.secure else "http"):
-            return Way(address, forward=lambda timeout_s: _Forwarding(address, authorities, timeout_s))
-        return Way(address, trust_of(address, get_cert_path(authorities)) if address.secure else None)
+            return ServiceEndpoint(
+                address, forward=lambda timeout_s: _ProxyTransport(address, ca_bundle, timeout_s)
+            )
+        return ServiceEndpoint(
+            address, client_tls_context(address, get_cert_path(ca_bundle)) if address.secure else None
+        )
 
-    def _resolved(self, service: Service) -> str:
-        """Return the endpoint that botocore's own client would ask, with all that may be configured for it."""
+    def _resolve_url(self, service: Service) -> str:
+        """Return the URL that botocore's own client would use."""
         try:
             client = self._session.create_client(_CLIENTS[service], region_name=self.region)
         except NoRegionError as error:
             raise RegionMissing() from error
         except BotoCoreError as error:
             raise CredentialsMissing(str(error)) from error
-        except ValueError as error:  # what is configured is no URL
-            raise EndpointUnreachable("The endpoint that is configured", str(error), sent=False) from error
+        except ValueError as error:  # the configured value is not a URL
+            raise EndpointUnreachable("The configured endpoint", str(error), sent=False) from error
         endpoint: str = client.meta.endpoint_url
         client.close()
         return endpoint
 
-    def _found(self) -> Any:
+    def _load_credentials(self) -> Any:
         with self._lock:
             if self._credentials is None:
-                self._credentials = self._look_for_credentials()
+                self._credentials = self._find_credentials()
             return self._credentials
 
-    def _look_for_credentials(self) -> Any:
+    def _find_credentials(self) -> Any:
         if self.account is not None:
             return Credentials(self.account, DUMMY_SECRET)
         if self.endpoint is not None and is_local(self.endpoint):
-            # No machine role is meant for a server on this machine, and asking for one takes seconds.
+            # A local server does not need the role of the machine, and looking for one takes seconds.
             self._session.get_component("credential_provider").remove("iam-role")
-        found = self._session.get_credentials()
-        if found is None:
+        credentials = self._session.get_credentials()
+        if credentials is None:
             if self.endpoint is None:
                 raise CredentialsMissing("botocore found none")
             return Credentials(DEFAULT_SCOPE.account, DUMMY_SECRET)
-        return found
+        return credentials
 
 
 class AwsBackend(HttpBackend):
-    """Answers from AWS, or any endpoint, as botocore finds it configured."""
+    """Calls AWS, or any endpoint, as botocore finds it configured."""
 
     def __init__(
         self,
@@ -172,43 +175,43 @@ class AwsBackend(HttpBackend):
         timeout_s: float = READ_TIMEOUT_S,
         as_of_us: int | None = None,
     ) -> None:
-        found = AwsConfiguration(region=region, endpoint=endpoint, account=account, profile=profile)
-        super().__init__(found, timeout_s=timeout_s, as_of_us=as_of_us)
+        configuration = AwsConfiguration(region=region, endpoint=endpoint, account=account, profile=profile)
+        super().__init__(configuration, timeout_s=timeout_s, as_of_us=as_of_us)
 
 
-class _Forwarding:
-    """Brings requests to an endpoint by botocore's own HTTP, through what proxies are configured."""
+class _ProxyTransport:
+    """Sends requests with botocore's HTTP session, through the configured proxies."""
 
-    def __init__(self, address: Address, authorities: Any, timeout_s: float) -> None:
+    def __init__(self, address: Address, ca_bundle: Any, timeout_s: float) -> None:
         self._url = address.url
         self._session = URLLib3Session(
-            verify=authorities,
+            verify=ca_bundle,
             proxies=get_environ_proxies(address.url),
             timeout=(CONNECT_TIMEOUT_S, timeout_s),
-            # Head and body go out in two writes; without this the second waits 40 ms for an answer.
+            # Head and body are sent in two writes; without this the second waits 40 ms for an acknowledgement.
             socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
         )
 
-    def ask(self, message: bytes, *, repeatable: bool) -> Reply:
-        """Return the reply to a request; it is sent once."""
+    def send(self, message: bytes, *, repeatable: bool) -> HttpReply:
+        """Send a request once and return the reply."""
         head, _, body = message.partition(b"\r\n\r\n")
         lines = (line.partition(": ") for line in head.decode("ascii").split("\r\n")[1:])
         headers = {name: value for name, _, value in lines if name != "Content-Length"}
-        asked = AWSRequest("POST", f"{self._url}/", headers, body)
+        request = AWSRequest("POST", f"{self._url}/", headers, body)
         try:
-            answer = self._session.send(asked.prepare())
+            reply = self._session.send(request.prepare())
         except SSLError as error:
-            told = str(error.kwargs.get("error", error))
-            if "certificate" in told.lower():
-                raise EndpointUntrusted(self._url, told) from error
-            raise EndpointUnreachable(self._url, f"{told}; does it speak plain http://?") from error
+            reason = str(error.kwargs.get("error", error))
+            if "certificate" in reason.lower():
+                raise EndpointUntrusted(self._url, reason) from error
+            raise EndpointUnreachable(self._url, f"{reason}; try http://") from error
         except ConnectionClosedError as error:
-            hint = "; does it speak https://?" if self._url.startswith("http:") else ""
+            hint = "; try https://" if self._url.startswith("http:") else ""
             raise EndpointUnreachable(self._url, f"{error}{hint}") from error
         except BotoCoreError as error:
             raise EndpointUnreachable(self._url, str(error), sent=not isinstance(error, _UNSENT)) from error
-        return Reply(answer.status_code, answer.content, answer.headers.get("x-amz-crc32"))
+        return HttpReply(reply.status_code, reply.content, reply.headers.get("x-amz-crc32"))
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._session.close()

@@ -1,4 +1,4 @@
-"""Credentials: who asks an endpoint, where it is not who botocore finds configured."""
+"""Credentials: an access key that is used instead of what botocore finds configured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Credentials(Struct, frozen=True):
-    """An access key, its secret and, where it is a session's, its token. The repr hides the secrets."""
+    """An access key, its secret, and the token of temporary credentials. The repr hides the secrets."""
 
     access_key_id: str
     secret_access_key: str

@@ -1,7 +1,7 @@
-"""EmbeddedBackend: an engine in this process, as one account in one region sees it; with a shell for event loops.
+"""EmbeddedBackend: an engine in this process, for one account and region, blocking or for an event loop.
 
-No answer tells of what could still be lost. An engine may be gathering writes for a server that serves it on the same
-loop; whoever asks it beside makes them durable first, or waits with the others until they are.
+No response reveals a write that could still be lost. An engine may be collecting writes of a server on the same loop in an open
+commit group; a call made beside that server commits the group first, or waits until it is committed.
 """
 
 from __future__ import annotations
@@ -11,24 +11,19 @@ from itertools import islice
 from types import coroutine
 from typing import Any
 
-import msgspec
-
-from tavola.client.backend import encode_request
+from tavola.client.backend import decode_response, encode_request
 from tavola.clock import monotonic
 from tavola.engine import Engine, RequestContext, StoreError
 from tavola.errors import TavolaError
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import Scope
+from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 from tavola.protocol.faults import InternalServerFault
 
 TURN_S = 0.002
-"""After so long the loop gets a turn, so that a task that only asks does not keep out the others."""
-
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+"""The loop gets a turn after this time, so that a task that only makes calls does not starve the others."""
 
 
 class EmbeddedBackend:
-    """Answers from an engine; closing it closes the engine, unless the engine belongs to somebody else."""
+    """Calls an engine; closing it closes the engine if it is `owned`."""
 
     def __init__(
         self,
@@ -38,43 +33,48 @@ class EmbeddedBackend:
         owned: bool = True,
         as_of_us: int | None = None,
     ) -> None:
-        """Answer for a scope; with `as_of_us`, a moment in microseconds, from the tables as they were then."""
+        """Create a backend for a scope; `as_of_us` (epoch microseconds) reads the tables as they were then."""
         self.engine = engine
         self.scope = scope
         self._owned = owned
-        self._visit = None if as_of_us is None else RequestContext(as_of_us=as_of_us)
+        self._request_context = None if as_of_us is None else RequestContext(as_of_us=as_of_us)
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the engine's response; raise the fault that AWS would answer."""
+        """Return the engine's response; raise the fault that AWS would return."""
         try:
-            return self.ask(operation, request)
+            return self.execute(operation, request)
         finally:
-            if self.engine.dirty:  # it gathers writes for others, and this may be one of them
+            if self.engine.dirty:  # an open commit group may contain this write
                 self.engine.commit_pending()
 
-    def ask(self, operation: str, request: Mapping[str, Any], by: object = None) -> dict[str, Any]:
-        """Return the response as `call` does, for one who sees to it that it is durable: `by` that name."""
+    def execute(
+        self, operation: str, request: Mapping[str, Any], participant: object = None
+    ) -> dict[str, Any]:
+        """Return the response as `call` does; the caller makes it durable, as this participant of the commit group."""
         body = encode_request(operation, request)
-        return _decode(self.engine.execute(operation, body, self.scope, self._visit, participant=by))
+        response = self.engine.execute(
+            operation, body, self.scope, self._request_context, participant=participant
+        )
+        return decode_response(response)
 
     def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | TavolaError]:
-        """Return each call's response or error, in order: one after another, because the engine does one at a time."""
-        return [_answer_or_error(self, operation, request, None) for operation, request in calls]
+        """Return each call's response or error, in order, one after the other."""
+        return [_response_or_error(self, operation, request, None) for operation, request in calls]
 
     def as_of(self, at_us: int) -> EmbeddedBackend:
-        """Return a backend of the same tables as they were at a moment, for reading alone."""
+        """Return a read-only backend of the same tables as they were at a time."""
         return EmbeddedBackend(self.engine, self.scope, owned=False, as_of_us=at_us)
 
     def close(self) -> None:
-        """Close the engine if it is this backend's own."""
+        """Close the engine if this backend owns it."""
         if self._owned:
             self.engine.close()
 
 
 class AsyncEmbeddedBackend:
-    """Answers from an engine on the event loop itself: a call takes microseconds, and a thread would cost more.
+    """Calls an engine on the event loop itself: a call takes microseconds, less than a thread would cost.
 
-    Of a file that syncs, the writes of all tasks that were ready in one turn of the loop share a sync of the disk.
+    With a durable file, the writes of all tasks that were ready in one turn of the loop share one fsync.
     """
 
     def __init__(
@@ -85,118 +85,121 @@ class AsyncEmbeddedBackend:
         owned: bool = True,
         as_of_us: int | None = None,
     ) -> None:
-        """Answer for a scope; with `as_of_us`, a moment in microseconds, from the tables as they were then."""
+        """Create a backend for a scope; `as_of_us` (epoch microseconds) reads the tables as they were then."""
         self.backend = EmbeddedBackend(engine, scope, owned=owned, as_of_us=as_of_us)
-        self._group = _Group(engine) if engine.syncs else None
-        self._turned_s = monotonic()  # when the loop had its last turn that we know of
+        self._group = _SharedCommit(engine) if engine.syncs else None
+        self._last_turn_s = monotonic()  # when the loop last had a turn
 
     async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the engine's response; raise the fault that AWS would answer."""
-        if self._overdue():
-            await self._turn()
+        """Return the engine's response; raise the fault that AWS would return."""
+        if self._turn_is_due():
+            await self._yield_to_loop()
         group = self._group
         if group is None:
             return self.backend.call(operation, request)
-        name = object()
+        participant = object()
         try:
-            return self.backend.ask(operation, request, name)
+            return self.backend.execute(operation, request, participant)
         finally:
-            if group.waits():
-                await group.durable(name)
+            if group.is_pending:
+                await group.wait_durable(participant)
 
     async def call_all(
         self, calls: Sequence[tuple[str, Mapping[str, Any]]]
     ) -> list[dict[str, Any] | TavolaError]:
         """Return each call's response or error, in order, one after another."""
-        told: list[dict[str, Any] | TavolaError] = []
-        while len(told) < len(calls):
-            if self._overdue():
-                await self._turn()
-            told += await self._some(calls, len(told))
-        return told
+        results: list[dict[str, Any] | TavolaError] = []
+        while len(results) < len(calls):
+            if self._turn_is_due():
+                await self._yield_to_loop()
+            results += await self._call_until_turn(calls, len(results))
+        return results
 
-    async def _some(
+    async def _call_until_turn(
         self, calls: Sequence[tuple[str, Mapping[str, Any]]], start: int
     ) -> list[dict[str, Any] | TavolaError]:
-        """Return what comes of the calls from there on, as far as they get until the loop is due a turn."""
+        """Return the results of calls from `start` on, until the loop is due for a turn."""
         group = self._group
-        told: list[dict[str, Any] | TavolaError] = []
-        names: list[object] = []  # one for each call, by which the engine knows it
+        results: list[dict[str, Any] | TavolaError] = []
+        participants: list[object] = []  # one for each call
         try:
             for operation, request in islice(calls, start, None):
-                names.append(None if group is None else object())
-                told.append(_answer_or_error(self.backend, operation, request, names[-1]))
-                if self._overdue():
+                participants.append(None if group is None else object())
+                results.append(_response_or_error(self.backend, operation, request, participants[-1]))
+                if self._turn_is_due():
                     break
         finally:
-            if group is not None and group.waits():
-                for at, synced in enumerate([group.durable(name) for name in names]):
+            if group is not None and group.is_pending:
+                for position, synced in enumerate(
+                    [group.wait_durable(participant) for participant in participants]
+                ):
                     try:
                         await synced
                     except TavolaError as error:
-                        told[at] = error
-        return told
+                        results[position] = error
+        return results
 
-    def _overdue(self) -> bool:
-        return monotonic() - self._turned_s > TURN_S
+    def _turn_is_due(self) -> bool:
+        return monotonic() - self._last_turn_s > TURN_S
 
-    async def _turn(self) -> None:
-        """Give the loop a turn; tasks that come to it meanwhile have their time too."""
-        self._turned_s = monotonic()
-        await _yielded()
-        self._turned_s = monotonic()
+    async def _yield_to_loop(self) -> None:
+        """Let other tasks run once."""
+        self._last_turn_s = monotonic()
+        await _yield_once()
+        self._last_turn_s = monotonic()
 
     async def as_of(self, at_us: int) -> AsyncEmbeddedBackend:
-        """Return a backend of the same tables as they were at a moment, for reading alone."""
+        """Return a read-only backend of the same tables as they were at a time."""
         return AsyncEmbeddedBackend(self.backend.engine, self.backend.scope, owned=False, as_of_us=at_us)
 
     async def close(self) -> None:
-        """Close the engine if it is this backend's own."""
+        """Close the engine if this backend owns it."""
         if self._group is not None:
             self._group.finish()
         self.backend.close()
 
 
-class _Group:
-    """The answers of one connection that wait for their sync.
+class _SharedCommit:
+    """Calls of one connection that wait for their commit.
 
-    It comes when the loop has come to every task that is ready now. Others may gather in the same engine meanwhile,
-    and whoever commits first does it for all.
+    The commit is made when all tasks that are ready now have run. Other users of the engine may share the commit group, and
+    whichever commits first commits for all.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._loop: Any = None  # where `finish` is due; None: nowhere
-        self._waiters: list[tuple[object, Any]] = []  # a name, and the future of a task that waits
+        self._loop: Any = None  # the loop on which `finish` is scheduled, if any
+        self._waiters: list[tuple[object, Any]] = []  # a participant, and the future that it waits for
 
-    def waits(self) -> bool:
-        """Whether what was answered just now could still be lost."""
+    @property
+    def is_pending(self) -> bool:
+        """Whether there are writes that are not durable yet."""
         return self._engine.dirty
 
-    def durable(self, name: object) -> Any:
-        """Return the sync of the call by this name, to be waited for; it raises where it failed, and nothing was kept."""
-        from asyncio import get_running_loop  # noqa: PLC0415 - who is here has a loop; others need not load it
+    def wait_durable(self, participant: object) -> Any:
+        """Return a future that ends when the participant's writes are durable, or fails if they were not committed."""
+        from asyncio import get_running_loop  # noqa: PLC0415 - loaded already if there is a loop
 
         loop = get_running_loop()
-        if self._loop is not loop:  # a loop that ended before it was done is not waited for
+        if self._loop is not loop:  # the former loop may have ended before it called `finish`
             self._loop = loop
             loop.call_soon(self.finish)
         waiter = loop.create_future()
-        self._waiters.append((name, waiter))
+        self._waiters.append((participant, waiter))
         return waiter
 
     def finish(self) -> None:
-        """Make the group durable, and tell those who wait."""
+        """Commit, and resume the waiting calls."""
         self._loop = None
         waiters, self._waiters = self._waiters, []
         interrupted: BaseException | None = None
-        for name, waiter in waiters:
+        for participant, waiter in waiters:
             failed: TavolaError | None = None
             try:
-                self._engine.commit(name)
-            except StoreError as error:  # of an engine that was closed, it is of no use to ask again
+                self._engine.commit(participant)
+            except StoreError as error:  # retrying on a closed engine is useless
                 failed = StoreError(str(error)) if self._engine.closed else InternalServerFault(str(error))
-            except BaseException as error:  # noqa: BLE001 - whatever it was, nobody may be told that it was kept
+            except BaseException as error:  # noqa: BLE001 - no call may succeed whose write was not committed
                 failed = InternalServerFault(str(error))
                 interrupted = interrupted or error
             if waiter.done() or waiter.get_loop().is_closed():
@@ -209,16 +212,18 @@ class _Group:
             raise interrupted
 
 
-def _answer_or_error(
-    backend: EmbeddedBackend, operation: str, request: Mapping[str, Any], by: object
+def _response_or_error(
+    backend: EmbeddedBackend, operation: str, request: Mapping[str, Any], participant: object
 ) -> dict[str, Any] | TavolaError:
     try:
-        return backend.call(operation, request) if by is None else backend.ask(operation, request, by)
+        if participant is None:
+            return backend.call(operation, request)
+        return backend.execute(operation, request, participant)
     except TavolaError as error:
         return error
 
 
 @coroutine
-def _yielded() -> Generator[None, None, None]:
-    """Give the loop a turn; `asyncio.sleep(0)` is this, and asyncio need not be imported for it."""
+def _yield_once() -> Generator[None, None, None]:
+    """Do what `asyncio.sleep(0)` does, without importing asyncio."""
     yield

@@ -1,31 +1,27 @@
-"""Errors of the backends: what stands between a request and an answer of DynamoDB's."""
+"""Errors of the backends: failures between a request and DynamoDB's response."""
 
 from __future__ import annotations
 
-from tavola.client.backend import Unanswered
-from tavola.errors import ErrorKind, TavolaError
-
-
-class BackendError(TavolaError):
-    """A backend that cannot be made or asked; a refusal by DynamoDB itself is a `Fault` instead."""
+from tavola.client.backend import BackendError, ResponseMissing
+from tavola.errors import ErrorKind
 
 
 class ExtraMissing(BackendError):
-    """What was asked for needs botocore, which is not installed."""
+    """The feature needs botocore, which is not installed."""
 
     kind = ErrorKind.NOT_INSTALLED
-    remedy = "Install it, or name the file of a store with --store, which needs none."
+    remedy = "Install it, or use a store file with --store, which does not need it."
 
     def __init__(self, what: str) -> None:
         self.what = what
         super().__init__(f"{what} needs botocore, which is not installed: pip install 'tavola[aws]'")
 
 
-class EndpointUnreachable(BackendError, Unanswered):
-    """No answer came from an endpoint.
+class EndpointUnreachable(BackendError, ResponseMissing):
+    """No response came from an endpoint.
 
-    Where `sent` is true, the request was sent whole, so whether a write was carried out is not known. Where it is
-    false, the endpoint cannot have had all of it: nothing was done, and to ask again does nothing twice.
+    If `sent` is true, the whole request was sent, so it is unknown whether a write was executed. If it is false, the endpoint
+    cannot have received the whole request: nothing was executed, and sending it again is safe.
     """
 
     code = "endpoint-lost"
@@ -36,13 +32,13 @@ class EndpointUnreachable(BackendError, Unanswered):
         self.reason = reason
         self.sent = sent
         super().__init__(
-            f"{endpoint} does not answer ({reason}); check that a server listens there and that no proxy or "
-            f"firewall stands between"
+            f"{endpoint} does not respond ({reason}); check that a server is listening there and that no proxy or "
+            f"firewall blocks the connection"
         )
 
 
 class EndpointUntrusted(BackendError):
-    """An endpoint that shows a certificate which nobody here vouches for; nothing was sent to it."""
+    """The certificate of an endpoint is not trusted; nothing was sent."""
 
     kind = ErrorKind.UNAVAILABLE
     remedy = "Set AWS_CA_BUNDLE to the PEM file of the certificate that signed it."
@@ -56,28 +52,31 @@ class EndpointUntrusted(BackendError):
         )
 
 
-class AnswerDamaged(BackendError, Unanswered):
-    """The bytes of an answer are not those that the endpoint sent."""
+class ResponseCorrupted(BackendError, ResponseMissing):
+    """A response does not match its checksum."""
 
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
         super().__init__(
-            f"The answer of {endpoint} does not match its checksum, so it was changed on its way; ask again"
+            f"The response of {endpoint} does not match its checksum, so it was corrupted in transit; try again"
         )
 
 
-class AnswerUnreadable(BackendError, Unanswered):
-    """Something answered, and it was not DynamoDB."""
+class ResponseUnreadable(BackendError, ResponseMissing):
+    """The endpoint responded, but not as DynamoDB does."""
 
-    remedy = "Name the endpoint of a DynamoDB with --endpoint."
+    remedy = "Use the endpoint of a DynamoDB server with --endpoint."
 
     def __init__(self, endpoint: str, status: int | None) -> None:
         self.endpoint = endpoint
-        self.status = status  # None: it was no HTTP either
-        told = "with what is no HTTP" if status is None else f"with status {status} and not as DynamoDB does"
+        self.status = status  # None: the response was not HTTP
+        what = (
+            "with something other than HTTP"
+            if status is None
+            else f"with status {status}, and not as DynamoDB does"
+        )
         super().__init__(
-            f"{endpoint} answered {told}; check that it is an endpoint "
-            f"of DynamoDB and not a web page or a proxy"
+            f"{endpoint} responded {what}; check that it is a DynamoDB endpoint and not a web page or a proxy"
         )
 
 
@@ -96,36 +95,21 @@ class CredentialsMissing(BackendError):
 
 
 class RegionMissing(BackendError):
-    """botocore knows no region."""
+    """No region is configured."""
 
     code = "credentials-missing"
     kind = ErrorKind.UNAUTHENTICATED
 
     def __init__(self) -> None:
-        super().__init__(
-            'No region is configured; name it, as in connect("aws:eu-west-1"), or set AWS_DEFAULT_REGION'
-        )
-
-
-class PastUnavailable(BackendError):
-    """A backend that cannot be read as of a time."""
-
-    kind = ErrorKind.CONFLICT
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        super().__init__(
-            f"{what} cannot be read as of a time; restore the table to that time with RestoreTableToPointInTime, "
-            "and read the new table"
-        )
+        super().__init__("No region is configured; name one, as in aws:eu-west-1, or set AWS_DEFAULT_REGION")
 
 
 class MockRefused(BackendError):
-    """A mock that was asked for what it cannot do."""
+    """A use of mock() that is not supported."""
 
 
 def extra_missing(error: ModuleNotFoundError, what: str) -> ExtraMissing:
-    """Return the error for a missing botocore; re-raise if another module is missing, which is no extra."""
+    """Return the error for a missing botocore; raise the original error if another module is missing."""
     if (error.name or "").partition(".")[0] != "botocore":
         raise error
     return ExtraMissing(what)

@@ -1,7 +1,7 @@
-"""HttpBackend: an endpoint over HTTP, for a program that waits for its answers.
+"""HttpBackend: a DynamoDB endpoint over HTTP, for programs that block.
 
-The body goes out and comes back as the JSON it is, over connections that are kept, signed here. Nothing is tried again
-for what an answer says: that is for who knows what a repeat means.
+Bodies are sent and received as JSON over pooled connections, and signed here. A request is not repeated because of its
+response: that is the client's decision (`client.retries`).
 """
 
 from __future__ import annotations
@@ -12,27 +12,26 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any
 
-from tavola.backends.answers import read_answer
 from tavola.backends.configuration import READ_TIMEOUT_S, Configuration, LocalConfiguration, is_local
-from tavola.backends.errors import PastUnavailable
-from tavola.backends.remote import Asking, Remote
-from tavola.backends.replies import Transport
+from tavola.backends.http_parser import Transport
+from tavola.backends.mock_state import current_mock
+from tavola.backends.remote import OperationRoute, Remote
+from tavola.backends.responses import parse_response
 from tavola.backends.sockets import SocketTransport
-from tavola.backends.stages import current_stage
-from tavola.client.backend import encode_request
+from tavola.client.backend import AsOfUnsupported, encode_request
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.errors import TavolaError
 from tavola.protocol.faults import Fault, UnknownOperationFault
 from tavola.protocol.operations import Operation
 
-__all__ = ["AT_ONCE_MAX", "HttpBackend", "LocalConfiguration", "is_local"]
+__all__ = ["CONCURRENT_CALLS_MAX", "HttpBackend", "LocalConfiguration", "is_local"]
 
-AT_ONCE_MAX = 8
-"""How many calls of one `call_all` are under way at a time."""
+CONCURRENT_CALLS_MAX = 8
+"""Calls of one `call_all` that are in flight at once."""
 
 
 class HttpBackend:
-    """Answers from an endpoint; threads may share it."""
+    """Calls an endpoint; threads may share it."""
 
     def __init__(
         self,
@@ -40,107 +39,105 @@ class HttpBackend:
         *,
         timeout_s: float = READ_TIMEOUT_S,
         as_of_us: int | None = None,
-        at_once_max: int = AT_ONCE_MAX,
+        concurrent_calls_max: int = CONCURRENT_CALLS_MAX,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Ask as configured; with `as_of_us` a server of Tavola's for its tables as they were then."""
+        """Create a backend; `as_of_us` reads the tables of a Tavola server as they were at that time."""
         self._remote: Remote[Transport] = Remote(
             configuration, timeout_s=timeout_s, as_of_us=as_of_us, clock=clock
         )
         self._key = configuration.key
-        self._at_once_max = at_once_max
-        self._workers: tuple[int, ThreadPoolExecutor] | None = (
-            None  # of a process: a fork takes no threads along
-        )
+        self._concurrent_calls_max = concurrent_calls_max
+        # With the process id, because a fork does not copy threads.
+        self._workers: tuple[int, ThreadPoolExecutor] | None = None
         self._lock = Lock()
 
     @property
     def region(self) -> str:
-        """The region that is asked."""
+        """The region of the endpoint."""
         return self._remote.configuration.region
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the endpoint's response; raise its fault, or an error if no answer could be had."""
+        """Return the endpoint's response; raise its fault, or an error if there is no response."""
         body = encode_request(operation, request)
-        stage = current_stage()
-        if stage is not None:
-            return self._remote.staged(stage, operation, body)
-        asking = self._remote.askings.get(operation) or self._asking(self._remote.known(operation))
-        message = asking.signer.write(self._key(), asking.target, body)
-        status, answer, checksum = asking.transport.ask(message, repeatable=asking.repeatable)
-        return read_answer(asking.url, status, answer, checksum)
+        mock = current_mock()
+        if mock is not None:
+            return self._remote.call_mock(mock, operation, body)
+        route = self._remote.routes.get(operation) or self._route(self._remote.find_operation(operation))
+        message = route.signer.sign(self._key(), route.target, body)
+        status, response, checksum = route.transport.send(message, repeatable=route.repeatable)
+        return parse_response(route.url, status, response, checksum)
 
     def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | TavolaError]:
-        """Return each call's response or error, in order; several are under way at once, on threads of this backend."""
+        """Return each call's response or error, in order; several are in flight at once, on threads of this backend."""
         if len(calls) < 2:
-            return [self._told(operation, request) for operation, request in calls]
-        workers = self._hired()
-        waiting = [workers.submit(self._told, operation, request) for operation, request in calls]
-        return [each.result() for each in waiting]
+            return [self._response_or_error(operation, request) for operation, request in calls]
+        workers = self._thread_pool()
+        futures = [
+            workers.submit(self._response_or_error, operation, request) for operation, request in calls
+        ]
+        return [future.result() for future in futures]
 
     def as_of(self, at_us: int) -> HttpBackend:
-        """Return a backend of the same tables as they were at a moment, for reading alone.
+        """Return a read-only backend of the same tables as they were at a time.
 
-        Only a server of Tavola's can be asked so. Another would answer with what is there now, so it is found
-        out first: no other knows the operation that tells an item's versions.
+        Only a Tavola server supports this. Another server would return current items, so it is probed first with an
+        operation that only Tavola has.
         """
-        endpoint = self._remote.check_past()
+        endpoint = self._remote.check_as_of_support()
         try:
             self.call("ListItemVersions", {})
         except UnknownOperationFault as error:
-            raise PastUnavailable(endpoint) from error
+            raise AsOfUnsupported(endpoint) from error
         except Fault:
-            pass  # it knows the operation, and misses its members
+            pass  # the operation is known; the probe lacks its members
         return HttpBackend(
             self._remote.configuration,
             timeout_s=self._remote.timeout_s,
             as_of_us=at_us,
-            at_once_max=self._at_once_max,
+            concurrent_calls_max=self._concurrent_calls_max,
             clock=self._remote.clock,
         )
 
     def close(self) -> None:
-        """Let go of the connections and of the threads."""
+        """Close connections and threads."""
         with self._lock:
             workers, self._workers = self._workers, None
-            transports = [transport for _, _, transport in self._remote.lines.values()]
-            self._remote.lines.clear()
-            self._remote.askings.clear()
+            transports = [transport for _, _, transport in self._remote.services.values()]
+            self._remote.services.clear()
+            self._remote.routes.clear()
         if workers is not None and workers[0] == os.getpid():
             workers[1].shutdown()
         for transport in transports:
             transport.close()
 
-    def _told(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any] | TavolaError:
+    def _response_or_error(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any] | TavolaError:
         try:
             return self.call(operation, request)
         except TavolaError as error:
             return error
 
-    def _asking(self, operation: Operation) -> Asking[Transport]:
-        """Return how an operation is asked; the way is found once for each service."""
+    def _route(self, operation: Operation) -> OperationRoute[Transport]:
+        """Return the route of an operation; its service is resolved once."""
         remote = self._remote
         with self._lock:
-            asking = remote.asking(operation)
-            if asking is None:
-                way = remote.configuration.way(operation.service)
+            route = remote.route(operation)
+            if route is None:
+                endpoint = remote.configuration.resolve(operation.service)
                 transport: Transport = (
-                    SocketTransport(way, timeout_s=remote.timeout_s)
-                    if way.forward is None
-                    else way.forward(remote.timeout_s)
+                    SocketTransport(endpoint, timeout_s=remote.timeout_s)
+                    if endpoint.forward is None
+                    else endpoint.forward(remote.timeout_s)
                 )
-                remote.lines[operation.service] = (
-                    way.address.url,
-                    remote.signer(way.address),
-                    transport,
-                )
-                asking = remote.asking(operation)
-        assert asking is not None
-        return asking
+                address = endpoint.address
+                remote.services[operation.service] = (address.url, remote.signer(address), transport)
+                route = remote.route(operation)
+        assert route is not None
+        return route
 
-    def _hired(self) -> ThreadPoolExecutor:
+    def _thread_pool(self) -> ThreadPoolExecutor:
         with self._lock:
             if self._workers is None or self._workers[0] != os.getpid():
-                made = ThreadPoolExecutor(self._at_once_max, thread_name_prefix="tavola-call")
-                self._workers = (os.getpid(), made)
+                pool = ThreadPoolExecutor(self._concurrent_calls_max, thread_name_prefix="tavola-call")
+                self._workers = (os.getpid(), pool)
             return self._workers[1]

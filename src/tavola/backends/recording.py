@@ -1,7 +1,7 @@
-"""RecordingBackend: any backend, with its calls and their capacity written down.
+"""RecordingBackend: wraps a backend and records its calls and their consumed capacity.
 
-For tests and for judging an access pattern: what was asked, what came back, what it consumed and how long
-it took. Everything is kept until it is cleared, so it is no log for a program that runs for days.
+For tests, and to evaluate an access pattern. All calls are kept until they are cleared, so it is not a log for programs that
+run for days.
 """
 
 from __future__ import annotations
@@ -13,8 +13,14 @@ from typing import Any
 
 import msgspec
 
-from tavola.backends.errors import PastUnavailable
-from tavola.client.backend import AsyncBackend, AsyncRemembering, Backend, Remembering, encode_request
+from tavola.client.backend import (
+    AsOfBackend,
+    AsOfUnsupported,
+    AsyncAsOfBackend,
+    AsyncBackend,
+    Backend,
+    encode_request,
+)
 from tavola.clock import monotonic
 from tavola.errors import TavolaError
 
@@ -23,114 +29,98 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One call: a response, or the fault or error that came instead."""
+    """One call with its response, or its fault or error."""
 
     operation: str
-    request: dict[str, Any]  # as it went through the port: bytes are base64 text already
+    request: dict[str, Any]  # as it was sent, with bytes as base64 text
     response: dict[str, Any] | None
     error: TavolaError | None
-    consumed: tuple[dict[str, Any], ...]  # ConsumedCapacity for each table; empty unless the request asked
+    consumed: tuple[dict[str, Any], ...]  # ConsumedCapacity of each table; empty unless requested
     latency_s: float
 
 
-class RecordingBackend:
-    """Passes calls on and keeps a copy of each; what the caller does with its own changes nothing here."""
-
-    def __init__(self, backend: Backend, *, timer: Callable[[], float] = monotonic) -> None:
-        self.backend = backend
-        self._book = _Book(timer)
-
-    @property
-    def calls(self) -> tuple[RecordedCall, ...]:
-        """The calls so far, in the order in which they were answered."""
-        return tuple(self._book.calls)
-
-    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the backend behind answers, or raise what it raises."""
-        with self._book.writing(operation, request) as line:
-            line.response = self.backend.call(operation, request)
-        return line.response
-
-    def as_of(self, at_us: int) -> Backend:
-        """Return the backend behind as it was at a moment; what is asked of that is not written down."""
-        if not isinstance(self.backend, Remembering):
-            raise PastUnavailable("The backend that is recorded")
-        return self.backend.as_of(at_us)
-
-    def clear(self) -> None:
-        """Forget the calls so far."""
-        self._book.calls.clear()
-
-    def close(self) -> None:
-        """Close the backend behind; the calls can still be read."""
-        self.backend.close()
-
-
-class AsyncRecordingBackend:
-    """The same for a backend on an event loop."""
-
-    def __init__(self, backend: AsyncBackend, *, timer: Callable[[], float] = monotonic) -> None:
-        self.backend = backend
-        self._book = _Book(timer)
-
-    @property
-    def calls(self) -> tuple[RecordedCall, ...]:
-        """The calls so far, in the order in which they were answered."""
-        return tuple(self._book.calls)
-
-    async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the backend behind answers, or raise what it raises."""
-        with self._book.writing(operation, request) as line:
-            line.response = await self.backend.call(operation, request)
-        return line.response
-
-    async def as_of(self, at_us: int) -> AsyncBackend:
-        """Return the backend behind as it was at a moment; what is asked of that is not written down."""
-        if not isinstance(self.backend, AsyncRemembering):
-            raise PastUnavailable("The backend that is recorded")
-        return await self.backend.as_of(at_us)
-
-    def clear(self) -> None:
-        """Forget the calls so far."""
-        self._book.calls.clear()
-
-    async def close(self) -> None:
-        """Close the backend behind; the calls can still be read."""
-        await self.backend.close()
-
-
-@dataclass(slots=True)
-class _Line:
-    """A call under way."""
-
-    response: dict[str, Any]
-
-
-class _Book:
-    """Where calls are written down, whichever way they are waited for."""
+class _CallRecorder:
+    """Records calls; the base of the blocking and the asynchronous backend."""
 
     def __init__(self, timer: Callable[[], float]) -> None:
         self._timer = timer
-        self.calls: list[RecordedCall] = []
+        self._calls: list[RecordedCall] = []
+
+    @property
+    def calls(self) -> tuple[RecordedCall, ...]:
+        """The calls so far, in the order of their responses."""
+        return tuple(self._calls)
+
+    def clear(self) -> None:
+        """Forget the calls so far."""
+        self._calls.clear()
 
     @contextmanager
-    def writing(self, operation: str, request: Mapping[str, Any]) -> Iterator[_Line]:
-        """Write down a call that is made inside, with what came of it."""
-        asked = _decode(encode_request(operation, request))
+    def _record(self, operation: str, request: Mapping[str, Any]) -> Iterator[_PendingCall]:
+        """Record a call that is made inside the block, with copies of its request and response."""
+        sent = _decode(encode_request(operation, request))
         start_s = self._timer()
-        line = _Line({})
+        pending = _PendingCall({})
         try:
-            yield line
+            yield pending
         except TavolaError as error:
-            latency_s = self._timer() - start_s
-            self.calls.append(RecordedCall(operation, asked, None, error, (), latency_s))
+            self._calls.append(RecordedCall(operation, sent, None, error, (), self._timer() - start_s))
             raise
         latency_s = self._timer() - start_s
-        told = _decode(msgspec.json.encode(line.response))
-        self.calls.append(RecordedCall(operation, asked, told, None, _consumed(told), latency_s))
+        response = _decode(msgspec.json.encode(pending.response))
+        capacity = response.get("ConsumedCapacity", [])  # a list for batches and transactions
+        consumed = (capacity,) if isinstance(capacity, dict) else tuple(capacity)
+        self._calls.append(RecordedCall(operation, sent, response, None, consumed, latency_s))
 
 
-def _consumed(response: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    """Return the capacity of a response: batches and transactions give a list, the others one."""
-    told = response.get("ConsumedCapacity", [])
-    return (told,) if isinstance(told, dict) else tuple(told)
+@dataclass(slots=True)
+class _PendingCall:
+    response: dict[str, Any]
+
+
+class RecordingBackend(_CallRecorder):
+    """Passes calls to another backend and records them."""
+
+    def __init__(self, backend: Backend, *, timer: Callable[[], float] = monotonic) -> None:
+        super().__init__(timer)
+        self.backend = backend
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the response of the recorded backend, or raise its error."""
+        with self._record(operation, request) as pending:
+            pending.response = self.backend.call(operation, request)
+        return pending.response
+
+    def as_of(self, at_us: int) -> Backend:
+        """Return the recorded backend as of a time; its calls are not recorded."""
+        if not isinstance(self.backend, AsOfBackend):
+            raise AsOfUnsupported("The recorded backend")
+        return self.backend.as_of(at_us)
+
+    def close(self) -> None:
+        """Close the recorded backend; the calls can still be read."""
+        self.backend.close()
+
+
+class AsyncRecordingBackend(_CallRecorder):
+    """The same for a backend on an event loop."""
+
+    def __init__(self, backend: AsyncBackend, *, timer: Callable[[], float] = monotonic) -> None:
+        super().__init__(timer)
+        self.backend = backend
+
+    async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the response of the recorded backend, or raise its error."""
+        with self._record(operation, request) as pending:
+            pending.response = await self.backend.call(operation, request)
+        return pending.response
+
+    async def as_of(self, at_us: int) -> AsyncBackend:
+        """Return the recorded backend as of a time; its calls are not recorded."""
+        if not isinstance(self.backend, AsyncAsOfBackend):
+            raise AsOfUnsupported("The recorded backend")
+        return await self.backend.as_of(at_us)
+
+    async def close(self) -> None:
+        """Close the recorded backend; the calls can still be read."""
+        await self.backend.close()

@@ -8,7 +8,7 @@ AWS authenticates a request by an HMAC over its text, with a key derived from th
     signature  = HMAC(key, to sign)
 
 Most of that is the same from request to request. The signer keeps the derived key for a day, the texts with the time for a
-second, and the texts about the endpoint for its lifetime; HMAC states of the key are copied instead of set up anew. A
+second, and the texts about the endpoint for its lifetime; HMAC states of the key are copied instead of computed again. A
 request then costs four hashes. Only what DynamoDB needs is implemented: POST requests, a fixed set of headers, no query
 string, no chunked bodies. A test compares the result with botocore's signer.
 """
@@ -33,23 +33,23 @@ _BLOCK_BYTES = 64
 _sha256 = hashlib.sha256
 
 
-class Key(NamedTuple):
-    """What signs: an access key, its secret and the token of a session if it belongs to one."""
+class SigningKey(NamedTuple):
+    """An access key id, its secret, and the session token of temporary credentials."""
 
     id: str
     secret: str
     token: str | None = None
 
 
-class _Moment(NamedTuple):
-    """All that a request needs which does not depend on the request; right for one second and one key."""
+class _SecondState(NamedTuple):
+    """The parts of a signed request that do not depend on the request; valid for one second and one key."""
 
     second: int
-    key: Key
-    canonical: bytes  # what is signed, up to the target
+    key: SigningKey
+    canonical: bytes  # the canonical request up to the target
     signed: bytes  # and from there to the hash of the body
     to_sign: bytes
-    inner: Any  # the two states that the signing key's HMAC begins from
+    inner: Any  # the initial states of the signing key's HMAC
     outer: Any
     head: bytes  # the request up to its signature
 
@@ -57,8 +57,8 @@ class _Moment(NamedTuple):
 class Signer:
     """Writes requests to one endpoint, by its host and path, in one region.
 
-    `headers` go with every request and are signed too. Threads may share a signer: what it remembers is replaced
-    whole, and at worst made twice.
+    `headers` are sent and signed with every request. Threads may share a signer: its cached state is replaced as a whole, and
+    at worst computed twice.
     """
 
     def __init__(
@@ -75,19 +75,19 @@ class Signer:
         self._region = region
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
         self._now = clock.now
-        self._moment: _Moment | None = None
-        self._signing: tuple[str, str, Any, Any] | None = None  # secret, day, and the states they give
+        self._state: _SecondState | None = None
+        self._signing: tuple[str, str, Any, Any] | None = None  # secret, day, and the HMAC states
 
-    def write(self, key: Key, target: bytes, body: bytes) -> bytes:
-        """Return a request for a target, head and body in one, so that it goes out in one write."""
+    def sign(self, key: SigningKey, target: bytes, body: bytes) -> bytes:
+        """Return the signed request for a target, head and body together, to be sent in one write."""
         second = int(self._now())
-        moment = self._moment
-        if moment is None or moment.second != second or (moment.key is not key and moment.key != key):
-            moment = self._moment = self._prepared(key, second)
-        _, _, canonical, signed, to_sign, inner, outer, head = moment
-        asked = canonical + target + signed + _sha256(body).hexdigest().encode()
+        state = self._state
+        if state is None or state.second != second or (state.key is not key and state.key != key):
+            state = self._state = self._prepare(key, second)
+        _, _, canonical, signed, to_sign, inner, outer, head = state
+        canonical_request = canonical + target + signed + _sha256(body).hexdigest().encode()
         inner = inner.copy()
-        inner.update(to_sign + _sha256(asked).hexdigest().encode())
+        inner.update(to_sign + _sha256(canonical_request).hexdigest().encode())
         outer = outer.copy()
         outer.update(inner.digest())
         return b"%b%b\r\nX-Amz-Target: %b\r\nContent-Length: %d\r\n\r\n%b" % (
@@ -98,7 +98,7 @@ class Signer:
             body,
         )
 
-    def _prepared(self, key: Key, second: int) -> _Moment:
+    def _prepare(self, key: SigningKey, second: int) -> _SecondState:
         _check(key)
         date = datetime.fromtimestamp(second, UTC).strftime("%Y%m%dT%H%M%SZ")
         day = date[:8]
@@ -111,18 +111,18 @@ class Signer:
             **({} if key.token is None else {"x-amz-security-token": key.token}),
         }
         names = sorted([*values, "x-amz-target"])
-        place = names.index("x-amz-target")
-        before = "".join(f"{name}:{values[name]}\n" for name in names[:place])
-        after = "".join(f"{name}:{values[name]}\n" for name in names[place + 1 :])
+        at = names.index("x-amz-target")
+        before = "".join(f"{name}:{values[name]}\n" for name in names[:at])
+        after = "".join(f"{name}:{values[name]}\n" for name in names[at + 1 :])
         inner, outer = self._states(key.secret, day)
         sent = {
             "Host": self._host,
             "User-Agent": _USER_AGENT,
-            "Accept-Encoding": "identity",  # the checksum is of the bytes as they are sent
+            "Accept-Encoding": "identity",  # the checksum is of the bytes as sent
             **{name.title(): value for name, value in values.items() if name != "host"},
         }
         lines = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
-        return _Moment(
+        return _SecondState(
             second,
             key,
             canonical=f"POST\n{quote(self._path, safe='/~')}\n\n{before}x-amz-target:".encode(),
@@ -149,14 +149,16 @@ class Signer:
         return known[2], known[3]
 
 
-def _check(key: Key) -> None:
-    """Refuse a key that would break the head of a request, such as one with the line's end that a file had."""
+def _check(key: SigningKey) -> None:
+    """Refuse a key that would break the request head, such as one with a trailing line break."""
     for what, text in (("access key", key.id), ("session token", key.token or "")):
         if not text.isascii() or any(sign <= " " or sign == "\x7f" for sign in text):
-            raise CredentialsMissing(f"the {what} holds a space, a line break or a letter that none has")
+            raise CredentialsMissing(
+                f"the {what} contains a space, a line break or another invalid character"
+            )
 
 
 def _hmac_states(key: bytes) -> tuple[Any, Any]:
-    """Return the inner and outer hash of an HMAC, begun with a key."""
+    """Return the inner and outer hash of an HMAC, initialised with a key."""
     block = (key if len(key) <= _BLOCK_BYTES else _sha256(key).digest()).ljust(_BLOCK_BYTES, b"\0")
     return _sha256(bytes(byte ^ 0x36 for byte in block)), _sha256(bytes(byte ^ 0x5C for byte in block))

@@ -1,4 +1,4 @@
-"""Designs: load the design that a command line names by a module, a Python file or a file of another tool."""
+"""Designs: load the design that a command line names: a module, a Python file or a file of another tool."""
 
 from __future__ import annotations
 
@@ -6,75 +6,103 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from traceback import extract_tb
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from tavola.cli.output import note
+from tavola.cli.errors import CommandError
+from tavola.cli.output import remark
 from tavola.cli.parameters import Argument, Option
 from tavola.cli.targets import Target
 from tavola.errors import ErrorKind, TavolaError
 
-DesignOption: TypeAlias = Annotated[
-    str,
-    Option(
-        "--design",
-        metavar="MODULE[:TABLE]",
-        help="The module that declares the design, looked for here too; and a table of it, or all of them.",
-    ),
-]
-TableName: TypeAlias = Annotated[
-    str | None,
-    Option("--table-name", help="What the table is called there, if not as the design calls it."),
-]
+if TYPE_CHECKING:
+    from types import ModuleType
 
+    from tavola.client.connection import Connection
+    from tavola.design.lint import FileFormat, SourceFile
+    from tavola.model import Table
+    from tavola.model.document import Design
 
 DesignArgument: TypeAlias = Annotated[
     str,
     Argument(
-        metavar="MODULE[:TABLE]|FILE",
-        help="The module that declares the design, by its name or its file, and a table of it; or a file: our design "
-        "document, CloudFormation, Terraform, NoSQL Workbench, describe-table, OneTable, schema.json.",
+        metavar="DESIGN",
+        help="A Python module or file with an optional table (shop.model, shop/model.py:Shop), or a file of another tool: "
+        "a design document, CloudFormation, Terraform, NoSQL Workbench, describe-table output, OneTable or schema.json.",
+    ),
+]
+ModuleArgument: TypeAlias = Annotated[
+    str,
+    Argument(
+        metavar="DESIGN",
+        help="A Python module or file, with an optional table: shop.model, shop/model.py:Shop.",
+    ),
+]
+TableNameOption: TypeAlias = Annotated[
+    str | None,
+    Option(
+        "--table-name", metavar="NAME", help="Name of the deployed table, if it differs from the design's."
     ),
 ]
 
 _FILES = (".json", ".yaml", ".yml", ".template", ".tf", ".hcl")
 
 
-class DesignRefused(TavolaError):
+class DesignLoadError(TavolaError):
     """A name that is not a design, or a module that cannot be imported."""
 
+    code = "design-refused"
     kind = ErrorKind.USAGE
 
     def __init__(
-        self, text: str, reason: str, remedy: str = "Name a module and a table of it, as shop.model:Shop."
+        self,
+        text: str,
+        reason: str,
+        remedy: str = "Name a module, or a module and a table such as shop.model:Shop.",
+        kind: ErrorKind = ErrorKind.USAGE,
     ) -> None:
+        self.kind = kind
         self.text = text
         self.remedy = remedy
-        super().__init__(f"{text} is no design: {reason}")
+        super().__init__(f"{reason}.")
 
 
-def load_tables(text: str) -> tuple[Any, ...]:
+def load_tables(text: str) -> tuple[type[Table], ...]:
     """Return the table that `module:Table` names, or all tables that a module declares or imports."""
     from tavola.model import Table
 
+    if is_file(text):
+        raise DesignLoadError(
+            text,
+            f"{text} is a file or folder without Python classes, which this command needs"
+            if Path(text).exists()
+            else f"{text} does not exist",
+            "Name a Python module or file, with an optional table: shop.model, shop/model.py:Shop.",
+            ErrorKind.USAGE if Path(text).exists() else ErrorKind.NOT_FOUND,
+        )
     module_name, name = split_design_name(text)
-    module = _module(text, module_name)
+    module = _import_module(text, module_name)
+    declared = _tables(module)
+    names = ", ".join(table.__name__ for table in declared)
     if name:
-        found: Any = module
+        named: object = module
         for part in name.split("."):
-            found = getattr(found, part, None)
-        if not (isinstance(found, type) and issubclass(found, Table)):
-            raise DesignRefused(text, f"{module_name} has no Table {name}; it has {_table_names(module)}")
-        return (found,)
-    tables = _tables(module)
-    if not tables:
-        raise DesignRefused(text, f"{module_name} declares no Table; give module:Table")
-    return tables
+            named = getattr(named, part, None)
+        if not (isinstance(named, type) and issubclass(named, Table)):
+            known = f"its tables are {names}" if names else "it declares no table"
+            raise DesignLoadError(text, f"{module_name} has no table {name}; {known}")
+        return (named,)
+    if not declared:
+        raise DesignLoadError(
+            text, f"{module_name} declares no table with entities", "Name a module that declares a table."
+        )
+    return declared
 
 
 def split_design_name(text: str) -> tuple[str, str]:
-    """Return the module and the table, if any, that a text names; a Python file counts as its module.
+    """Return the module and the table, if any, that a text names; for a Python file, the module that it holds.
 
     For a file, the folder above its packages is put first on `sys.path`.
     """
@@ -83,8 +111,8 @@ def split_design_name(text: str) -> tuple[str, str]:
     if path is None:
         return module, name
     if not path.is_file():
-        raise DesignRefused(
-            text, f"{module} is not there", "Name a file that is, or the module that it holds."
+        raise DesignLoadError(
+            text, f"{module} does not exist", "Check the path, or name a module.", ErrorKind.NOT_FOUND
         )
     path = path.resolve()
     parts = [] if path.stem == "__init__" else [path.stem]
@@ -94,8 +122,8 @@ def split_design_name(text: str) -> tuple[str, str]:
         root = root.parent
     dotted = ".".join(parts)
     if not all(part.isidentifier() for part in parts):
-        raise DesignRefused(
-            text, f"{dotted} can be no module's name", "Call the file by a name that Python can import."
+        raise DesignLoadError(
+            text, f"{dotted} is not a module name", "Rename the file to a Python identifier."
         )
     if sys.path[:1] != [str(root)]:
         sys.path.insert(0, str(root))
@@ -113,11 +141,11 @@ def is_file(text: str) -> bool:
     return path.is_file() or os.sep in text or path.suffix.lower() in _FILES
 
 
-def load_design(text: str, *, unkeyed: bool = False) -> Any:
+def load_design(text: str, *, allow_unkeyed: bool = False) -> Design:
     """Return the design in a module, in a design document, or in a file of another tool.
 
-    What the file does not say, or Tavola cannot import, is printed as a note. With `unkeyed`, a module that declares only
-    entities is accepted too.
+    Remarks of the importer (what the file does not say, or Tavola does not import) are printed as notes. With
+    `allow_unkeyed`, a module that declares only entities is accepted too.
     """
     from tavola.model.document import design_of
 
@@ -125,36 +153,104 @@ def load_design(text: str, *, unkeyed: bool = False) -> Any:
         from tavola.iac.formats import read_design
 
         imported = read_design(Path(text))
-        for remark in imported.report:
-            note(str(remark))
+        for each in imported.report:
+            remark(str(each))
         return imported.design
-    module, name = split_design_name(text)
-    if not name and _declares_only_needs(_module(text, module), unkeyed):
-        return design_of(sys.modules[module])
-    tables = load_tables(text)
-    return design_of(*tables) if name else design_of(sys.modules[module])
+    module_name, name = split_design_name(text)
+    module = _import_module(text, module_name)
+    if name:
+        return design_of(*load_tables(text))
+    if not _tables(module):
+        design = design_of(module)
+        if design.needs or (allow_unkeyed and design.views):
+            return design
+    load_tables(text)  # raises if there are none
+    return design_of(module)
 
 
-def load_table(text: str) -> Any:
+def load_deployable_design(text: str) -> Design:
+    """Return a design that has at least one table."""
+    design = load_design(text)
+    if not design.tables:
+        raise DesignLoadError(
+            text, f"{text} has no table", "Declare a table, or name another module or file."
+        )
+    return design
+
+
+def load_table(text: str) -> type[Table]:
     """Return the one table that a text names."""
     tables = load_tables(text)
     if len(tables) > 1:
         names = ", ".join(table.__name__ for table in tables)
-        raise DesignRefused(
-            text, f"there are {len(tables)} tables in it: {names}; name one, as {text}:{tables[0].__name__}"
+        raise DesignLoadError(
+            text,
+            f"{text} has {len(tables)} tables: {names}",
+            f"Name one of them: {text}:{tables[0].__name__}",
         )
     return tables[0]
 
 
+def load_annotated_design(text: str) -> tuple[Design, tuple[SourceFile, ...]]:
+    """Return a design with the ignore comments of its source files, and these files."""
+    from tavola.model.document import with_ignores
+
+    sources = read_source_files(text)
+    comments = [(source.file, source.text) for source in sources if source.file.endswith(".py")]
+    return with_ignores(load_design(text, allow_unkeyed=True), comments), sources
+
+
+def find_file_format(text: str) -> FileFormat | None:
+    """Return whether a text names Terraform or CloudFormation, whose users expect their own names for settings."""
+    if not is_file(text):
+        return None
+    from tavola.iac.formats import read_design
+
+    name = read_design(Path(text)).format.partition("-")[0]  # terraform-json is Terraform too
+    return "terraform" if name == "terraform" else "cloudformation" if name == "cloudformation" else None
+
+
+def read_source_files(text: str) -> tuple[SourceFile, ...]:
+    """Return the source files of a design: the document itself, or the modules that declare it.
+
+    A module without a file, and a file that is not text, are left out: findings in them have no line number.
+    """
+    from tavola.design.lint import SourceFile
+
+    files = []
+    for path in _source_paths(text):
+        try:
+            files.append(SourceFile(shorten_path(path), path.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            continue
+    return tuple(files)
+
+
+def _source_paths(text: str) -> list[Path]:
+    if is_file(text):
+        path = Path(text)
+        return [path] if path.is_file() else sorted(path.glob("*.tf"))
+    from tavola.model import entities_of
+
+    names = [split_design_name(text)[0]]
+    try:
+        tables = load_tables(text)
+    except DesignLoadError:
+        tables = ()  # loading the design reports what is wrong
+    names += [cls.__module__ for table in tables for cls in (table, *entities_of(table))]
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in dict.fromkeys(names)]
+    return [Path(file) for file in files if file]
+
+
 def connect_to_tables(
-    target: Target, tables: tuple[Any, ...], name: str | None, region: str | None = None
-) -> Any:
-    """Return a connection to a target on which the design's table may have another name."""
+    target: Target, tables: Sequence[type[Table]], name: str | None, region: str | None = None
+) -> Connection:
+    """Return a connection on which the design's one table is called `name`."""
+    from tavola.client.connection import Connection
     from tavola.client.context import Context
-    from tavola.handles import Connection
 
     if name is not None and len(tables) > 1:
-        raise DesignRefused(name, "a name is given for several tables; name one of them with --design")
+        raise CommandError("--table-name needs a design with one table.", "Name the table: MODULE:TABLE.")
     names = {} if name is None else {tables[0].settings.name: name}
     return Connection(
         target.connection.backend, target.connection.target, Context(names=names, region=region)
@@ -163,8 +259,8 @@ def connect_to_tables(
 
 def shorten_path(path: Path) -> str:
     """Return a path relative to the current folder, if it is below it."""
-    here = os.path.relpath(path)
-    return str(path) if here.startswith("..") else here
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
 
 
 def _python(text: str) -> Path | None:
@@ -181,77 +277,61 @@ def _python(text: str) -> Path | None:
     return package if package.is_file() and not any(path.glob("*.tf")) else None
 
 
-def _module(text: str, name: str) -> Any:
+def _import_module(text: str, name: str) -> ModuleType:
     if not name or not all(part.isidentifier() for part in name.split(".")):
-        raise DesignRefused(
-            text, "give the name of a module, such as shop or shop.model, or its file, shop/model.py"
-        )
+        raise DesignLoadError(text, f"{name!r} is neither a module name nor an existing file")
     if "" not in sys.path:
-        sys.path.insert(0, "")  # designs are looked for where the command is run
+        sys.path.insert(0, "")  # modules of the current folder can be named
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise DesignRefused(
-                text, f"there is no module {name}; run the command in its folder, or install it"
+            raise DesignLoadError(
+                text,
+                f"There is no module {name}",
+                "Run the command in the module's folder, or install its package.",
             ) from error
         raise _import_error(
-            text, name, error, str(error), "Install what it imports, or mend the line."
+            text, name, error, str(error), "Install the missing module, or fix the import."
         ) from error
     except Exception as error:
         message = error.msg if isinstance(error, SyntaxError) else str(error)
-        why = f"{type(error).__name__}: {message}"
-        raise _import_error(text, name, error, why, "Mend the module at that line.") from error
+        raise _import_error(
+            text, name, error, f"{type(error).__name__}: {message}", "Fix the module at that line."
+        ) from error
     path, file = _python(text), getattr(module, "__file__", None)
     if path is not None and (file is None or Path(file).resolve() != path.resolve()):
-        raise DesignRefused(
-            text,
-            f"another module is called {name} too, {'built into Python' if file is None else shorten_path(Path(file))}",
-            "Call the file by another name.",
-        )
+        other = "built into Python" if file is None else shorten_path(Path(file))
+        raise DesignLoadError(text, f"Another module is named {name} too ({other})", "Rename the file.")
     return module
 
 
-def _import_error(text: str, name: str, error: Exception, why: str, remedy: str) -> DesignRefused:
+def _import_error(text: str, name: str, error: Exception, why: str, remedy: str) -> DesignLoadError:
     """Return the error for a module that fails while it is imported, with the last line that ran."""
     at = ""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         at = f"{shorten_path(Path(error.filename))}, line {error.lineno}: "
     else:
-        ours = str(Path(__file__).parents[1]) + os.sep
+        package_root = str(Path(__file__).parents[1]) + os.sep
         frames = [
             frame
             for frame in extract_tb(error.__traceback__)
-            if not frame.filename.startswith((ours, "<"))
+            if not frame.filename.startswith((package_root, "<"))
             and f"{os.sep}importlib{os.sep}" not in frame.filename
         ]
         spec = importlib.util.find_spec(name) if frames else None
-        own = [frame for frame in frames if spec is not None and frame.filename == spec.origin]
+        design_frames = [frame for frame in frames if spec is not None and frame.filename == spec.origin]
         if frames:
-            last = (own or frames)[-1]
+            last = (design_frames or frames)[-1]
             at = f"{shorten_path(Path(last.filename))}, line {last.lineno}: "
-    return DesignRefused(text, f"{name} cannot be imported: {at}{why}", remedy)
+    return DesignLoadError(text, f"{name} cannot be imported: {at}{why}", remedy)
 
 
-def _tables(module: Any) -> tuple[Any, ...]:
+def _tables(module: ModuleType) -> tuple[type[Table], ...]:
     from tavola.model import Table
 
-    found = [
-        each for each in vars(module).values()
-        if isinstance(each, type) and issubclass(each, Table) and each is not Table and each.entities
+    tables = [
+        value for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Table) and value is not Table and value.entities
     ]  # fmt: skip
-    return tuple(dict.fromkeys(found))
-
-
-def _declares_only_needs(module: Any, unkeyed: bool) -> bool:
-    """Return whether a module declares needs but no table; with `unkeyed`, or only entities."""
-    from tavola.model.document import design_of
-
-    if _tables(module):
-        return False
-    design = design_of(module)
-    return bool(design.needs or (unkeyed and design.views))
-
-
-def _table_names(module: Any) -> str:
-    return ", ".join(table.__name__ for table in _tables(module)) or "none"
+    return tuple(dict.fromkeys(tables))

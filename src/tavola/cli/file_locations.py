@@ -1,11 +1,12 @@
 """File locations: where the files of an export or import are, and their format and compression.
 
-Local files are inspected. A server's files cannot be read from here, so their location and format come from the server's list
-of exports and from the name the user gave.
+Local files are inspected. A server's files cannot be read from here, so their location and format come from the server's
+list of exports and from the name that the user typed.
 """
 
 from __future__ import annotations
 
+import glob
 import json
 import re
 from collections.abc import Iterator
@@ -13,15 +14,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tavola.cli.errors import CommandError
 from tavola.cli.settings import BUCKETS
-from tavola.cli.targets import Target, TargetRefused
+from tavola.cli.targets import Target
+from tavola.errors import ErrorKind
 
 FORMATS = {"json": "DYNAMODB_JSON", "ion": "ION", "csv": "CSV"}
 
 _S3 = "s3://"
 _BUCKET = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,253}[a-zA-Z0-9]")
-_PACKINGS = {".gz": "GZIP", ".gzip": "GZIP", ".zst": "ZSTD", ".zstd": "ZSTD"}
-_NAMED_MAX = 5  # of several exports, in a sentence
+_COMPRESSIONS = {".gz": "GZIP", ".gzip": "GZIP", ".zst": "ZSTD", ".zstd": "ZSTD"}
+_NAMED_MAX = 5  # exports listed in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,105 +33,120 @@ class FileLocation:
 
     bucket: str
     prefix: str
-    root: Path | None  # None: the endpoint's own
+    root: Path | None  # None: the server has it
 
 
 @dataclass(frozen=True, slots=True)
 class ImportSource:
     """The files of an import: their location, their format if known, and their size."""
 
-    place: FileLocation
+    location: FileLocation
     format: str | None
-    packing: str
-    bytes: int = 0  # 0: not known
+    compression: str
+    bytes: int = 0  # 0: unknown
 
 
 def locate_files(text: str, buckets: Path | None, *, local: bool) -> FileLocation:
-    """Return where a destination or a source is, as the operations name it.
+    """Return where a destination or source is, in terms of the API: bucket and prefix.
 
-    A path of this machine needs no folder of buckets: some folder on the way to it has a bucket's name.
+    A local path needs no bucket folder: the first of its parents whose name is a valid bucket name serves as the bucket.
     """
     if text.startswith(_S3):
         bucket, _, prefix = text.removeprefix(_S3).partition("/")
         if local and buckets is None:
-            raise TargetRefused(f"{text} is in a bucket; name the folder of the buckets with {BUCKETS.flag}")
+            raise CommandError(
+                f"{text} is an S3 location.", f"Name the folder that stands in for S3 with {BUCKETS.flag}."
+            )
         return FileLocation(bucket, prefix, buckets if local else None)
     if not local:
-        raise TargetRefused(
-            f"A server reads and writes its own buckets (tavola serve {BUCKETS.flag}); name a place in them as "
-            f"s3://BUCKET/PREFIX, or the file of a store with --store"
+        raise CommandError(
+            f"{text} is a local path, and a server can only access its own buckets (tavola serve {BUCKETS.flag}).",
+            "Use s3://BUCKET/PREFIX, or name a database file with --store.",
         )
     path = Path(text).expanduser().resolve()
     for folder in (path, *path.parents):
         if _BUCKET.fullmatch(folder.name) and not folder.is_file():
             prefix = path.relative_to(folder).as_posix()
             return FileLocation(folder.name, "" if prefix == "." else prefix, folder.parent)
-    raise TargetRefused(f"No folder on the way to {path} has a name of plain letters; name another place")
+    raise CommandError(f"No folder of {path} has a valid S3 bucket name.", "Use another folder.")
 
 
 def find_import_source(source: str, buckets: Path | None, *, local: bool) -> ImportSource:
-    """Return the files of an import as far as this machine can tell: all, or the name alone for a server's."""
+    """Return the files of an import as far as they can be inspected from here."""
     if source.startswith(_S3):
-        place = locate_files(source, buckets, local=local)
-        if place.root is None:
-            return ImportSource(place, *format_from_name(source))
-        return _of_bucket(source, place, place.root / place.bucket)
+        location = locate_files(source, buckets, local=local)
+        if location.root is None:
+            return ImportSource(location, *format_from_name(source))
+        return _find_in_bucket(source, location, location.root / location.bucket)
     path = Path(source).expanduser()
     if not path.exists():
-        raise TargetRefused(f"{path} is not there; name a file or a folder")
-    place = locate_files(source, buckets, local=local)
+        raise CommandError(f"{path} does not exist.", "Name a file or a folder.", ErrorKind.NOT_FOUND)
+    location = locate_files(source, buckets, local=local)
     if path.is_dir():
-        return _of_folder(path, place)
-    others = [each.name for each in path.parent.iterdir() if each.name.startswith(path.name) and each != path]
+        return _find_in_folder(path, location)
+    others = [
+        neighbour.name
+        for neighbour in path.parent.iterdir()
+        if neighbour.name.startswith(path.name) and neighbour != path
+    ]
     if others:
-        raise TargetRefused(
-            f"{others[0]} begins as {path.name} does, and S3 would take it along; move one of them elsewhere"
+        raise CommandError(
+            f"{others[0]} has the same prefix as {path.name}, so an import would include both.",
+            "Move one of them to another folder.",
         )
-    format_, packing = format_from_name(path.name)
-    return ImportSource(place, format_, packing, path.stat().st_size if packing == "NONE" else 0)
+    format_, compression = format_from_name(path.name)
+    return ImportSource(location, format_, compression, path.stat().st_size if compression == "NONE" else 0)
 
 
 def find_server_source(target: Target, source: ImportSource, form: str | None) -> ImportSource:
-    """Return a server's files with what its own exports tell of them, unless they are of another `form`."""
-    place = source.place
+    """Return a server's files with the format that its list of exports gives, unless that is not `form`."""
+    location = source.location
     if source.format is not None:
         return source
-    folder = f"{place.prefix.rstrip('/')}/" if place.prefix else ""
-    found = []
+    folder = f"{location.prefix.rstrip('/')}/" if location.prefix else ""
+    exports = []
     for export in _exports(target):
         data = f"{export['ExportManifest'].rpartition('/')[0]}/data/"
-        if export["S3Bucket"] == place.bucket and (data.startswith(folder) or folder.startswith(data)):
-            found.append((data, export))
-    whole = [each for each in found if each[1].get("ExportType") != "INCREMENTAL_EXPORT"]
-    if form is not None and {export["ExportFormat"] for _, export in whole} != {FORMATS[form]}:
+        if export["S3Bucket"] == location.bucket and (data.startswith(folder) or folder.startswith(data)):
+            exports.append((data, export))
+    full = [export for export in exports if export[1].get("ExportType") != "INCREMENTAL_EXPORT"]
+    if form is not None and {export["ExportFormat"] for _, export in full} != {FORMATS[form]}:
         return source
-    if len(whole) > 1:
-        places = ", ".join(
-            f"s3://{place.bucket}/{data.removesuffix('/data/')}" for data, _ in whole[:_NAMED_MAX]
-        )
-        raise TargetRefused(f"There are {len(whole)} exports there: {places}; name one of them")
-    if found and not whole:
-        raise TargetRefused(
-            f"s3://{place.bucket}/{place.prefix} holds changes and not items; import a full export"
-        )
-    if not whole:
+    if len(full) > 1:
+        names = [f"s3://{location.bucket}/{data.removesuffix('/data/')}" for data, _ in full]
+        raise _several_exports(f"s3://{location.bucket}/{location.prefix}", names)
+    if exports and not full:
+        raise _only_changes(f"s3://{location.bucket}/{location.prefix}")
+    if not full:
         return source
-    ((data, export),) = whole
-    kept = place.prefix if folder.startswith(data) else data
-    return ImportSource(replace(place, prefix=kept), export["ExportFormat"], "GZIP")
+    ((data, export),) = full
+    prefix = location.prefix if folder.startswith(data) else data
+    return ImportSource(replace(location, prefix=prefix), export["ExportFormat"], "GZIP")
+
+
+def _several_exports(where: str, names: list[str]) -> CommandError:
+    return CommandError(
+        f"{where} contains {len(names)} exports: {', '.join(names[:_NAMED_MAX])}.", "Name one of them."
+    )
+
+
+def _only_changes(where: str) -> CommandError:
+    return CommandError(
+        f"{where} is an incremental export, which holds changes, not items.", "Import a full export."
+    )
 
 
 def _exports(target: Target) -> Iterator[dict[str, Any]]:
-    """Give the exports that a server knows to be complete; none where it is not ours to ask."""
+    """Yield the completed exports of a server; none if the caller may not list them."""
     from tavola.protocol.faults import AccessDeniedFault
 
     token = None
     try:
         while True:
             page = target.call("ListExports", NextToken=token)
-            for each in page.get("ExportSummaries", ()):
-                if each["ExportStatus"] == "COMPLETED":
-                    yield target.call("DescribeExport", ExportArn=each["ExportArn"])["ExportDescription"]
+            for summary in page.get("ExportSummaries", ()):
+                if summary["ExportStatus"] == "COMPLETED":
+                    yield target.call("DescribeExport", ExportArn=summary["ExportArn"])["ExportDescription"]
             token = page.get("NextToken")
             if token is None:
                 return
@@ -136,57 +154,56 @@ def _exports(target: Target) -> Iterator[dict[str, Any]]:
         return
 
 
-def _of_bucket(source: str, place: FileLocation, bucket: Path) -> ImportSource:
-    """Return what lies under a prefix of a bucket on this machine."""
-    path = bucket / place.prefix
+def _find_in_bucket(source: str, location: FileLocation, bucket: Path) -> ImportSource:
+    """Return the files under a prefix of a local bucket."""
+    path = bucket / location.prefix
     if path.is_dir():
-        return _of_folder(path, place)
-    if not path.is_file() and not list(path.parent.glob(f"{_escape_glob(path.name)}*")):
-        raise TargetRefused(f"Nothing is at {source}: there is no {path}")
-    return ImportSource(place, *format_from_name(source))
+        return _find_in_folder(path, location)
+    if not path.is_file() and not list(path.parent.glob(f"{glob.escape(path.name)}*")):
+        raise CommandError(
+            f"{source} does not exist: no file matches {path}.", "Check the name.", ErrorKind.NOT_FOUND
+        )
+    return ImportSource(location, *format_from_name(source))
 
 
-def _escape_glob(name: str) -> str:
-    return re.sub(r"([*?\[])", r"[\1]", name)
-
-
-def _of_folder(path: Path, place: FileLocation) -> ImportSource:
-    """Return the files of a folder: the data of an export in it, or all of them."""
+def _find_in_folder(path: Path, location: FileLocation) -> ImportSource:
+    """Return the files of a folder: the data of the export in it, or all files."""
     manifests = sorted(path.rglob("manifest-summary.json"))
     if len(manifests) > 1:
-        ids = ", ".join(each.parent.name for each in manifests[:_NAMED_MAX])
-        raise TargetRefused(f"There are {len(manifests)} exports in {path}: {ids}; name the folder of one")
+        raise _several_exports(str(path), [manifest.parent.name for manifest in manifests])
     if manifests:
         summary = json.loads(manifests[0].read_text())
         if summary.get("exportType") == "INCREMENTAL_EXPORT":
-            raise TargetRefused(f"{manifests[0].parent} holds changes and not items; import a full export")
+            raise _only_changes(str(manifests[0].parent))
         inner = (manifests[0].parent / "data").relative_to(path).as_posix()
         return ImportSource(
-            _as_folder_prefix(replace(place, prefix=f"{place.prefix}/{inner}".strip("/"))),
+            _as_folder_prefix(replace(location, prefix=f"{location.prefix}/{inner}".strip("/"))),
             summary["outputFormat"],
             "GZIP",
         )
-    files = [each for each in path.rglob("*") if each.is_file()]
+    files = [file for file in path.rglob("*") if file.is_file()]
     if not files:
-        raise TargetRefused(f"{path} is a folder without a file; name another place")
-    kinds = {format_from_name(each.name) for each in files}
+        raise CommandError(
+            f"The folder {path} is empty.", "Name the folder of the files.", ErrorKind.NOT_FOUND
+        )
+    kinds = {format_from_name(file.name) for file in files}
     if len(kinds) > 1:
-        raise TargetRefused(f"The files in {path} are of several kinds; put those of one kind in a folder")
-    format_, packing = kinds.pop()
-    total = sum(each.stat().st_size for each in files) if packing == "NONE" else 0
-    return ImportSource(_as_folder_prefix(place), format_, packing, total)
+        raise CommandError(f"The files in {path} have different formats.", "Import one format at a time.")
+    format_, compression = kinds.pop()
+    total = sum(file.stat().st_size for file in files) if compression == "NONE" else 0
+    return ImportSource(_as_folder_prefix(location), format_, compression, total)
 
 
-def _as_folder_prefix(place: FileLocation) -> FileLocation:
-    """Return the place of what is in a folder, and not beside it under a name that begins alike."""
-    return replace(place, prefix=f"{place.prefix.rstrip('/')}/" if place.prefix else "")
+def _as_folder_prefix(location: FileLocation) -> FileLocation:
+    """Return the location with a prefix that ends in a slash, so that it matches only files in the folder."""
+    return replace(location, prefix=f"{location.prefix.rstrip('/')}/" if location.prefix else "")
 
 
 def format_from_name(name: str) -> tuple[str | None, str]:
-    """Return the format and the compression that a file's name tells: `items.csv.gz`."""
+    """Return the format and compression from a file's name, such as `items.csv.gz`."""
     stem, dot, last = name.rpartition(".")
-    packing = _PACKINGS.get(f"{dot}{last}".lower(), "NONE")
-    if packing != "NONE":
+    compression = _COMPRESSIONS.get(f"{dot}{last}".lower(), "NONE")
+    if compression != "NONE":
         last = stem.rpartition(".")[2]
     form = {"jsonl": "json", "ndjson": "json"}.get(last.lower(), last.lower())
-    return FORMATS.get(form), packing
+    return FORMATS.get(form), compression

@@ -1,9 +1,9 @@
 """Launch: a serving process restarts itself with huge pages of memory.
 
-A table of a million items is spread over gigabytes, and much of what a read costs there is finding the
-memory it lies in. glibc can ask the system for pages of 2 MB, but only if its tunables say so before the
-process starts. So `tavola serve` and `tavola demo` set them and start again in their own place, some 10 ms, before anything
-else is loaded. Tunables that are already set are kept.
+A table of a million items spans gigabytes, and address translation is a large part of the cost of a read there. glibc can
+request pages of 2 MB, but only if its tunables say so before the process starts. So `tavola serve` and `tavola demo` set
+them and execute themselves again, before anything else is loaded; that takes about 20 ms. Tunables that are already set
+are kept.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from typing import NoReturn
 _VARIABLE = "GLIBC_TUNABLES"
 _TUNABLES = "glibc.malloc.hugetlb=1"
 _GLIBC_SINCE = (2, 35)
-_SYSTEM_SETTING = "/sys/kernel/mm/transparent_hugepage/enabled"
+_KERNEL_SETTING = "/sys/kernel/mm/transparent_hugepage/enabled"
 
 
 def run() -> NoReturn:
     """Run the command line, after a restart if that gives the process huge pages."""
-    if wants_large_pages(sys.argv[1:], os.environ) and glibc_version() >= _GLIBC_SINCE and _are_offered():
+    if (
+        wants_large_pages(sys.argv[1:], os.environ)
+        and glibc_version() >= _GLIBC_SINCE
+        and _are_huge_pages_offered()
+    ):
         environment = {**os.environ, _VARIABLE: _TUNABLES}
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
     from tavola.cli.main import run as run_command
@@ -37,7 +41,7 @@ def wants_large_pages(arguments: Sequence[str], environment: Mapping[str, str]) 
 
 
 def glibc_version() -> tuple[int, ...]:
-    """Return the version of glibc in this process; nothing where there is another library."""
+    """Return the version of glibc in this process; empty with another C library."""
     try:
         version = os.confstr("CS_GNU_LIBC_VERSION") or ""
         return tuple(map(int, version.split()[1].split(".")))
@@ -45,9 +49,9 @@ def glibc_version() -> tuple[int, ...]:
         return ()
 
 
-def _are_offered() -> bool:
+def _are_huge_pages_offered() -> bool:
     try:
-        with open(_SYSTEM_SETTING, encoding="ascii") as setting:
+        with open(_KERNEL_SETTING, encoding="ascii") as setting:
             return "[never]" not in setting.read()
     except OSError:
         return False

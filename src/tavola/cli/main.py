@@ -1,103 +1,136 @@
-"""Main: the command tree, and what is printed when a command fails in a way that it should not."""
+"""Main: the command tree, and the report of an internal error."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import click
 
 from tavola import __version__
-from tavola.cli.exits import Exit
-from tavola.cli.output import complain, note, say, say_json
-from tavola.cli.parameters import LazyGroup, Option, command
+from tavola.cli.errors import Exit
+from tavola.cli.output import note, print_error, print_usage_error, say, say_json
+from tavola.cli.parameters import LazyGroup, Option, command, no_color_option
 
-_EXITS = "  ".join(f"{code.value} {code.sentence}." for code in Exit)
-
-_HOMES = {
-    "serve": "serve:serve",
-    "studio": "studio:studio",
-    "api": "api:api",
-    "env": "env:env",
-    "log": "log:log",
-    "design": "design:design",
-    "lint": "lint:lint",
-    "explain": "lint:explain",
-    "simulate": "simulate:simulate",
-    "cost": "cost:cost",
-    "solve": "solve:solve",
-    "read": "read:read",
-    "history": "read:history",
-    "backup": "backup:app",
-    "restore": "backup:restore",
-    "export": "transfer:export",
-    "import": "transfer:import_",
-    "iam": "iam:app",
-    "iac": "iac:app",
-    "rekey": "rekey:rekey",
-    "verify": "verify:verify",
-    "plan": "plan:plan",
-    "deploy": "plan:deploy",
-    "tables": "tables:tables",
-    "backfill": "backfill:backfill",
-    "trigger": "trigger:trigger",
-    "app": "app:app",
-    "check": "check:check",
-    "probe": "check:probe",
-    "demo": "demo:demo",
+COMMANDS = "tavola.cli.commands"
+SECTIONS = {
+    "Run": {
+        "serve": "serve:serve",
+        "demo": "demo:demo",
+        "studio": "studio:studio",
+        "app": "app:app",
+        "trigger": "trigger:trigger",
+        "api": "api:api",
+        "env": "env:env",
+    },
+    "Design": {
+        "design": "design:design",
+        "lint": "lint:lint",
+        "explain": "lint:explain",
+        "cost": "cost:cost",
+        "simulate": "simulate:simulate",
+        "solve": "solve:solve",
+        "check": "check:check",
+        "probe": "check:probe",
+    },
+    "Data": {
+        "read": "read:read",
+        "history": "read:history",
+        "export": "transfer:export",
+        "import": "transfer:import_",
+        "backup": "backup:app",
+        "restore": "backup:restore",
+        "backfill": "backfill:backfill",
+        "verify": "verify:verify",
+    },
+    "Security": {
+        "iam": "iam:app",
+        "rekey": "rekey:rekey",
+        "log": "log:log",
+    },
+    "Infrastructure": {
+        "plan": "plan:plan",
+        "deploy": "plan:deploy",
+        "iac": "iac:app",
+    },
 }
 
 
 def _root(
     context: click.Context,
-    version: Annotated[bool, Option("--version", help="Print the version.")] = False,
-    as_json: Annotated[bool, Option("--json", help="Print the version as JSON.")] = False,
+    version: Annotated[bool, Option("--version", help="Print the version and exit.")] = False,
+    as_json: Annotated[bool, Option("--json", help="With --version: print it as JSON.")] = False,
 ) -> None:
-    """DynamoDB in your own process, and over HTTP as AWS speaks it."""
+    """Design, run and operate DynamoDB single-table systems."""
     if version:
-        say_version(as_json)
+        if as_json:
+            say_json("tavola.version/1", {"version": __version__, "python": sys.version.split()[0]})
+        else:
+            say(f"tavola {__version__}")
         raise click.exceptions.Exit(Exit.OK)
     if context.invoked_subcommand is None:
         note(context.get_help())
         raise click.exceptions.Exit(Exit.USAGE)
 
 
-_own = command(_root, "tavola")
-app = LazyGroup(
+class _Program(LazyGroup):
+    """The root of the command tree; Ctrl-C ends it with 130, as it ends other programs."""
+
+    def main(self, *args: Any, **options: Any) -> NoReturn:
+        try:
+            code = super().main(*args, **{**options, "standalone_mode": False})
+            sys.stdout.flush()  # here, so that a full disk is reported
+        except click.Abort as stopped:  # Ctrl-C, or the end of input at a prompt
+            is_end_of_input = isinstance(stopped.__cause__, EOFError)
+            note("Cancelled." if is_end_of_input else "Interrupted.")
+            sys.exit(Exit.FAILED if is_end_of_input else Exit.INTERRUPTED)
+        except click.ClickException as error:
+            print_usage_error(error)
+            sys.exit(error.exit_code)
+        sys.exit(code or Exit.OK)  # a command that exits by itself returns its code, any other None
+
+
+_root_command = command(_root, "tavola")
+app = _Program(
     "tavola",
-    homes={name: f"tavola.cli.commands.{home}" for name, home in _HOMES.items()},
-    callback=_own.callback,
-    params=_own.params,
-    help=_own.help,
-    epilog=f"Exit codes: {_EXITS}",
+    sections={
+        heading: {name: f"{COMMANDS}.{path}" for name, path in names.items()}
+        for heading, names in SECTIONS.items()
+    },
+    callback=_root_command.callback,
+    params=[*_root_command.params[:-1], no_color_option(hidden=False)],
+    help=_root_command.help,
+    epilog="\b\nExit codes:\n" + "\n".join(f"  {code.value:<3} {code.meaning}" for code in Exit),
     invoke_without_command=True,
 )
 
 
-def say_version(as_json: bool) -> None:
-    """Print the version, for a person or for a program."""
-    if as_json:
-        say_json("tavola.version/1", {"version": __version__, "python": sys.version.split()[0]})
-    else:
-        say(f"tavola {__version__}")
-
-
 def run() -> NoReturn:
-    """Run the command line of this process, and exit with its code; no error shows a traceback.
+    """Run the command line of this process and exit with its code.
 
-    `TAVOLA_DEBUG=1` shows the traceback.
+    An unexpected exception is reported without a traceback; `TAVOLA_DEBUG=1` shows it.
     """
     try:
         app()
-    except Exception as error:  # noqa: BLE001 - any bug is reported in a sentence
-        if os.environ.get("TAVOLA_DEBUG"):
-            note(traceback.format_exc())
-        complain(
-            "Tavola failed in a way it should not.",
-            f"{type(error).__name__}: {error}",
-            "Report it with the steps that led here; TAVOLA_DEBUG=1 shows where it happened.",
-        )
-        sys.exit(Exit.INTERNAL)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            _report_bug(error)
+        print_error("Cannot write the output.", "No space is left on the device.", "Free some disk space.")
+        sys.exit(Exit.FAILED)
+    except Exception as error:  # noqa: BLE001 - any bug is reported as a message
+        _report_bug(error)
     sys.exit(Exit.OK)
+
+
+def _report_bug(error: Exception) -> NoReturn:
+    if os.environ.get("TAVOLA_DEBUG"):
+        note("".join(traceback.format_exception(error)))
+    print_error(
+        "Internal error.",
+        f"{type(error).__name__}: {error}",
+        "Report this as a bug; TAVOLA_DEBUG=1 shows the traceback.",
+    )
+    sys.exit(Exit.INTERNAL)

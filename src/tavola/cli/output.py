@@ -16,13 +16,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
+
+from tavola.cli.terminal import style
+
 _BAR_CHARACTERS = 24
 _REDRAW_S = 0.1
 
 
 def say(text: str) -> None:
     """Print a line of the command's result."""
-    print(text, flush=True)
+    click.echo(text)
 
 
 def say_bytes(content: bytes) -> None:
@@ -39,15 +43,54 @@ def say_json(schema: str, members: Mapping[str, object]) -> None:
 
 def note(text: str) -> None:
     """Print a line for the person at the terminal."""
-    print(text, file=sys.stderr, flush=True)
+    click.echo(text, err=True)
 
 
-def complain(what: str, why: str, remedy: str | None) -> None:
-    """Print an error in three lines: what failed, why, and what to do; no remedy if the reason includes it."""
-    note(f"Error: {what}")
-    note(f"  Why: {why}")
+def remark(text: str) -> None:
+    """Print a remark on the input, such as a setting of a template that was not imported."""
+    note(f"{style('Note:', 'advice')} {text}")
+
+
+def warn(text: str) -> None:
+    """Print a warning for the person at the terminal."""
+    note(f"{style('Warning:', 'warning')} {text}")
+
+
+def print_error(what: str, cause: str, remedy: str | None) -> None:
+    """Print an error in up to three lines: what failed, the cause, and how to fix it."""
+    note(f"{style('Error:', 'error')} {what}")
+    note(f"  Cause: {cause}")
     if remedy is not None:
-        note(f"  Do:  {remedy}")
+        note(f"  Fix:   {remedy}")
+
+
+def print_usage_error(error: click.ClickException) -> None:
+    """Print what is wrong with a command line, below the usage of its command."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        note(context.get_usage())
+        note(f"Try '{context.command_path} --help' for help.\n")
+    note(f"{style('Error:', 'error')} {error.format_message()}")
+
+
+def count_noun(count: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun: "1 item", "2,000 items"."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def is_terminal() -> bool:
+    """Return whether results are shown on a terminal, not piped or redirected."""
+    return sys.stdout.isatty()
+
+
+def terminal_width() -> int:
+    """Return the number of columns of the terminal."""
+    return shutil.get_terminal_size().columns
+
+
+def text_width(most: int) -> int:
+    """Return the width for wrapped text: that of the terminal up to `most` columns, and `most` in a pipe or file."""
+    return min(terminal_width(), most) if is_terminal() else most
 
 
 def own_command() -> str:

@@ -1,8 +1,8 @@
 """Parameters: a command is a typed function, and its signature declares its options and arguments.
 
     def read(
-        table: Annotated[str, Argument(help="The table.")],
-        limit: Annotated[int | None, Option("--limit", help="The most items to show.", min=1)] = None,
+        table: Annotated[str, Argument(help="Table to read.")],
+        limit: Annotated[int | None, Option("--limit", help="Maximum number of items.", min=1)] = None,
         at: TargetOptions = BUNDLE,
     ) -> None: ...
 
@@ -17,15 +17,30 @@ has no bundles; docs/decisions/0004-dependencies.md has the numbers.
 from __future__ import annotations
 
 import inspect
+import math
+import os
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import click
+
+from tavola.cli.terminal import is_color_off, style
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
@@ -35,12 +50,62 @@ BUNDLE: Final[Any] = object()
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
 
+class _HelpFormatter(click.HelpFormatter):
+    """Help with bold headings."""
+
+    def write_heading(self, heading: str) -> None:
+        super().write_heading(style(heading, "heading"))
+
+
+class _Context(click.Context):
+    """A context that turns colour off where the environment asks for it."""
+
+    formatter_class = _HelpFormatter
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if is_color_off(os.environ):
+            self.color = False
+
+
+class Command(click.Command):
+    """A command of the program; every command accepts `--no-color`."""
+
+    context_class = _Context
+
+
+class _HelpfulOption(click.Option):
+    """An option whose help omits empty defaults, and ranges, which an error message names when they matter."""
+
+    def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        default = extra.pop("default", '""').strip("()")  # click puts a default given as text in parentheses
+        if default != '""':
+            extra["default"] = default
+        return extra
+
+
+def _turn_color_off(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.color = False
+
+
+def no_color_option(*, hidden: bool) -> click.Option:
+    """Return the `--no-color` option; only the help of `tavola` itself shows it."""
+    return click.Option(
+        ["--no-color"], is_flag=True, is_eager=True, expose_value=False, hidden=hidden,
+        help="Print without colours, as with NO_COLOR=1.", callback=_turn_color_off,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option; without a flag it is called like its parameter."""
+    """An option; without a flag it is named after its parameter. `aliases` are accepted too."""
 
     flag: str | None = None
     help: str | None = None
+    aliases: tuple[str, ...] = ()
     metavar: str | None = None
     envvar: str | list[str] | None = None
     show_envvar: bool = True
@@ -56,6 +121,9 @@ class Argument:
 
     help: str | None = None
     metavar: str | None = None
+
+
+AsJson: TypeAlias = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
 
 def command(function: Callable[..., None], name: str | None = None) -> click.Command:
@@ -78,15 +146,15 @@ def command(function: Callable[..., None], name: str | None = None) -> click.Com
 
     def call(**values: Any) -> None:
         for bundle, (kind, names) in bundles.items():
-            values[bundle] = kind(**{each: values.pop(each) for each in names})
+            values[bundle] = kind(**{name: values.pop(name) for name in names})
         if wants_context is not None:
             values[wants_context] = click.get_current_context()
         function(**values)
 
-    return click.Command(
+    return Command(
         name or function.__name__.strip("_").replace("_", "-"),
         callback=call,
-        params=parameters,
+        params=[*parameters, no_color_option(hidden=True)],
         help=inspect.getdoc(function),
         context_settings=HELP_NAMES,
     )
@@ -95,31 +163,61 @@ def command(function: Callable[..., None], name: str | None = None) -> click.Com
 class LazyGroup(click.Group):
     """A group that imports a command's module only when the command is invoked or listed.
 
-    `homes` maps a command's name to `module:attribute`; the attribute is a function for `command`, or a `click.Command`.
+    `sections` maps a heading of the help to the commands below it: a command's name and its `module:attribute`. The
+    attribute is a function for `command`, or a `click.Command`.
     """
 
-    def __init__(self, *args: Any, homes: Mapping[str, str], **options: Any) -> None:
+    context_class = _Context
+
+    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, str]], **options: Any) -> None:
         super().__init__(*args, context_settings=HELP_NAMES, **options)
-        self._homes = homes
+        self._sections = sections
+        self._locations = {name: path for commands in sections.values() for name, path in commands.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order in which they were declared."""
-        return list(dict.fromkeys((*self._homes, *self.commands)))  # a command that was used is in both
+        return list(dict.fromkeys((*self._locations, *self.commands)))  # a command that was used is in both
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by its name, importing it first if it was not used before."""
-        if cmd_name not in self.commands and cmd_name in self._homes:
-            module, _, attribute = self._homes[cmd_name].partition(":")
-            found = getattr(import_module(module), attribute)
-            self.commands[cmd_name] = found if isinstance(found, click.Command) else command(found, cmd_name)
+        if cmd_name not in self.commands and cmd_name in self._locations:
+            module, _, attribute = self._locations[cmd_name].partition(":")
+            loaded = getattr(import_module(module), attribute)
+            self.commands[cmd_name] = (
+                loaded if isinstance(loaded, click.Command) else command(loaded, cmd_name)
+            )
         return self.commands.get(cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name; suggest similar names if it does not exist."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            raise click.exceptions.NoSuchCommand(name, possibilities=self.list_commands(ctx), ctx=ctx)
+        return super().resolve_command(ctx, args)
 
-class Group(LazyGroup):
-    """A group whose functions are added with a decorator: `@group.add`."""
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands below the headings of their sections, aligned across sections."""
+        if not self._sections:
+            super().format_commands(ctx, formatter)
+            return
+        width = max(map(len, self._locations))
+        for heading, names in self._sections.items():
+            rows = []
+            for name in names:
+                subcommand = self.get_command(ctx, name)
+                assert subcommand is not None
+                rows.append((name.ljust(width), subcommand.get_short_help_str(formatter.width - width - 4)))
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+class CommandGroup(LazyGroup):
+    """A group to which typed functions are added with a decorator: `@group.add`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, homes={}, **options)
+        super().__init__(*args, sections={}, **options)
 
     def add(self, function: _F) -> _F:
         """Add a typed function as a command under its own name; use it as a decorator."""
@@ -136,7 +234,7 @@ class Group(LazyGroup):
         return add
 
     @classmethod
-    def of(cls, function: Callable[..., None], name: str) -> Group:
+    def of(cls, function: Callable[..., None], name: str) -> CommandGroup:
         """Return a group that calls a typed function when it is invoked without a command."""
         own = command(function, name)
         return cls(name, callback=own.callback, params=own.params, help=own.help, invoke_without_command=True)
@@ -144,7 +242,10 @@ class Group(LazyGroup):
 
 def _bundle_parameters(kind: type) -> list[click.Parameter]:
     hints = get_type_hints(kind, include_extras=True)
-    return [_parameter(each.name, hints[each.name], each.default) for each in fields(kind)]
+    by_name = {field.name: field for field in fields(kind)}
+    # The options of the class itself come first, then those that it inherits.
+    names = [name for base in kind.__mro__ for name in inspect.get_annotations(base) if name in by_name]
+    return [_parameter(name, hints[name], by_name[name].default) for name in dict.fromkeys(names)]
 
 
 def _parameter(name: str, hint: Any, default: Any) -> click.Parameter:
@@ -152,36 +253,34 @@ def _parameter(name: str, hint: Any, default: Any) -> click.Parameter:
     assert get_origin(hint) is Annotated, f"{name} is annotated with neither Option nor Argument"
     bare, spec = get_args(hint)[:2]
     required = default is MISSING
-    given: dict[str, Any] = (
-        {} if required else {"default": default}
-    )  # a default of None would satisfy `required`
-    several, kind, optional = _converted(bare, spec)
+    default_option = {} if required else {"default": default}  # a default of None would satisfy `required`
+    is_list, kind, optional = _value_type(bare, spec)
     if isinstance(spec, Argument):
         return click.Argument(
             [name],
             type=kind,
             required=required,
-            **given,
-            nargs=-1 if several else 1,
+            **default_option,
+            nargs=-1 if is_list else 1,
             metavar=spec.metavar,
             help=spec.help,
-            callback=_as_list if several else None,
+            callback=_as_list if is_list else None,
         )
     assert isinstance(spec, Option)
-    return click.Option(
-        [spec.flag or f"--{name.replace('_', '-')}", name],
+    return _HelpfulOption(
+        [spec.flag or f"--{name.replace('_', '-')}", *spec.aliases, name],
         type=kind,
         required=required,
-        **given,
+        **default_option,
         is_flag=bare is bool or None,
-        multiple=several,
-        metavar=spec.metavar,
+        multiple=is_list,
+        metavar=spec.metavar or ("N" if isinstance(kind, click.IntRange | click.FloatRange) else None),
         help=spec.help,
         envvar=spec.envvar,
         show_envvar=spec.show_envvar and spec.envvar is not None,
         show_default=_shown_default(spec, hidden=optional or bare is bool),
         hidden=spec.hidden,
-        callback=_as_list if several else None,
+        callback=_as_list if is_list else None,
     )
 
 
@@ -189,15 +288,15 @@ def _shown_default(spec: Option, *, hidden: bool) -> bool | str:
     return spec.show_default if isinstance(spec.show_default, str) else spec.show_default and not hidden
 
 
-def _converted(bare: Any, spec: Option | Argument) -> tuple[bool, click.ParamType[Any], bool]:
+def _value_type(bare: Any, spec: Option | Argument) -> tuple[bool, click.ParamType[Any], bool]:
     """Return whether a parameter takes several values, the type of each, and whether it may be None."""
     optional = get_origin(bare) in {Union, types.UnionType} and type(None) in get_args(bare)
     if optional:
-        (bare,) = (each for each in get_args(bare) if each is not type(None))
-    several = get_origin(bare) is list
-    if several:
+        (bare,) = (member_type for member_type in get_args(bare) if member_type is not type(None))
+    is_list = get_origin(bare) is list
+    if is_list:
         (bare,) = get_args(bare)
-    return several, _click_type(bare, spec), optional
+    return is_list, _click_type(bare, spec), optional
 
 
 def _click_type(bare: Any, spec: Option | Argument) -> click.ParamType[Any]:
@@ -205,9 +304,9 @@ def _click_type(bare: Any, spec: Option | Argument) -> click.ParamType[Any]:
     if bare is bool:
         return click.BOOL
     if bare is int:
-        return click.INT if least is None and most is None else click.IntRange(_whole(least), _whole(most))
+        return _IntegerRange(_whole(least), _whole(most))
     if bare is float:
-        return click.FLOAT if least is None and most is None else click.FloatRange(least, most)
+        return _DecimalRange(least, most)
     if bare is Path:
         return click.Path(path_type=Path)
     if get_origin(bare) is Literal:
@@ -216,6 +315,40 @@ def _click_type(bare: Any, spec: Option | Argument) -> click.ParamType[Any]:
         return _EnumValue(bare)
     assert bare is str, f"no command-line type for {bare!r}"
     return click.STRING
+
+
+class _IntegerRange(click.IntRange):
+    """A whole number; errors name the accepted values in words."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(
+                f"{value!r} is not {_describe_range('a whole number', self.min, self.max)}.", param, ctx
+            )
+
+
+class _DecimalRange(click.FloatRange):
+    """A number; errors name the accepted values in words."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = super().convert(value, param, ctx)
+        except click.BadParameter:
+            number = math.nan
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not {_describe_range('a number', self.min, self.max)}.", param, ctx)
+        return number
+
+
+def _describe_range(noun: str, least: float | None, most: float | None) -> str:
+    """Return what a number may be: "a whole number from 0 to 65535", "a number of at least 0"."""
+    if least is not None and most is not None:
+        return f"{noun} from {least} to {most}"
+    if least is not None:
+        return f"{noun} of at least {least}"
+    return noun if most is None else f"{noun} of at most {most}"
 
 
 def _whole(bound: float | None) -> int | None:

@@ -1,7 +1,12 @@
-"""Generating: records made in processes of their own, and stored by this one.
+"""Sample generation: records generated in child processes and stored by this one.
 
-To make an item takes as long as to store it, and there are two cores. What a child would ask of DynamoDB it sends here: a write
-is answered at once, for who generates into a new file has nothing to be told; anything else waits for its answer.
+Generating an item takes about as long as storing it, so with two cores each application's data is generated in a child. A child
+sends its requests through a pipe. Writes are acknowledged at once, since a new file rejects none of them; any other request waits
+for its response:
+
+    child (support desk) ──write──┐
+    child (reviews)      ──write──┤  parent: engine.execute, commit every 64 messages
+    child (service desk) ──read───┘  ◄── the response goes back only for reads
 """
 
 from __future__ import annotations
@@ -10,12 +15,12 @@ import asyncio
 import functools
 import gc
 import signal
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from multiprocessing import get_context, resource_tracker
-from multiprocessing.connection import Connection as Line
+from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,233 +32,230 @@ from tavola.cli.applications import (
     SUPPORT_DESK,
     TERRAFORM_REVIEW,
     Application,
-    module_of,
-    shell,
 )
 from tavola.client.backend import encode_request
+from tavola.client.connection import AsyncConnection
 from tavola.entropy import SeededEntropy
-from tavola.errors import TavolaError
-from tavola.handles import AsyncConnection
+from tavola.errors import ErrorKind, TavolaError
 from tavola.protocol.faults import InternalServerFault
 
 if TYPE_CHECKING:
+    from tavola import Progress
+    from tavola.apps.shell import OpenedStore
     from tavola.engine import Engine
+    from tavola.protocol.arns import Scope
 
 _WRITES: dict[str, dict[str, Any]] = {
     "BatchWriteItem": {"UnprocessedItems": {}},
     "TransactWriteItems": {},
     "PutItem": {},
 }
-_WRITE, _ASK, _PROGRESS, _DONE, _FAILED = b"w", b"?", b"p", b"d", b"!"
-_TOGETHER = 64  # writes in a commit
-WORTH_IT = 2_000  # records; a process takes a second to begin
-_ENDS_S = 5.0
-_COLLECTS = (
-    50_000,
-    20,
-    100,
-)  # rarely: what is generated is let go by itself, and looking for more takes a fifth of the time
+_WRITE, _READ, _PROGRESS, _DONE, _FAILED = b"w", b"?", b"p", b"d", b"!"  # the first byte of a message
+_COMMIT_MESSAGES = 64
+CHILDREN_LEAST = 2_000  # records from which child processes pay; one takes a second to start
+_JOIN_S = 5.0
+# Collect garbage rarely: generated objects have no cycles, and the collector would take a fifth of the time.
+_GC_THRESHOLDS = (50_000, 20, 100)
 
 Show = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """What one child generates: how many records of which application, from a seed, for the month before a moment."""
+class GenerationJob:
+    """The records to generate for one application, for the month before `now`."""
 
     application: Application
-    what: str
+    label: str
     count: int
     seed: int
     now: datetime
     state: Path
 
 
-class GeneratingFailed(TavolaError):
-    """Records that could not be made."""
+class GenerationError(TavolaError):
+    """Sample data that could not be generated."""
+
+    code = "generation-failed"
+    kind = ErrorKind.INTERNAL
 
 
-def generate(jobs: Sequence[Job], engine: Engine, scope: Any, show: Show) -> None:
-    """Generate and store; where it is worth it, in processes of their own, all of them at once."""
-    if sum(job.count for job in jobs) < WORTH_IT:
+def generate(jobs: Sequence[GenerationJob], engine: Engine, scope: Scope, show: Show) -> None:
+    """Generate and store records, in child processes if there are many."""
+    if sum(job.count for job in jobs) < CHILDREN_LEAST:
         asyncio.run(_generate_here(jobs, engine, scope, show))
     else:
-        _generate_there(jobs, engine, scope, show)
+        _generate_in_children(jobs, engine, scope, show)
 
 
-async def _generate_here(jobs: Sequence[Job], engine: Engine, scope: Any, show: Show) -> None:
+async def _generate_here(jobs: Sequence[GenerationJob], engine: Engine, scope: Scope, show: Show) -> None:
+    from tavola.apps.shell import AppSettings, opened_store
+
     for job in jobs:
-        settings = shell().Settings(target=engine, region=scope.region, state=job.state)
-        async with shell().opened_store(settings) as opened:
-            await _load(opened, job, functools.partial(_show, show, job.what))
+        settings = AppSettings(target=engine, region=scope.region, state=job.state)
+        async with opened_store(settings) as opened:
+            await _load(opened, job, functools.partial(_show_progress, show, job.label))
 
 
-def _show(show: Show, what: str, progress: Any) -> None:
-    show(what, progress.done, progress.total)
+def _show_progress(show: Show, label: str, progress: Progress) -> None:
+    show(label, progress.done, progress.total)
 
 
-def _generate_there(jobs: Sequence[Job], engine: Engine, scope: Any, show: Show) -> None:
-    lines: dict[Any, Job] = {}
-    with _children(jobs, lines):
-        gathered = 0
+def _generate_in_children(jobs: Sequence[GenerationJob], engine: Engine, scope: Scope, show: Show) -> None:
+    pipes: dict[Any, GenerationJob] = {}
+    with _children(jobs, pipes):
+        messages = 0
         engine.collect_writes()
         try:
-            while lines:
-                for line in wait(list(lines)):
-                    job = lines[line]
+            while pipes:
+                for pipe in wait(list(pipes)):
+                    job = pipes[pipe]
                     try:
-                        frame = line.recv_bytes()  # type: ignore[union-attr]  # these are lines
+                        message = pipe.recv_bytes()  # type: ignore[union-attr]  # all are pipes
                     except EOFError as error:
-                        raise GeneratingFailed(
-                            f"{job.what} were not made: the process that made them ended"
-                        ) from error
-                    if _took(frame, line, job, engine, scope, show):
-                        del lines[line]
-                    gathered += 1
-                    if gathered % _TOGETHER == 0:
+                        raise GenerationError(f"{job.label}: the generating process ended early") from error
+                    if _handle_message(message, pipe, job, engine, scope, show):
+                        del pipes[pipe]
+                    messages += 1
+                    if messages % _COMMIT_MESSAGES == 0:
                         engine.commit()
                         engine.collect_writes()
-        finally:
-            engine.commit()
+        except BaseException:
+            # An interrupt in the middle of a write has rolled the group back; its error must not replace the interrupt.
+            with suppress(TavolaError):
+                engine.commit()
+            raise
+        engine.commit()
 
 
-def _took(frame: bytes, line: Any, job: Job, engine: Engine, scope: Any, show: Show) -> bool:
-    """Do what a child asks for; return whether it was its last word."""
-    kind, rest = frame[:1], frame[1:]
-    if kind in (_WRITE, _ASK):
-        operation, _, body = rest.partition(b"\n")
-        answer = engine.execute(operation.decode(), body, scope)
-        if kind == _ASK:
-            line.send_bytes(answer)
+def _handle_message(
+    message: bytes, pipe: Any, job: GenerationJob, engine: Engine, scope: Scope, show: Show
+) -> bool:
+    """Handle a child's message; return whether it was the last."""
+    kind, content = message[:1], message[1:]
+    if kind in (_WRITE, _READ):
+        operation, _, body = content.partition(b"\n")
+        response = engine.execute(operation.decode(), body, scope)
+        if kind == _READ:
+            pipe.send_bytes(response)
     elif kind == _PROGRESS:
-        done, total = msgspec.json.decode(rest)
-        show(job.what, done, total)
+        done, total = msgspec.json.decode(content)
+        show(job.label, done, total)
     elif kind == _FAILED:
-        raise GeneratingFailed(f"{job.what} were not made: {rest.decode()}")
+        raise GenerationError(f"{job.label}: {content.decode()}")
     return kind == _DONE
 
 
 @contextmanager
-def _children(jobs: Sequence[Job], lines: dict[Any, Job]) -> Iterator[None]:
+def _children(jobs: Sequence[GenerationJob], pipes: dict[Any, GenerationJob]) -> Iterator[None]:
     """Start a process for each job; none is left when the block ends."""
     context = get_context("spawn")
     children = []
     try:
         for job in jobs:
             ours, theirs = context.Pipe()
-            child = context.Process(target=_child, args=(theirs, job), daemon=True)
-            with _deaf():
+            child = context.Process(target=_run_child, args=(theirs, job), daemon=True)
+            with _blocking_interrupts():
                 child.start()
             theirs.close()
             children.append((child, ours))
-            lines[ours] = job
+            pipes[ours] = job
         yield
     finally:
-        for child, line in children:
-            line.close()
-            child.join(_ENDS_S if not lines else 0)
+        for child, pipe in children:
+            pipe.close()
+            child.join(_JOIN_S if not pipes else 0)
             if child.is_alive():
                 child.terminate()
                 child.join()
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """Let Ctrl-C wait until the block ends; a process that is started in it never hears one.
+def _blocking_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C until the block ends; a process started in it never receives one.
 
-    A terminal sends it to all of its processes, and who started them decides.
+    A terminal sends the signal to all of its processes, and the parent decides what happens to the children.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # which would end the block's deafness, if it had to be started in it
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    resource_tracker.ensure_running()  # starting it inside the block would reset the signal mask
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
-# What runs in a child.
+# The code below runs in a child.
 
 
-def _child(line: Line, job: Job) -> None:
+def _run_child(pipe: Pipe, job: GenerationJob) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where the mask is not inherited
-    gc.set_threshold(*_COLLECTS)
+    gc.set_threshold(*_GC_THRESHOLDS)
     try:
-        asyncio.run(_work(line, job))
-        line.send_bytes(_DONE)
+        asyncio.run(_generate_in_child(pipe, job))
+        pipe.send_bytes(_DONE)
     except (BrokenPipeError, ConnectionResetError):
-        pass  # the parent has gone
+        pass  # the parent has ended
     except Exception as error:  # noqa: BLE001 - reported by the parent process
         with suppress(OSError):
-            line.send_bytes(_FAILED + f"{type(error).__name__}: {error}".encode())
+            pipe.send_bytes(_FAILED + f"{type(error).__name__}: {error}".encode())
 
 
-async def _work(line: Line, job: Job) -> None:
-    settings = shell().Settings(target="memory:", state=job.state)
+async def _generate_in_child(pipe: Pipe, job: GenerationJob) -> None:
+    from tavola.apps.shell import AppSettings, opened_store
 
-    def tell(progress: Any) -> None:
-        line.send_bytes(_PROGRESS + msgspec.json.encode((progress.done, progress.total)))
+    def report(progress: Progress) -> None:
+        pipe.send_bytes(_PROGRESS + msgspec.json.encode((progress.done, progress.total)))
 
-    async with shell().opened_store(settings) as opened:
-        db = AsyncConnection(_Sending(line), "the file that is being made", opened.db.context)
-        await _load(replace(opened, db=db), job, tell)
+    async with opened_store(AppSettings(target="memory:", state=job.state)) as opened:
+        db = AsyncConnection(_PipeBackend(pipe), "the file that is being created", opened.db.context)
+        await _load(replace(opened, db=db), job, report)
 
 
-class _Sending:
-    """A backend in another process."""
+class _PipeBackend:
+    """A backend that sends requests to the parent process."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
 
     async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a call; wait for its answer unless it only writes."""
+        """Send a request; wait for the response unless it only writes."""
         body = operation.encode() + b"\n" + encode_request(operation, request)
         if operation in _WRITES:
-            self._line.send_bytes(_WRITE + body)
+            self._pipe.send_bytes(_WRITE + body)
             return dict(_WRITES[operation])
-        self._line.send_bytes(_ASK + body)
+        self._pipe.send_bytes(_READ + body)
         try:
-            answer: dict[str, Any] = msgspec.json.decode(self._line.recv_bytes())
+            response: dict[str, Any] = msgspec.json.decode(self._pipe.recv_bytes())
         except EOFError as error:
-            raise InternalServerFault("nobody answers any more") from error
-        return answer
+            raise InternalServerFault("the parent process has ended") from error
+        return response
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
-def support_store(opened: Any) -> Any:
-    """Return the tickets of the support desk in an opened store."""
-    return module_of(SUPPORT_DESK, "web").support_store(opened)
+async def _load(opened: OpenedStore, job: GenerationJob, report: Callable[[Progress], None]) -> None:
+    """Generate the records of a job into a store."""
+    entropy, now = SeededEntropy(job.seed), job.now
+    if job.application.name == SUPPORT_DESK.name:
+        from tavola.apps.support_desk import seed as support_seed
+        from tavola.apps.support_desk.web import support_store
 
+        tickets = support_store(opened)
+        await support_seed.load(tickets, tickets=job.count, entropy=entropy, now=now, progress=report)
+    elif job.application.name == SERVICE_DESK.name:
+        from tavola.apps.service_desk import seed as service_seed
+        from tavola.apps.service_desk.web import desk_store
 
-def review_store(opened: Any) -> Any:
-    """Return the Terraform reviews in an opened store."""
-    return module_of(TERRAFORM_REVIEW, "web").review_store(opened)
+        desk = desk_store(opened)
+        await service_seed.load(desk, tickets=job.count, entropy=entropy, now=now, progress=report)
+    elif job.application.name == TERRAFORM_REVIEW.name:
+        from tavola.apps.terraform_review import seed as review_seed
+        from tavola.apps.terraform_review.web import review_store
 
-
-async def _load_support(opened: Any, job: Job, options: dict[str, Any]) -> None:
-    await module_of(SUPPORT_DESK, "seed").load(support_store(opened), tickets=job.count, **options)
-
-
-async def _load_service(opened: Any, job: Job, options: dict[str, Any]) -> None:
-    store = module_of(SERVICE_DESK, "web").desk_store(opened)
-    await module_of(SERVICE_DESK, "seed").load(store, tickets=job.count, **options)
-
-
-async def _load_reviews(opened: Any, job: Job, options: dict[str, Any]) -> None:
-    await module_of(TERRAFORM_REVIEW, "seed").load(review_store(opened), reviews=job.count, **options)
-
-
-_LOADS: dict[str, Callable[[Any, Job, dict[str, Any]], Awaitable[None]]] = {
-    SUPPORT_DESK.name: _load_support,
-    SERVICE_DESK.name: _load_service,
-    TERRAFORM_REVIEW.name: _load_reviews,
-}
-
-
-async def _load(opened: Any, job: Job, tell: Callable[[Any], None]) -> None:
-    options = {"entropy": SeededEntropy(job.seed), "now": job.now, "progress": tell}
-    await _LOADS[job.application.name](opened, job, options)
+        store = review_store(opened)
+        await review_seed.load(store, reviews=job.count, entropy=entropy, now=now, progress=report)
+    else:
+        raise ValueError(f"no sample data for {job.application.name}")

@@ -1,7 +1,7 @@
-"""Samples: a month of generated records in a new file, which is there whole or not at all.
+"""Samples: create the demo's file with a month of generated data, completely or not at all.
 
-Everything is written beside its place and moved there when it is complete and on the disk. What an interrupted start leaves
-is known by its name, and goes at the next.
+The data is written to a temporary file in the same folder, synced, and then renamed. The next
+start deletes the leftovers of an interrupted one, which it recognises by their suffix.
 """
 
 from __future__ import annotations
@@ -10,51 +10,50 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tavola.cli.app_storage import state_folder_beside
 from tavola.cli.applications import (
     APPLICATIONS,
     SERVICE_DESK,
     SUPPORT_DESK,
     TERRAFORM_REVIEW,
     create,
-    module_of,
-    shell,
+    state_folder_beside,
 )
 from tavola.cli.output import stages
-from tavola.cli.sample_generation import Job, generate, review_store, support_store
+from tavola.cli.sample_generation import GenerationJob, generate
 from tavola.clock import SYSTEM_CLOCK
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 from tavola.folders import sync_folder
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import Scope
+from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 
 if TYPE_CHECKING:
+    from tavola.apps.shell import AppSettings
     from tavola.engine import Engine
 
-MARK = "demo.json"  # in the folder beside: whose the file is, and what it was made of
+MARKER = "demo.json"  # in the state folder: marks the file as created by a demo
 SCHEMA = "tavola.demo/1"
 SERVICE_DESK_TICKETS_MAX = 320
 
-_MAKING = ".new"
-_GOING = ".old"  # while the new one takes its place
-_LOGS = ("-wal", "-shm", "-journal")
-_OURS = frozenset({"secret", "checkpoints", "blobs", MARK})
+_NEW_SUFFIX = ".new"  # being created
+_OLD_SUFFIX = ".old"  # being replaced
+_SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
+_STATE_FILES = frozenset({"secret", "checkpoints", "blobs", MARKER})
 
 
 class NotADemoFile(TavolaError):
-    """A file that no demo made, and that is therefore not replaced."""
+    """A file that no demo created, and that is therefore not replaced."""
+
+    kind = ErrorKind.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
-    """How much is generated, and from which seed."""
+class SampleSize:
+    """How much to generate, and from which seed."""
 
     tickets: int = 20_000
     reviews: int = 2_000
@@ -62,8 +61,8 @@ class Amounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """What is known of a demo's file."""
+class DemoMarker:
+    """The settings that a demo's file was created with."""
 
     region: str
     tickets: int
@@ -72,187 +71,190 @@ class Mark:
     made_at: str
 
 
-def mark_of(file: Path) -> Mark | None:
-    """Return what a demo noted of its file; None: no demo made it."""
+def read_marker(file: Path) -> DemoMarker | None:
+    """Return how a file was created; None if no demo created it."""
     try:
-        found = json.loads((state_folder_beside(file) / MARK).read_text("utf-8"))
-        return Mark(**{name: found[name] for name in Mark.__slots__}) if found["schema"] == SCHEMA else None
+        document = json.loads((state_folder_beside(file) / MARKER).read_text("utf-8"))
+        if document["schema"] != SCHEMA:
+            return None
+        return DemoMarker(**{name: document[name] for name in DemoMarker.__slots__})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def make(file: Path, region: str, amounts: Amounts | None) -> None:
-    """Make a demo's file with generated records, or without any; nothing of it is seen before it is complete.
-
-    One that a demo made and that is there already is replaced then, with what is beside it.
-    """
+def create_file(file: Path, region: str, size: SampleSize | None) -> None:
+    """Create a demo's file with generated data, or empty if `size` is None; replace an earlier demo's file."""
+    from tavola.apps.shell import AppSettings
     from tavola.engine import Engine
 
-    new, old = _halves(file)
+    new, old = _temporary_files(file)
     _check_replaceable(file)
-    _clear(old)
-    _clear(new)
+    _delete_leftovers(old)
+    _delete_leftovers(new)
     now = datetime.fromtimestamp(SYSTEM_CLOCK.now(), UTC)
-    amounts_made = amounts or Amounts(0, 0, 0)
-    mark = Mark(region, amounts_made.tickets, amounts_made.reviews, amounts_made.seed, now.isoformat())
+    generated = size or SampleSize(0, 0, 0)
+    marker = DemoMarker(region, generated.tickets, generated.reviews, generated.seed, now.isoformat())
     try:
         with closing(Engine.open(new, sync="off")) as engine:
             state_folder_beside(new).mkdir()
-            settings = shell().Settings(target=engine, region=region, state=state_folder_beside(new))
-            asyncio.run(_prepare(settings))
-            if amounts is not None:
-                _fill(settings, amounts, now)
-        (state_folder_beside(new) / MARK).write_text(
-            json.dumps({"schema": SCHEMA, **asdict(mark)}) + "\n", "utf-8"
+            settings = AppSettings(target=engine, region=region, state=state_folder_beside(new))
+            asyncio.run(_start_apps(settings))
+            if size is not None:
+                _generate(settings, engine, size, now)
+        (state_folder_beside(new) / MARKER).write_text(
+            json.dumps({"schema": SCHEMA, **asdict(marker)}) + "\n", "utf-8"
         )
         _sync(new)
-    except BaseException:  # also who does not want to wait: nothing is left
-        _discard(new)
+    except BaseException:  # also an interrupt: nothing is left behind
+        _delete(new)
         raise
     if file.exists():
         file.rename(old)
         state_folder_beside(file).rename(state_folder_beside(old))
     state_folder_beside(new).rename(state_folder_beside(file))
-    new.rename(file)  # from here on it is there
+    new.rename(file)  # from here on the file exists
     sync_folder(file.parent)
-    _discard(old)
+    _delete(old)
 
 
-async def _prepare(settings: Any) -> None:
-    """Make all tables, the secret, and what the applications store themselves when they start."""
+async def _start_apps(settings: AppSettings) -> None:
+    """Start every application once, which creates its tables, its secret and its own records."""
+    from tavola.apps.shell import shell_of
+
     for application in APPLICATIONS:
-        face = create(application, settings)
-        async with face.router.lifespan_context(face):
-            for follower in shell().shell_of(face).followers:
+        asgi_app = create(application, settings)
+        async with asgi_app.router.lifespan_context(asgi_app):
+            for follower in shell_of(asgi_app).followers:
                 await follower.catch_up(fail_fast=True)
 
 
-def _fill(settings: Any, amounts: Amounts, now: datetime) -> None:
-    state = Path(settings.state)
-    engine, scope = settings.target, Scope(DEFAULT_SCOPE.account, settings.region)
+def _generate(settings: AppSettings, engine: Engine, size: SampleSize, now: datetime) -> None:
+    assert settings.region is not None
+    scope = Scope(DEFAULT_SCOPE.account, settings.region)
     jobs = [
-        Job(application, what, count, amounts.seed, now, state)
-        for application, what, count in (
-            (SUPPORT_DESK, "Tickets of the support desk", amounts.tickets),
-            (TERRAFORM_REVIEW, "Terraform reviews", amounts.reviews),
-            (SERVICE_DESK, "Tickets of the service desk", min(SERVICE_DESK_TICKETS_MAX, amounts.tickets)),
+        GenerationJob(application, label, count, size.seed, now, state_folder_of(settings))
+        for application, label, count in (
+            (SUPPORT_DESK, "Support desk tickets", size.tickets),
+            (TERRAFORM_REVIEW, "Terraform reviews", size.reviews),
+            (SERVICE_DESK, "Service desk tickets", min(SERVICE_DESK_TICKETS_MAX, size.tickets)),
         )
     ]
     with stages() as show:
-        streaming = _stop_streams(engine, scope)
+        streams = _stop_streams(engine, scope)
         generate(jobs, engine, scope, show)
-        _start_streams(engine, scope, streaming)
-        asyncio.run(_begin_following(settings))
-        asyncio.run(_prepare(settings))
+        _start_streams(engine, scope, streams)
+        asyncio.run(_skip_streams(settings))
+        asyncio.run(_start_apps(settings))
 
 
-async def _begin_following(settings: Any) -> None:
-    """Note that everything is counted up to here, so that no follower begins by counting it again."""
-    async with shell().opened_store(settings) as opened:
-        for application, table, store in (
-            (SUPPORT_DESK, "Tickets", support_store(opened)),
-            (TERRAFORM_REVIEW, "Reviews", review_store(opened)),
-        ):
-            followed = getattr(module_of(application, "model"), table)
-            await shell().Follower(store.projector, followed, opened.db).skip_to_end()
+def state_folder_of(settings: AppSettings) -> Path:
+    """Return the state folder of settings that have one."""
+    assert settings.state is not None
+    return Path(settings.state)
 
 
-def _stop_streams(engine: Engine, scope: Any) -> dict[str, Any]:
+async def _skip_streams(settings: AppSettings) -> None:
+    """Move the stream followers to the end: the generator has counted everything up to here."""
+    from tavola.apps.shell import Follower, opened_store
+    from tavola.apps.support_desk.model import Tickets
+    from tavola.apps.support_desk.web import support_store
+    from tavola.apps.terraform_review.model import Reviews
+    from tavola.apps.terraform_review.web import review_store
+
+    async with opened_store(settings) as opened:
+        await Follower(support_store(opened).projector, Tickets, opened.db).skip_to_end()
+        await Follower(review_store(opened).projector, Reviews, opened.db).skip_to_end()
+
+
+def _stop_streams(engine: Engine, scope: Scope) -> dict[str, Any]:
     """Turn streams off while data is generated: no consumer needs these records, and they would be kept for a day."""
-    streaming = {}
+    streams = {}
     for name in engine.call("ListTables", {}, scope)["TableNames"]:
         stream = engine.call("DescribeTable", {"TableName": name}, scope)["Table"].get("StreamSpecification")
         if stream is not None and stream["StreamEnabled"]:
-            streaming[name] = stream
+            streams[name] = stream
             disabled = {"TableName": name, "StreamSpecification": {"StreamEnabled": False}}
             engine.call("UpdateTable", disabled, scope)
-    return streaming
+    return streams
 
 
-def _start_streams(engine: Engine, scope: Any, streaming: dict[str, Any]) -> None:
-    for name, stream in streaming.items():
+def _start_streams(engine: Engine, scope: Scope, streams: dict[str, Any]) -> None:
+    for name, stream in streams.items():
         engine.call("UpdateTable", {"TableName": name, "StreamSpecification": stream}, scope)
 
 
 def _check_replaceable(file: Path) -> None:
-    """Refuse what no demo made, what is in use, and a folder whose file is not there.
+    """Raise if a file was not created by a demo or is in use, or if its state folder exists without it.
 
-    That one has the secret and the blobs of records that somebody may have elsewhere; unless an earlier start ended between moving a file and its folder.
+    Such a folder may hold the secret and the blobs of a file that was moved. The exception is a start that was interrupted
+    between renaming the file and its folder: the folder it left is deleted.
     """
     from tavola.engine import Engine
 
     folder = state_folder_beside(file)
-    ours = mark_of(file) is not None
+    is_demo = read_marker(file) is not None
     if file.exists():
-        if not ours:
-            raise NotADemoFile(
-                f"{file} is there and no demo made it, so it is not replaced; name another file"
-            )
-        _check_ours(folder)
-        Engine.open(file).close()  # it is not open elsewhere
-    elif ours and any(each.exists() and not state_folder_beside(each).exists() for each in _halves(file)):
-        _remove_beside(folder)
+        if not is_demo:
+            raise NotADemoFile(f"{file} exists and was not created by a demo; name another file")
+        _check_state_folder(folder)
+        Engine.open(file).close()  # raises if another process has it open
+    elif is_demo and any(
+        temporary.exists() and not state_folder_beside(temporary).exists()
+        for temporary in _temporary_files(file)
+    ):
+        _delete_state_folder(folder)
     elif folder.exists():
         raise NotADemoFile(
-            f"{file} is not there and {folder} is, with the secret and the blobs of what was in it; put the file back, or move "
-            "the folder away"
+            f"{file} does not exist, but {folder} does, with the secret and blobs of the missing file; put the file back, or "
+            "move the folder away"
         )
 
 
-def _halves(file: Path) -> tuple[Path, Path]:
-    return _with_suffix(file, _MAKING), _with_suffix(file, _GOING)
+def _temporary_files(file: Path) -> tuple[Path, Path]:
+    return _with_suffix(file, _NEW_SUFFIX), _with_suffix(file, _OLD_SUFFIX)
 
 
-def _with_suffix(file: Path, end: str) -> Path:
-    return file.with_name(file.name + end)
+def _with_suffix(file: Path, suffix: str) -> Path:
+    return file.with_name(file.name + suffix)
 
 
-def _clear(new: Path) -> None:
-    """Remove what an earlier start left half done; refuse if it is still at work."""
+def _delete_leftovers(file: Path) -> None:
+    """Delete the leftovers of an interrupted start; raise if that start is still running."""
     from tavola.engine import Engine, StoreError, StoreInUse
 
-    if new.exists():
+    if file.exists():
         try:
-            Engine.open(new).close()
+            Engine.open(file).close()
         except StoreInUse:
             raise
         except StoreError:
-            pass  # half a file
-    _discard(new)
+            pass  # incomplete
+    _delete(file)
 
 
-def _discard(new: Path) -> None:
-    for path in _files(new):
+def _delete(file: Path) -> None:
+    for path in (file, *(_with_suffix(file, suffix) for suffix in _SQLITE_SUFFIXES)):
         path.unlink(missing_ok=True)
-    _remove_beside(state_folder_beside(new))
+    _delete_state_folder(state_folder_beside(file))
 
 
-def _remove_beside(folder: Path) -> None:
-    """Remove the folder beside a file, if it is one of ours."""
-    _check_ours(folder)
+def _delete_state_folder(folder: Path) -> None:
+    _check_state_folder(folder)
     with suppress(FileNotFoundError):
         shutil.rmtree(folder)
 
 
-def _check_ours(folder: Path) -> None:
-    found = set(os.listdir(folder)) if folder.is_dir() else set()
-    strange = sorted(
-        name for name in found - _OURS if not name.startswith("secret.")
-    )  # one that was being made
-    if strange:
-        raise NotADemoFile(
-            f"{folder} holds {strange[0]}, which no demo made, so it is not replaced; move it away"
-        )
+def _check_state_folder(folder: Path) -> None:
+    """Raise if a folder holds files that a demo does not create."""
+    names = set(os.listdir(folder)) if folder.is_dir() else set()
+    # secret.* is a secret that was being written
+    foreign = sorted(name for name in names - _STATE_FILES if not name.startswith("secret."))
+    if foreign:
+        raise NotADemoFile(f"{folder} contains {foreign[0]}, which no demo creates; move it away")
 
 
-def _files(file: Path) -> Iterator[Path]:
-    yield file
-    for end in _LOGS:
-        yield _with_suffix(file, end)
-
-
-def _sync(new: Path) -> None:
-    for path in (new, state_folder_beside(new) / MARK):
-        with open(path, "rb") as file:
-            os.fsync(file.fileno())
-    sync_folder(state_folder_beside(new))
+def _sync(file: Path) -> None:
+    for path in (file, state_folder_beside(file) / MARKER):
+        with open(path, "rb") as opened:
+            os.fsync(opened.fileno())
+    sync_folder(state_folder_beside(file))

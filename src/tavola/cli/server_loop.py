@@ -1,4 +1,4 @@
-"""Server loop: run an event loop that serves until a signal stops it."""
+"""Server loop: run an event loop that serves until a signal stops the process."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tavola.errors import TavolaError
 if TYPE_CHECKING:
     from tavola.engine import Engine
 
-TEND_SLICE_MS = 5.0
-TEND_AGAIN_S = 0.005  # while there is more to do
-TEND_LATER_S = 0.1
-TEND_LATEST_S = 60.0  # after it failed again and again
-HURRIED_S = 1.0  # how long the end may take when it is hurried
+_SLICE_MS = 5.0
+_PAUSE_BUSY_S = 0.005  # while background work remains
+_PAUSE_IDLE_S = 0.1
+_PAUSE_FAILED_S_MAX = 60.0
+_HURRIED_STOP_S = 1.0  # how long stopping may take after a second signal
 
 T = TypeVar("T")
 
@@ -30,11 +30,11 @@ class StoppedBeforeServing(TavolaError):
     """The process was stopped while it was starting."""
 
     def __init__(self) -> None:
-        super().__init__("Stopped before it served")
+        super().__init__("Stopped while starting")
 
 
 class ShutdownRequest:
-    """What signals have requested: the first to stop, the second to stop at once; during start-up the first does both."""
+    """A stop requested by signals: the first stops gracefully, the second at once; during start-up the first stops at once."""
 
     def __init__(self) -> None:
         self.requested = asyncio.Event()
@@ -43,11 +43,11 @@ class ShutdownRequest:
         self._hurry: list[Callable[[], None]] = []
 
     def on_hurry(self, hurry: Callable[[], None]) -> None:
-        """Register a callback for a second signal, which asks to stop at once."""
+        """Register a callback for a request to stop at once."""
         self._hurry.append(hurry)
 
     def handle_signal(self) -> None:
-        """Handle a signal; after the second, slow clients are not waited for."""
+        """Handle a signal; after the second, slow clients are disconnected."""
         if not self.requested.is_set():
             self.requested.set()
             if self.ready:
@@ -70,7 +70,7 @@ class ShutdownRequest:
 def run_until_signal(
     serving: Callable[[ShutdownRequest], AbstractAsyncContextManager[T]], ready: Callable[[T], None]
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then finish the requests under way.
+    """Serve until SIGTERM or SIGINT, then finish the requests in progress.
 
     `ready` is called with the context's value once it serves.
     """
@@ -89,11 +89,11 @@ async def _serve_until_signal(
         loop.add_signal_handler(number, stopping.handle_signal)
 
     async def serve() -> None:
-        async with serving(stopping) as what:
+        async with serving(stopping) as value:
             gc.collect()
-            gc.freeze()  # objects that exist now live until the end, so the collector need not visit them
+            gc.freeze()  # existing objects live until the end, so the collector can skip them
             stopping.ready = True
-            ready(what)
+            ready(value)
             await stopping.requested.wait()
 
     served = asyncio.ensure_future(serve())
@@ -101,7 +101,7 @@ async def _serve_until_signal(
     await asyncio.wait({served, hurried}, return_when=asyncio.FIRST_COMPLETED)
     hurried.cancel()
     if not served.done():
-        await asyncio.wait({served}, timeout=HURRIED_S if stopping.ready else 0)
+        await asyncio.wait({served}, timeout=_HURRIED_STOP_S if stopping.ready else 0)
         served.cancel()
     with suppress(asyncio.CancelledError):
         await served
@@ -119,25 +119,26 @@ async def running_background_work(engine: Engine | None) -> AsyncIterator[None]:
     from tavola.protocol.faults import Fault
     from tavola.web import describe_frames
 
-    async def tend() -> None:
+    async def work() -> None:
         failures = 0
         while True:
-            more = False
+            has_more = False
             try:
-                more = engine.run_background_work(TEND_SLICE_MS)
+                has_more = engine.run_background_work(_SLICE_MS)
                 failures = 0
-            except Exception as error:  # noqa: BLE001 - clients are served whatever becomes of the background work
+            except Exception as error:  # noqa: BLE001 - a failure of background work must not stop the server
                 failures += 1
-                plain = isinstance(error, Fault | OSError)  # whose sentence holds nothing that was sent
-                cause = f"{type(error).__name__}: {error}" if plain else describe_frames(error)
-                _log.error("Background work failed and is tried again: %s", cause)
-                await asyncio.sleep(min(TEND_LATER_S * 2**failures, TEND_LATEST_S))
-            await asyncio.sleep(TEND_AGAIN_S if more else TEND_LATER_S)
+                # Other messages may contain client data
+                has_safe_message = isinstance(error, Fault | OSError)
+                cause = f"{type(error).__name__}: {error}" if has_safe_message else describe_frames(error)
+                _log.error("Background work failed and will be retried: %s", cause)
+                await asyncio.sleep(min(_PAUSE_IDLE_S * 2**failures, _PAUSE_FAILED_S_MAX))
+            await asyncio.sleep(_PAUSE_BUSY_S if has_more else _PAUSE_IDLE_S)
 
-    tending = asyncio.ensure_future(tend())
+    working = asyncio.ensure_future(work())
     try:
         yield
     finally:
-        tending.cancel()
+        working.cancel()
         with suppress(asyncio.CancelledError):
-            await tending
+            await working

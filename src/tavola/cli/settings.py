@@ -1,27 +1,28 @@
-"""Settings: what a person may turn, one row each. The help and the manual are made from these rows.
+"""Settings: the options that can also be set by an environment variable, one row each.
 
-A setting is given as an option, or else by the environment (`TAVOLA_PORT` for `--port`), or else it has
-its default.
+The help of the commands and docs/reference/settings.md are generated from these rows. An option wins over its environment
+variable (`TAVOLA_PORT` for `--port`), and the variable over the default.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tavola.cli.parameters import Option
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One thing that can be turned: its name, its default, its unit and a sentence."""
+    """One setting: its name, default, help text, unit and bounds."""
 
     name: str
     default: str | int
-    unit: str
-    sentence: str
+    help: str
+    unit: str = ""
     least: int | None = None
     most: int | None = None
+    metavar: str | None = None
+    variable_name: str = ""
 
     @property
     def flag(self) -> str:
@@ -31,182 +32,193 @@ class Setting:
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        return f"TAVOLA_{self.name.upper().replace('-', '_')}"
+        return self.variable_name or f"TAVOLA_{self.name.upper().replace('-', '_')}"
 
 
-HOST = Setting("host", "127.0.0.1", "", "The address to listen on; the default lets only this machine in.")
-PORT = Setting("port", 8000, "", "The port to listen on; 0 takes a free one.", least=0, most=65535)
-SYNC = Setting(
-    "sync",
-    "full",
-    "",
-    "When a write to a file counts as done: on the disk (full), or when the system has it (off).",
+def option(setting: Setting, flag: str | None = None, help_: str | None = None) -> Option:
+    """Return a setting as an option of a command, under its own flag or another, with its own help or another."""
+    return Option(
+        flag or setting.flag,
+        envvar=setting.variable,
+        help=help_ or setting.help,
+        metavar=setting.metavar,
+        min=setting.least,
+        max=setting.most,
+    )
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Return the names in a text that separates them by commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _port(name: str, default: int, what: str) -> Setting:
+    return Setting(name, default, f"Port {what}; 0 picks a free port.", least=0, most=65535, metavar="PORT")
+
+
+HOST = Setting(
+    "host",
+    "127.0.0.1",
+    "Address to listen on. The default accepts only local connections.",
+    metavar="ADDRESS",
 )
+PORT = _port("port", 8000, "to listen on")
+SYNC = Setting("sync", "full", "When a write is confirmed: after fsync (full), or before it (off).")
 CACHE_MB = Setting(
-    "cache-mb",
-    1024,
-    "MB",
-    "The most memory that pages of a file may take, as they are read; what is in memory takes what it needs.",
-    least=1,
-    most=65536,
+    "cache-mb", 1024, "Page cache for a database file, in MB.", "MB", least=1, most=65536, metavar="MB"
 )
 WORDING = Setting(
     "wording",
     "current",
-    "",
-    "Which words refusals use: AWS's mixture of today (current), the older (classic), the newer (modern).",
+    "Error message wording: what AWS sends today (current), the older (classic) or the newer (modern) wording only.",
 )
 TABLE_DELAY_MS = Setting(
-    "table-delay-ms", 0, "ms", "How long a new table or index stays CREATING.", least=0, most=3_600_000
+    "table-delay-ms",
+    0,
+    "How long a new table or index stays CREATING, in ms.",
+    "ms",
+    least=0,
+    most=3_600_000,
+    metavar="MS",
 )
 EMULATE = Setting(
     "emulate",
     "",
-    "",
-    "What production does to requests and shall happen here too: throughput, gsi-lag=200ms, stale-reads=100ms, "
-    "conflicts=20ms, unprocessed=0.1, interleave, ttl-delay=60s and seed=7, in one text with commas between.",
+    "Production behaviour to emulate, separated by commas: throughput, gsi-lag=200ms, stale-reads=100ms, conflicts=20ms, "
+    "unprocessed=0.1, interleave, ttl-delay=60s, seed=7.",
+    metavar="LIST",
 )
 AUTH = Setting(
-    "auth",
-    "open",
-    "",
-    "Whether callers prove who they are: every signature is verified and every policy holds (strict), or all are "
-    "taken at their word (open).",
+    "auth", "open", "Accept any credentials (open), or verify signatures and enforce IAM policies (strict)."
 )
 IAM = Setting(
-    "iam", "", "", "The file of users, roles and policies for --auth strict; `tavola iam init` makes one."
+    "iam", "", "File of users, roles and policies; create one with `tavola iam init`.", metavar="FILE"
 )
-TLS_CERT = Setting("tls-cert", "", "", "The certificate for HTTPS, with those that lead to its root, as PEM.")
-TLS_KEY = Setting("tls-key", "", "", "The key of the certificate, as PEM without a passphrase.")
+TLS_CERT = Setting("tls-cert", "", "Certificate chain for HTTPS, as PEM.", metavar="FILE")
+TLS_KEY = Setting(
+    "tls-key", "", "Private key of the certificate, as PEM without a passphrase.", metavar="FILE"
+)
 ALLOW_HOST = Setting(
     "allow-host",
     "",
-    "",
-    "Names beside localhost, addresses and --host by which this machine is called, with commas between them.",
+    "Further host names of this machine to accept in requests, separated by commas.",
+    metavar="NAMES",
 )
-ACCESS_LOG = Setting("access-log", "", "", "The file that every call is noted in; `tavola log` reads it.")
+ACCESS_LOG = Setting(
+    "access-log", "", "Record every call in this file; read it with `tavola log`.", metavar="FILE"
+)
 ACCESS_LOG_MB = Setting(
-    "access-log-mb", 64, "MB", "The size at which the access log begins a new file.", least=1, most=65536
+    "access-log-mb",
+    64,
+    "Size at which the access log is rotated, in MB.",
+    "MB",
+    least=1,
+    most=65536,
+    metavar="MB",
 )
 ACCESS_LOG_FILES = Setting(
-    "access-log-files",
-    8,
-    "",
-    "How many files of the access log are kept, the newest among them.",
-    least=1,
-    most=10_000,
+    "access-log-files", 8, "Number of access log files to keep.", least=1, most=10_000, metavar="COUNT"
 )
 KEY_FILE = Setting(
     "key-file",
     "",
-    "",
-    "The file that holds the key of an encrypted store, in one line; a new file is made encrypted.",
+    "File with the encryption key, on one line. A new database is created encrypted.",
+    metavar="FILE",
 )
-KEY_COMMAND = Setting("key-command", "", "", "A command that prints the key of an encrypted store.")
-KEY = Setting(
-    "key", "", "", "The key of an encrypted store itself; set TAVOLA_KEY, since others can see an option."
+KEY_COMMAND = Setting("key-command", "", "Command that prints the encryption key.", metavar="COMMAND")
+STORE_KEY = Setting(
+    "store-key",
+    "",
+    "Encryption key. Prefer TAVOLA_KEY: other users can see command lines.",
+    metavar="KEY",
+    variable_name="TAVOLA_KEY",
 )
 BUCKETS = Setting(
-    "buckets",
-    "",
-    "",
-    "The folder whose folders stand for the buckets of S3, for exports, imports and bulk loads.",
+    "buckets", "", "Folder that stands in for S3: each of its folders is a bucket.", metavar="FOLDER"
 )
 TTL_INTERVAL_S = Setting(
-    "ttl-interval-s", 60, "s", "How often expired items are looked for and deleted.", least=1, most=86_400
+    "ttl-interval-s",
+    60,
+    "Interval between deletions of expired items, in seconds.",
+    "s",
+    least=1,
+    most=86_400,
+    metavar="S",
 )
-APPS_PORT = Setting(
-    "apps-port", 8001, "", "The port of the applications; 0 takes a free one.", least=0, most=65535
-)
+APPS_PORT = _port("apps-port", 8001, "of the applications")
 BLOBS = Setting(
     "blobs",
     "",
-    "",
-    "Where large values are kept: a folder, or s3://BUCKET/PREFIX; unless given, the folder --state has one.",
+    "Where to keep large values: a folder or s3://BUCKET/PREFIX. Default: a folder in --state.",
+    metavar="LOCATION",
 )
 STATE = Setting(
     "state",
     "",
-    "",
-    "The folder of what belongs to the records and is not in the table: the secret, how far changes are counted, blobs. "
-    "Unless given, FILE.apps beside a file, and a folder in .tavola for an endpoint.",
+    "Folder for the application's secret, stream checkpoints and blobs. Default: FILE.apps beside a file, or a folder in "
+    ".tavola for an endpoint.",
+    metavar="FOLDER",
 )
 SECRET_FILE = Setting(
     "secret-file",
     "",
-    "",
-    "The file that holds the secret which signs cursors and hides telephone numbers; unless given, one is made in --state.",
+    "File with the secret that signs cursors and hashes phone numbers. Default: one is generated in --state.",
+    metavar="FILE",
 )
-TABLE_PREFIX = Setting("table-prefix", "", "", "What stands before the names of the applications' tables.")
+TABLE_PREFIX = Setting(
+    "table-prefix", "", "Prefix of the names of the application's tables.", metavar="PREFIX"
+)
 ENVIRONMENT = Setting(
     "environment",
     "dev",
-    "",
-    "The environment whose reviews they are; it ends the name of the Terraform review's table: prod, staging.",
+    "Environment of the reviews, such as staging or prod; it is the suffix of the table name.",
+    metavar="NAME",
 )
 CALLER_HEADER = Setting(
     "caller-header",
     "",
-    "",
-    "The header in which a proxy before the Terraform review names the caller, who is then the one that the audit trail tells; the proxy must "
-    "take it out of what callers send.",
+    "Request header in which an authenticating proxy passes the caller's name, for the audit trail. The proxy must remove "
+    "this header from incoming requests.",
+    metavar="HEADER",
 )
 KEEP_TICKETS = Setting(
     "keep-tickets",
     0,
+    "Days to keep a closed ticket and its files; 0 keeps it forever.",
     "days",
-    "How long the support desk keeps a ticket after it was closed, with its files; 0 keeps it for ever.",
     least=0,
     most=36_500,
+    metavar="DAYS",
 )
 KEEP_EVENTS = Setting(
     "keep-events",
     0,
+    "Days to keep the events of a ticket; 0 keeps them forever.",
     "days",
-    "How long the support desk keeps what happened to a ticket; 0 keeps it for ever.",
     least=0,
     most=36_500,
+    metavar="DAYS",
 )
-
 STUDIO_REGION = Setting(
-    "studio-region",
-    "us-east-1",
-    "",
-    "Whose tables the studio shows beside `tavola serve`: those of this region.",
+    "studio-region", "us-east-1", "Region of the tables that the studio shows.", metavar="REGION"
 )
-STUDIO_PORT = Setting(
-    "studio-port", 8001, "", "The port of the studio; 0 takes a free one.", least=0, most=65535
-)
+STUDIO_PORT = _port("studio-port", 8001, "of the studio")
 BASE_PATH = Setting(
-    "base-path",
-    "",
-    "",
-    "The path that the studio is below, such as /studio, where a proxy before it has other things at its root.",
+    "base-path", "", "URL path of the studio behind a reverse proxy, such as /studio.", metavar="PATH"
 )
 
 SETTINGS = (
     *(HOST, PORT, SYNC, CACHE_MB, WORDING, TABLE_DELAY_MS, EMULATE),
     *(AUTH, IAM, TLS_CERT, TLS_KEY, ALLOW_HOST, ACCESS_LOG, ACCESS_LOG_MB, ACCESS_LOG_FILES),
-    *(KEY_FILE, KEY_COMMAND, KEY, TTL_INTERVAL_S, BUCKETS),
+    *(KEY_FILE, KEY_COMMAND, STORE_KEY, TTL_INTERVAL_S, BUCKETS),
 )
+"""The settings of `tavola serve`."""
 
 APP_SETTINGS = (
     *(APPS_PORT, BLOBS, STATE, SECRET_FILE, TABLE_PREFIX),
     *(ENVIRONMENT, CALLER_HEADER, KEEP_TICKETS, KEEP_EVENTS),
 )
-"""Those of the applications, of `tavola app` and `tavola demo`."""
+"""The settings of `tavola app` and `tavola demo`."""
 
 STUDIO_SETTINGS = (STUDIO_PORT, BASE_PATH, STUDIO_REGION)
-"""Those of the studio, of `tavola studio` and `tavola serve --studio`."""
-
-
-def option(setting: Setting) -> Any:
-    """Return a setting as an option of a command."""
-    unit = f" [{setting.unit}]" if setting.unit else ""
-    return Option(
-        setting.flag,
-        envvar=setting.variable,
-        help=f"{setting.sentence}{unit}",
-        min=setting.least,
-        max=setting.most,
-    )
+"""The settings of `tavola studio` and `tavola serve --studio`."""

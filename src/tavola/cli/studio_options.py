@@ -1,7 +1,7 @@
-"""Studio options: build the studio from the options of `tavola studio`, `tavola api` and `tavola serve --studio`.
+"""Open the studio that the options of `tavola studio`, `tavola api` and `tavola serve --studio` describe.
 
-The tables are in a store that this process opens, or at an endpoint. What the studio package may not import is passed in here: the
-reader of an access log, the directory of users and roles, the prices.
+The tables are in a database file that this process opens, or at an endpoint. This module passes in what the
+studio package may not import: the reader of an access log, the directory of users and roles, the prices.
 """
 
 from __future__ import annotations
@@ -12,142 +12,120 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import click
-
-from tavola.cli.app_storage import is_live
-from tavola.cli.applications import remedy_of_address
-from tavola.cli.design_files import read_design_files
-from tavola.cli.designs import DesignRefused, is_file, load_design, load_tables
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.keys import read_store_key
-from tavola.cli.output import complain, note
-from tavola.cli.price_books import load_chosen_book
-from tavola.cli.targets import DEFAULT_ENDPOINT, TargetRefused
-from tavola.errors import ErrorKind, TavolaError
+from tavola.cli.applications import MEMORY, is_live
+from tavola.cli.designs import DesignLoadError, is_file, load_annotated_design, load_tables
+from tavola.cli.errors import CommandError
+from tavola.cli.keys import StoreKeyOptions
+from tavola.cli.output import note, warn
+from tavola.cli.parameters import Option
+from tavola.cli.price_books import PriceOptions
+from tavola.cli.settings import IAM, option
+from tavola.cli.targets import (
+    DEFAULT_ENDPOINT,
+    AccountOption,
+    EndpointOption,
+    RegionOption,
+    check_not_combined,
+    missing_file,
+)
+from tavola.errors import ErrorKind
 
 if TYPE_CHECKING:
     from tavola.engine import Engine
-
-MEMORY = "memory:"
-
-_EXTRA = frozenset({"starlette", "uvicorn"})
-_START = (
-    "Start a server with `tavola serve`, name another with --endpoint, or the file of a store with --store; "
-    "`tavola demo` has tables, data and the studio at once."
-)
-
-
-class StudioMissing(TavolaError):
-    """The web stack of the studio is not installed."""
-
-    kind = ErrorKind.NOT_INSTALLED
-
-    def __init__(self, module: str) -> None:
-        self.module = module
-        super().__init__(f"The studio needs {module}, which is not installed: pip install 'tavola[studio]'")
+    from tavola.iam.directory import Directory
+    from tavola.model.document import Design
+    from tavola.studio import DeclaredDesign, LogQuery, LogReader, Studio, TablesLocation
 
 
 @dataclass(frozen=True, slots=True)
-class StudioOptions:
-    """The options of a studio."""
+class StudioOptions(StoreKeyOptions):
+    """The options that name the tables of a studio."""
 
-    designs: tuple[str, ...] = ()
-    store: Path | None = None
-    endpoint: str | None = None
-    region: str | None = None
-    account: str | None = None
-    keys: tuple[Path | None, str | None, str | None] = (None, None, None)
-    read_only: bool = False
-    live: bool = False
-    access_log: Path | None = None
-    iam: Path | None = None
+    store: Annotated[
+        Path | None,
+        Option(
+            "--store",
+            metavar="FILE|memory:",
+            help="Database file that no other process has open, or memory:.",
+        ),
+    ] = None
+    endpoint: EndpointOption = None
+    read_only: Annotated[bool, Option("--read-only", help="Do not allow changes.")] = False
+    live: Annotated[
+        bool, Option("--live", help="Allow changes to tables on AWS; without it they are read-only.")
+    ] = False
+    access_log: Annotated[
+        Path | None,
+        Option("--access-log", metavar="FILE", help="Access log of the server, to show its calls."),
+    ] = None
+    iam: Annotated[Path | None, option(IAM)] = None
+    region: RegionOption = None
+    account: AccountOption = None
 
 
 @dataclass(frozen=True, slots=True)
 class StudioTarget:
-    """Where the tables are, and everything the options say about them; a store is open."""
+    """The open tables of a studio, with their designs, access log and users."""
 
-    target: Any  # an engine, or the text of an endpoint
-    where: Any
-    region: str | None  # as it was given, for an endpoint
+    target: str | Engine  # the text is an endpoint
+    where: TablesLocation
+    region: str | None  # as given on the command line
     account: str | None
-    read_only: bool
-    declared: tuple[Any, ...] = ()
-    design: Any | None = None  # all of them in one
-    log: Any | None = None
-    directory: Any | None = None
+    read_only: bool = False
+    declared: tuple[DeclaredDesign, ...] = ()
+    design: Design | None = None  # all declared designs merged
+    log: LogReader | None = None
+    directory: Callable[[], Directory] | None = None
 
     @property
     def designs(self) -> tuple[str, ...]:
-        """What the designs are called."""
-        return tuple(each.name for each in self.declared)
+        """The names of the designs."""
+        return tuple(declared_design.name for declared_design in self.declared)
 
     @property
-    def engine(self) -> Any | None:
+    def engine(self) -> Engine | None:
         """The engine in this process, if the tables are in it."""
         return None if isinstance(self.target, str) else self.target
 
 
 @contextmanager
-def reporting_studio_errors(what: str, port_option: str = "--port") -> Iterator[None]:
-    """Turn errors into three lines and an exit code; say which extra is missing if that is why."""
-    with reporting_errors(what):
-        try:
-            yield
-        except ModuleNotFoundError as error:
-            missing = (error.name or "").partition(".")[0]
-            if missing not in _EXTRA:
-                raise
-            raise StudioMissing(missing) from error
-        except TavolaError as error:
-            found = remedy_of_address(error, port_option)
-            if found is None:
-                raise
-            complain(what, str(error), found[0])
-            raise click.exceptions.Exit(found[1]) from error
-
-
-@contextmanager
-def open_studio_target(options: StudioOptions) -> Iterator[StudioTarget]:
-    """Open the target that the options name, for as long as the block runs."""
-    declared = load_declared_designs(options.designs)
-    known: dict[str, Any] = {
+def open_studio_target(options: StudioOptions, designs: Sequence[str]) -> Iterator[StudioTarget]:
+    """Open the tables that the options name, for as long as the block runs."""
+    declared = load_declared_designs(designs)
+    details: dict[str, Any] = {
         "declared": declared,
         "design": merge_designs(declared),
         "log": None if options.access_log is None else access_log_reader(options.access_log),
         "directory": None if options.iam is None else directory_reader(options.iam),
     }
     if options.store is None:
-        yield _endpoint_target(options, known)
+        yield _endpoint_target(options, details)
         return
     from tavola.engine import Engine
-    from tavola.protocol.accounts import DEFAULT_SCOPE
+    from tavola.protocol.arns import DEFAULT_SCOPE
     from tavola.studio import TablesLocation
 
-    if options.endpoint is not None:
-        raise TargetRefused("--store and --endpoint cannot both be followed; give one of them")
+    check_not_combined(options.store)
     region = options.region or DEFAULT_SCOPE.region
     account = options.account or DEFAULT_SCOPE.account
     if str(options.store) == MEMORY:
-        file, where = None, TablesLocation("memory", "in memory, gone when this ends", region, account)
+        file, key = None, None
+        where = TablesLocation("memory", "in memory, lost when the process ends", region, account)
     else:
-        file = options.store
+        file, key = options.store, options.read_key()
         if not file.is_file():
-            kind = "is a folder" if file.is_dir() else "is not there"
-            raise TargetRefused(f"{file} {kind}; name the file of a store with --store")
+            raise missing_file(file, "--store")
         where = TablesLocation("file", str(file.absolute()), region, account)
-    key = None if file is None else read_store_key(*options.keys)
     with closing(Engine.open(file, key=key)) as engine:
         if file is None:
-            _make_tables(engine, options.designs, region, account)
-        yield StudioTarget(engine, where, region, account, options.read_only, **known)
+            _create_tables(engine, designs, region, account)
+        yield StudioTarget(engine, where, region, account, options.read_only, **details)
 
 
-def _make_tables(engine: Engine, designs: Sequence[str], region: str, account: str) -> None:
-    """Create the tables that modules declare, in an engine in memory."""
+def _create_tables(engine: Engine, designs: Sequence[str], region: str, account: str) -> None:
+    """Create the tables that modules declare in an in-memory engine."""
     from tavola.connections import connect
 
     tables = [table for text in designs if not is_file(text) for table in load_tables(text)]
@@ -155,47 +133,51 @@ def _make_tables(engine: Engine, designs: Sequence[str], region: str, account: s
         db.create_tables(*tables)
 
 
-def _endpoint_target(options: StudioOptions, known: Mapping[str, Any]) -> StudioTarget:
+def _endpoint_target(options: StudioOptions, details: Mapping[str, Any]) -> StudioTarget:
     """Return the target at an endpoint; on AWS it is read-only unless `--live` is given."""
     from tavola.studio import TablesLocation
 
     endpoint = options.endpoint or DEFAULT_ENDPOINT
     region = options.region
-    if endpoint.startswith("aws:"):  # names its region itself; that of the environment stands in
+    if endpoint.startswith("aws:"):  # it may include its region; the default is the environment's
         endpoint, region = f"aws:{endpoint.removeprefix('aws:') or region or ''}", None
-    aws = is_live(endpoint)
-    seen = _identify_endpoint(endpoint, region, options.account)
-    if seen.trouble is not None and options.endpoint is None:
-        complain("There is nothing to show.", seen.trouble, _START)
-        raise click.exceptions.Exit(Exit.UNREACHABLE)
-    if seen.trouble is not None:
-        note(f"Warning: {seen.trouble}. The pages say so too, until it answers.")
-    account = options.account or seen.account
+    is_aws = is_live(endpoint)
+    identity = _identify_endpoint(endpoint, region, options.account)
+    if identity.problem is not None and options.endpoint is None:
+        raise CommandError(
+            f"{identity.problem}.",
+            "Start a server with `tavola serve`, name another with --endpoint, or a database file with --store; "
+            "`tavola demo` starts the studio with tables and data.",
+            ErrorKind.UNAVAILABLE,
+        )
+    if identity.problem is not None:
+        warn(f"{identity.problem}. The studio works once the endpoint answers.")
+    account = options.account or identity.account
     where = TablesLocation(
-        "aws" if aws else "http", endpoint, seen.region or "", account if aws else options.account
+        "aws" if is_aws else "http", endpoint, identity.region or "", account if is_aws else options.account
     )
-    read_only = options.read_only or (aws and not options.live)
-    if aws:
-        whose = f"account {account or 'unknown'}{f' in {seen.region}' if seen.region else ''}"
+    read_only = options.read_only or (is_aws and not options.live)
+    if is_aws:
+        owner = f"account {account or 'unknown'}{f' in {identity.region}' if identity.region else ''}"
         if read_only:
-            note(f"This is AWS itself, {whose}: nothing is changed there; --live lets changes through.")
+            note(f"This is AWS, {owner}: read-only. Add --live to allow changes.")
         else:
-            note(f"Warning: this changes tables on AWS, {whose}, and requests are paid for.")
-    return StudioTarget(endpoint, where, region, options.account, read_only, **known)
+            warn(f"this changes tables on AWS, {owner}, and requests are billed.")
+    return StudioTarget(endpoint, where, region, options.account, read_only, **details)
 
 
 @dataclass(frozen=True, slots=True)
 class _EndpointIdentity:
-    """The region and account of an endpoint, or `trouble`: why they are unknown."""
+    """The region and account of an endpoint, as far as known, and why it cannot be reached."""
 
     region: str | None = None
     account: str | None = None
-    trouble: str | None = None
+    problem: str | None = None
 
 
 def _identify_endpoint(endpoint: str, region: str | None, account: str | None) -> _EndpointIdentity:
-    """Find out an endpoint's region and account from the ARN of one of its tables."""
-    from tavola.backends.errors import BackendError
+    """Return an endpoint's region and account, the latter from the ARN of one of its tables."""
+    from tavola.client.backend import BackendError
     from tavola.connections import connect
     from tavola.protocol.faults import Fault
 
@@ -210,39 +192,40 @@ def _identify_endpoint(endpoint: str, region: str | None, account: str | None) -
         except BackendError as error:
             return _EndpointIdentity(known, None, str(error).rstrip("."))
         except (Fault, IndexError, KeyError):
-            return _EndpointIdentity(known)  # who may do little can still see what they may
+            return _EndpointIdentity(known)  # the caller may be allowed to use tables but not to list them
 
 
 def allowed_host_names(host: str, allowed: Sequence[str]) -> tuple[str, ...]:
-    """Return the names that the studio answers to beside addresses and localhost: this machine's own, and those allowed.
+    """Return the host names that the studio accepts besides addresses and localhost: this machine's own and the allowed ones.
 
     Another site's page can point its own name at this machine's address (DNS rebinding), but not these names.
     """
-    own = socket.gethostname()
+    host_name = socket.gethostname()
     return tuple(
-        dict.fromkeys(name for name in (*allowed, host, own, f"{own.partition('.')[0]}.local") if name)
+        dict.fromkeys(
+            name for name in (*allowed, host, host_name, f"{host_name.partition('.')[0]}.local") if name
+        )
     )
 
 
 @asynccontextmanager
-async def open_studio(target: StudioTarget) -> AsyncIterator[Any]:
-    """Open the studio on the running loop. A watch observes the engine, or else the studio's own calls."""
+async def open_studio(target: StudioTarget) -> AsyncIterator[Studio]:
+    """Open the studio on the running loop. Its monitor observes the engine, or else the studio's own calls."""
+    from tavola.client.connection import AsyncConnection
     from tavola.clock import SYSTEM_CLOCK
     from tavola.connections import connect_async
-    from tavola.handles import AsyncConnection
-    from tavola.protocol.accounts import DEFAULT_SCOPE
-    from tavola.protocol.arns import Scope
+    from tavola.protocol.arns import DEFAULT_SCOPE, Scope
     from tavola.studio import Monitor, ObservedBackend, Studio
 
-    watch = Monitor(SYSTEM_CLOCK)
+    monitor = Monitor(SYSTEM_CLOCK)
     db = connect_async(target.target, region=target.region, account=target.account)
     if target.engine is None:
         scope = Scope(
             target.where.account or DEFAULT_SCOPE.account, target.where.region or DEFAULT_SCOPE.region
         )
-        db = AsyncConnection(ObservedBackend(db.backend, watch, scope), db.target)
+        db = AsyncConnection(ObservedBackend(db.backend, monitor, scope), db.target)
     else:
-        target.engine.observe(watch)
+        target.engine.observe(monitor)
     studio = None
     try:
         studio = Studio(
@@ -253,10 +236,10 @@ async def open_studio(target: StudioTarget) -> AsyncIterator[Any]:
             declared=target.declared,
             read_only=target.read_only,
             engine=target.engine,
-            monitor=watch,
+            monitor=monitor,
             log=target.log,
             directory=target.directory,
-            book=lambda region: load_chosen_book(region, None, None),
+            book=lambda region: PriceOptions(region=region).load_book(),
         )
         yield studio
     finally:
@@ -267,74 +250,69 @@ async def open_studio(target: StudioTarget) -> AsyncIterator[Any]:
         await db.close()
 
 
-def load_declared_designs(texts: Sequence[str]) -> tuple[Any, ...]:
-    """Return the designs that texts name, each as `tavola lint` judges it: with its ignores and its files."""
-    from tavola.model.document import with_ignores
+def load_declared_designs(names: Sequence[str]) -> tuple[DeclaredDesign, ...]:
+    """Return the named designs, each as `tavola lint` checks it: with its ignore comments and source files."""
     from tavola.studio import DeclaredDesign
 
-    found = []
-    for text in texts:
-        sources = read_design_files(text)
-        comments = [(source.file, source.text) for source in sources if source.file.endswith(".py")]
-        design = with_ignores(load_design(text, unkeyed=True), comments)
-        found.append(DeclaredDesign(text, design, sources))
-    return tuple(found)
+    return tuple(DeclaredDesign(name, *load_annotated_design(name)) for name in names)
 
 
-def merge_designs(declared: Sequence[Any]) -> Any | None:
-    """Return several designs as one; refuse a table that two of them have. None: there is none."""
+def merge_designs(declared: Sequence[DeclaredDesign]) -> Design | None:
+    """Merge designs into one (None if `declared` is empty); raise DesignLoadError if two have the same table."""
     from tavola.model.document import Design
 
     if not declared:
         return None
     owners: dict[str, str] = {}
-    for each in declared:
-        for table in each.design.tables:
+    for declared_design in declared:
+        for table in declared_design.design.tables:
             if table.name in owners:
-                raise DesignRefused(
-                    each.name,
-                    f"its table {table.name} is in {owners[table.name]} already",
-                    "Name one of the two designs, or one table of a module, as shop.model:Shop.",
+                raise DesignLoadError(
+                    declared_design.name,
+                    f"The table {table.name} of {declared_design.name} is also in {owners[table.name]}",
+                    "Name one of the two designs, or one table of a module, such as shop.model:Shop.",
                 )
-            owners[table.name] = each.name
+            owners[table.name] = declared_design.name
 
-    def every(member: str) -> tuple[Any, ...]:
-        return tuple(found for each in declared for found in getattr(each.design, member))
+    def merge(member: str) -> tuple[Any, ...]:
+        return tuple(
+            value for declared_design in declared for value in getattr(declared_design.design, member)
+        )
 
-    views = {view.name: view for view in reversed(every("views"))}  # of one name the first
+    first_views = {view.name: view for view in reversed(merge("views"))}  # the first of each name
     return Design(
-        every("tables"),
-        tuple(view for view in every("views") if views[view.name] is view),
-        every("needs"),
-        every("policies"),
-        every("ignores"),
+        merge("tables"),
+        tuple(view for view in merge("views") if first_views[view.name] is view),
+        merge("needs"),
+        merge("policies"),
+        merge("ignores"),
     )
 
 
-def access_log_reader(path: Path) -> Callable[[Any], Iterator[Mapping[str, Any]]]:
-    """Return the reader of an access log as the studio asks it: the newest records first."""
+def access_log_reader(path: Path) -> LogReader:
+    """Return the studio's reader of an access log: the newest records first."""
     from tavola.server.log_queries import AccessLogQuery, log_key, read_records
 
-    def records(question: Any) -> Iterator[Mapping[str, Any]]:
-        query = AccessLogQuery(
-            user=question.caller,
-            operation=question.operation,
-            table=question.table,
-            index=question.index,
-            error=question.fault,
-            decision=question.decision,
-            key=question.key if question.item is None else log_key(path, question.item),
-            since_s=question.since_s,
-            until_s=question.until_s,
+    def read(query: LogQuery) -> Iterator[Mapping[str, Any]]:
+        server_query = AccessLogQuery(
+            user=query.caller,
+            operation=query.operation,
+            table=query.table,
+            index=query.index,
+            error=query.fault,
+            decision=query.decision,
+            key=query.key if query.item is None else log_key(path, query.item),
+            since_s=query.since_s,
+            until_s=query.until_s,
         )
-        found = deque((record for _, record in read_records(path, query)), maxlen=question.limit)
-        return reversed(found)
+        newest = deque((record for _, record in read_records(path, server_query)), maxlen=query.limit)
+        return reversed(newest)
 
-    return records
+    return read
 
 
-def directory_reader(path: Path) -> Callable[[], Any]:
-    """Return what gives the directory of users and roles as its file has it at the moment."""
+def directory_reader(path: Path) -> Callable[[], Directory]:
+    """Return a function that returns the current users and roles in a file."""
     from tavola.iam import DirectoryFile
 
     return DirectoryFile(path).current

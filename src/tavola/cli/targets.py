@@ -1,4 +1,4 @@
-"""Targets: the DynamoDB that a command works on: a store's file that no other process has open, or an endpoint."""
+"""Targets: the DynamoDB that a command works on, a database file or an endpoint, and values parsed for it."""
 
 from __future__ import annotations
 
@@ -7,51 +7,65 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from tavola.cli.keys import KeyCommand, KeyFile, read_store_key
+import click
+from click.core import ParameterSource
+
+from tavola.cli.errors import CommandError
+from tavola.cli.files import check_writable
+from tavola.cli.keys import StoreKeyOptions
 from tavola.cli.output import bar
 from tavola.cli.parameters import Option
-from tavola.cli.settings import KEY
-from tavola.errors import TavolaError
+from tavola.cli.settings import KEY_FILE, option
+from tavola.errors import ErrorKind, TavolaError
 
 if TYPE_CHECKING:  # a command loads what it works on when it runs
+    from tavola.client.connection import Connection
     from tavola.engine import Engine
-    from tavola.handles import Connection
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8000"
 
-Region: TypeAlias = Annotated[
+RegionOption: TypeAlias = Annotated[
     str | None,
     Option(
         "--region",
+        metavar="REGION",
         envvar=["AWS_DEFAULT_REGION", "AWS_REGION"],
         show_envvar=False,
-        help="Whose region is meant; or AWS_DEFAULT_REGION, AWS_REGION.",
+        help="Region of the tables. Default: AWS_DEFAULT_REGION, AWS_REGION.",
     ),
 ]
-Account: TypeAlias = Annotated[str | None, Option("--account", help="Whose account is meant.")]
-StoreKey: TypeAlias = Annotated[
+AccountOption: TypeAlias = Annotated[
+    str | None, Option("--account", metavar="ID", help="AWS account of the tables.")
+]
+EndpointOption: TypeAlias = Annotated[
     str | None,
-    Option("--store-key", envvar=KEY.variable, help=KEY.sentence, show_envvar=False, show_default=False),
+    Option(
+        "--endpoint",
+        aliases=("--endpoint-url",),
+        metavar="URL|aws:REGION",
+        envvar="TAVOLA_ENDPOINT",
+        show_envvar=False,
+        help=f"Server to connect to. Default: TAVOLA_ENDPOINT or {DEFAULT_ENDPOINT}.",
+    ),
 ]
-Keys: TypeAlias = Annotated[
-    list[str] | None,
-    Option("--key", help="The item's key: NAME=VALUE for each attribute, or DynamoDB JSON once."),
-]
+KEY_SPEC = Option(
+    "--key", metavar="KEY", help="Key of the item: NAME=VALUE for each key attribute, or DynamoDB JSON."
+)
+TIME_FORMS_HELP = "a time (2026-11-16T10:00:00Z) or an age (10m, 2h, 1d)"
 
 _POLL_S = 0.2
 _SLICE_MS = 50.0
 _TABLES_NAMED = 5
 _Opened: TypeAlias = "tuple[Target, str | None, str | None]"  # with the region and account it is in
-_AGO = re.compile(r"([0-9]+)\s*([smhd])(?:\s+ago)?")
+_AGE = re.compile(r"([0-9]+)\s*([smhd])(?:\s+ago)?")
+_TYPES = ("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS")
+_ACCOUNT = re.compile(r"[0-9]{12}")
 _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-
-
-class TargetRefused(TavolaError):
-    """A command line whose target, key or time cannot be understood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +73,16 @@ class Target:
     """An open connection, and how to wait for background work."""
 
     connection: Connection
-    engine: Engine | None  # the engine of a store that this process has open
+    engine: Engine | None  # if this process has the database file open
 
     def call(self, operation: str, **request: Any) -> dict[str, Any]:
         """Return the response to an operation; parameters that are None are left out."""
-        given = {name: value for name, value in request.items() if value is not None}
-        answer: dict[str, Any] = self.connection.call(operation, given)
-        return answer
+        parameters = {name: value for name, value in request.items() if value is not None}
+        response: dict[str, Any] = self.connection.call(operation, parameters)
+        return response
 
     def follow(self, what: str, total: int, done: Callable[[], int | None]) -> None:
-        """Show progress until `done` returns None; run the background work here if this process has the store open."""
+        """Show progress until `done` returns None; run the background work here if this process has the file open."""
         waiting = Event()
         with bar(what, total) as show:
             while True:
@@ -84,26 +98,19 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetOptions:
-    """The options that name the DynamoDB a command works on: a store's file, or an endpoint."""
+class TargetOptions(StoreKeyOptions):
+    """The options that name the DynamoDB a command works on: a database file, or an endpoint."""
 
     store: Annotated[
-        Path | None, Option("--store", help="The store's file; no process may have it open.")
+        Path | None,
+        Option("--store", metavar="FILE", help="Database file; no other process may have it open."),
     ] = None
-    endpoint: Annotated[
-        str | None,
-        Option(
-            "--endpoint",
-            envvar="TAVOLA_ENDPOINT",
-            show_envvar=False,
-            help=f"The server to ask, unless --store is given; or TAVOLA_ENDPOINT.  [default: {DEFAULT_ENDPOINT}]",
-        ),
+    endpoint: EndpointOption = None
+    region: RegionOption = None
+    account: AccountOption = None
+    key_file: Annotated[
+        Path | None, option(KEY_FILE, help_="File with the encryption key of the database, on one line.")
     ] = None
-    region: Region = None
-    account: Account = None
-    key_file: KeyFile = None
-    key_command: KeyCommand = None
-    store_key: StoreKey = None
 
     def __str__(self) -> str:
         return str(self.store) if self.store is not None else self.endpoint or DEFAULT_ENDPOINT
@@ -112,8 +119,11 @@ class TargetOptions:
     def open(self, *, buckets: Any = None, new: bool = False) -> Iterator[Target]:
         """Open the target for as long as the command runs.
 
-        `buckets` replaces S3 meanwhile: a folder, or `tavola.engine.Buckets`. With `new`, a missing store file is created.
+        `buckets` stands in for S3: a folder, or `tavola.engine.Buckets`. With `new`, a missing database file is created.
         """
+        check_not_combined(self.store)
+        if self.account is not None and not _ACCOUNT.fullmatch(self.account):
+            raise CommandError(f"--account {self.account} is not valid.", "Use the 12 digits of an account.")
         opening = self._open_endpoint() if self.store is None else self._open_store(self.store, buckets, new)
         with opening as (target, region, account):
             try:
@@ -124,29 +134,37 @@ class TargetOptions:
 
     @contextmanager
     def _open_endpoint(self) -> Iterator[_Opened]:
-        from tavola.connections import connect
+        from tavola.connections import connect, likely_target
 
         endpoint, region = self.endpoint or DEFAULT_ENDPOINT, self.region
+        if not endpoint.startswith(("http://", "https://", "aws:")):
+            likely = likely_target(endpoint) or ""
+            raise CommandError(
+                f"{endpoint!r} is not an endpoint"
+                + (f"; did you mean {likely}?" if likely.startswith("http") else "."),
+                "Use http://HOST:PORT, https://HOST or aws:REGION, or a database file with --store.",
+            )
         if endpoint.startswith("aws:"):  # it may name its region itself; the environment's is the default
             endpoint, region = f"aws:{endpoint.removeprefix('aws:') or region or ''}", None
         with connect(endpoint, region=region, account=self.account) as connection:
-            yield Target(connection, None), getattr(connection.backend, "region", None), self.account
+            target = Target(connection, None)
+            try:
+                yield target, getattr(connection.backend, "region", None), self.account
+            except KeyError:  # a member is missing from a response, unless it is a bug
+                check_is_dynamodb(target, endpoint)
+                raise
 
     @contextmanager
     def _open_store(self, store: Path, buckets: Any, new: bool) -> Iterator[_Opened]:
         from tavola.backends.embedded import EmbeddedBackend
+        from tavola.client.connection import Connection
         from tavola.engine import Engine
-        from tavola.handles import Connection
-        from tavola.protocol.accounts import DEFAULT_SCOPE
-        from tavola.protocol.arns import Scope
+        from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 
-        if store.is_dir():
-            raise TargetRefused(f"{store} is a folder; name the file of a store with --store")
-        if not store.is_file() and not new:
-            raise TargetRefused(f"{store} is not there; name the file of a store with --store")
+        if store.is_dir() or not (store.is_file() or new):
+            raise missing_file(store, "--store")
         scope = Scope(self.account or DEFAULT_SCOPE.account, self.region or DEFAULT_SCOPE.region)
-        key = read_store_key(self.key_file, self.key_command, self.store_key)
-        engine = Engine.open(store, key=key, buckets=buckets)
+        engine = Engine.open(store, key=self.read_key(), buckets=buckets)
         with Connection(EmbeddedBackend(engine, scope), f"file:{store}") as connection:
             engine.run_background_work(0)  # long work waits for `follow`, which shows its progress
             yield Target(connection, engine), scope.region, scope.account
@@ -154,78 +172,159 @@ class TargetOptions:
                 pass
 
 
+@dataclass(frozen=True, slots=True)
+class NewTargetOptions(TargetOptions):
+    """The same options, of commands that create a missing database file."""
+
+    key_file: Annotated[Path | None, option(KEY_FILE)] = None
+
+
+def check_not_combined(store: Path | str | None) -> None:
+    """Raise if the command line names both a database file and an endpoint; TAVOLA_ENDPOINT is only a default."""
+    context = click.get_current_context(silent=True)
+    if store is None or context is None:
+        return
+    if context.get_parameter_source("endpoint") is ParameterSource.COMMANDLINE:
+        raise CommandError("--store and --endpoint cannot be combined.", "Use one of them.")
+
+
+def check_is_dynamodb(target: Target, endpoint: str) -> None:
+    """Raise if an endpoint accepts requests but its responses are not DynamoDB's."""
+    from tavola.backends.errors import ResponseUnreadable
+
+    if "TableNames" not in target.call("ListTables", Limit=1):
+        raise ResponseUnreadable(endpoint, HTTPStatus.OK)
+
+
+def missing_file(file: Path, option: str | None = None) -> CommandError:
+    """Return the error for a path that is not a database file."""
+    cause = f"{file} is a folder." if file.is_dir() else f"{file} does not exist."
+    remedy = "Name a database file." if option is None else f"Name a database file with {option}."
+    return CommandError(cause, remedy, ErrorKind.NOT_FOUND)
+
+
 def _note_where_searched(error: TavolaError, target: Target, region: str | None, account: str | None) -> None:
-    """Add to a "table not found" where it was searched, and which tables are there."""
+    """Add to a "table not found" where it was searched, and which tables exist there."""
     from tavola.protocol.faults import ResourceNotFoundFault, TableNotFoundFault
 
     if isinstance(error, ResourceNotFoundFault | TableNotFoundFault):
-        whose = "" if account is None else f" of account {account}"
-        error.add_note(f"looked in {region}{whose}, where {_describe_tables(target)}")
+        owner = "" if account is None else f" of account {account}"
+        error.add_note(f"searched region {region}{owner}, which {_describe_tables(target)}")
 
 
 def _describe_tables(target: Target) -> str:
-    """Describe the tables of a target for an error message."""
     try:
         names = target.call("ListTables", Limit=_TABLES_NAMED + 1)["TableNames"]
     except TavolaError:
-        return "nobody may list the tables"
+        return "does not allow its tables to be listed"
     if not names:
-        return "there is no table"
-    more = " and more" if len(names) > _TABLES_NAMED else ""
-    return f"the tables are {', '.join(names[:_TABLES_NAMED])}{more}"
+        return "has no tables"
+    ending = " and more" if len(names) > _TABLES_NAMED else ""
+    return f"has the tables {', '.join(names[:_TABLES_NAMED])}{ending}"
 
 
 def parse_moment(text: str) -> int:
-    """Return the microseconds of a moment on the command line: a time, or how long ago it was, as in `10m`."""
+    """Return a time of the command line in microseconds: a date and time, or an age such as `10m`."""
     from tavola.clock import SYSTEM_CLOCK
     from tavola.protocol.faults import ValidationFault
     from tavola.protocol.instants import TIME_FORMS, parse_instant
 
-    ago = _AGO.fullmatch(text.strip())
-    if ago is not None:
-        return int((SYSTEM_CLOCK.now() - int(ago[1]) * _UNITS_S[ago[2]]) * 1_000_000)
+    age = _AGE.fullmatch(text.strip())
+    if age is not None:
+        return int((SYSTEM_CLOCK.now() - int(age[1]) * _UNITS_S[age[2]]) * 1_000_000)
     try:
         return parse_instant(text)
     except ValidationFault as fault:
-        raise TargetRefused(
-            f"{text!r} is no time; give how long ago it was, as 30s, 10m, 2h or 1d, or a time such as "
-            f"{TIME_FORMS}; a time without a zone is UTC"
+        raise CommandError(
+            f"{text!r} is not a time.",
+            f"Use an age (30s, 10m, 2h, 1d) or a time such as {TIME_FORMS}; without a zone it is UTC.",
         ) from fault
 
 
-def parse_item_key(target: Target, table: str, given: list[str]) -> dict[str, Any]:
-    """Return the key that the options name, with the types that the table gives to its attributes."""
-    if len(given) == 1 and given[0].lstrip().startswith("{"):
-        return parse_json_object("--key", given[0])
+def parse_item_key(target: Target, table: str, options: list[str]) -> dict[str, Any]:
+    """Return the key that `--key` options give, with the attribute types of the table."""
+    if len(options) == 1 and options[0].lstrip().startswith("{"):
+        return parse_attribute_values("--key", options[0])
     from tavola.protocol.faults import AccessDeniedFault
 
     try:
         described = target.call("DescribeTable", TableName=table)["Table"]
     except AccessDeniedFault as denied:
-        denied.add_note(
-            '--key with DynamoDB JSON, such as {"pk": {"S": "a"}}, needs no description of the table'
-        )
+        denied.add_note('--key in DynamoDB JSON, such as {"pk": {"S": "a"}}, does not need DescribeTable')
         raise
-    types = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
-    names = [each["AttributeName"] for each in described["KeySchema"]]
+    types = {
+        definition["AttributeName"]: definition["AttributeType"]
+        for definition in described["AttributeDefinitions"]
+    }
+    names = [element["AttributeName"] for element in described["KeySchema"]]
     key: dict[str, Any] = {}
-    for text in given:
+    for text in options:
         name, equals, value = text.partition("=")
         if not equals or name not in names:
-            wanted = " ".join(f"--key {each}=…" for each in names)
-            raise TargetRefused(f"{text!r} is no part of the key of {table}; give {wanted}")
+            usage = " ".join(f"--key {name}=VALUE" for name in names)
+            raise CommandError(f"{text!r} does not name a key attribute of {table}.", f"Use {usage}.")
         key[name] = {types[name]: value}
+    missing = [name for name in names if name not in key]
+    if missing:
+        usage = " ".join(f"--key {name}=…" for name in missing)
+        raise CommandError(f"{table} has the key {', '.join(names)}.", f"Add {usage}")
     return key
 
 
-def parse_json_object(option: str, text: str) -> dict[str, Any]:
-    """Return the JSON object that an option holds."""
+def parse_json_object(option: str, text: str, example: str = '{"pk": {"S": "a"}}') -> dict[str, Any]:
+    """Return the JSON object that an option holds; the remedy of an error shows the example."""
+    remedy = f"Give a JSON object, such as {example}."
     try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise TargetRefused(
-            f'{option} is no JSON ({error}); give an object such as {{"pk": {{"S": "a"}}}}'
-        ) from error
-    if not isinstance(found, Mapping):
-        raise TargetRefused(f"{option} is {text}; give a JSON object")
-    return dict(found)
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise CommandError(f"{option} is not valid JSON ({where}: {error.msg}).", remedy) from error
+    if not isinstance(value, Mapping):
+        raise CommandError(f"{option} is {text}, which is not a JSON object.", remedy)
+    return dict(value)
+
+
+def parse_attribute_values(option: str, text: str, example: str = '{"pk": {"S": "a"}}') -> dict[str, Any]:
+    """Return the attribute values that an option holds as DynamoDB JSON."""
+    values = parse_json_object(option, text, example)
+    for name, value in values.items():
+        if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in _TYPES:
+            raise CommandError(
+                f"{name} in {option} is {json.dumps(value)}, which has no DynamoDB type.",
+                f"Write each value with its type ({', '.join(_TYPES)}), as in {example}.",
+            )
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class PaceOptions:
+    """The options of commands that read or rewrite a whole table."""
+
+    segments: Annotated[
+        int, Option("--segments", min=1, max=64, help="Number of segments to scan in parallel.")
+    ] = 1
+    units_per_second: Annotated[
+        float | None,
+        Option(
+            "--units-per-second", min=0.1, metavar="UNITS",
+            help="Limit of write units per second, for the table and its indexes together.",
+        ),
+    ] = None  # fmt: skip
+    checkpoint: Annotated[
+        Path | None,
+        Option(
+            "--checkpoint", metavar="FILE", help="Save progress here, so that an interrupted run can resume."
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Raise if the checkpoint cannot be written."""
+        if self.checkpoint is not None:
+            check_writable(self.checkpoint, "--checkpoint")
+
+    def as_arguments(self, show: Callable[[int], None]) -> dict[str, Any]:
+        """Return the options as keyword arguments of the client's methods; `show` receives the items done."""
+        return {
+            "segments": self.segments, "units_per_second": self.units_per_second, "checkpoint": self.checkpoint,
+            "progress": lambda progress: show(progress.done),
+        }  # fmt: skip

@@ -1,33 +1,30 @@
-"""Batches: many gets, puts and deletes, split as DynamoDB wants them, with what was left undone asked again.
+"""Batches: many gets, puts and deletes, split into requests as DynamoDB requires, with unprocessed members sent again.
 
-What is to be written is taken as it comes and never held: some hundred writes wait at a time, each key once, so
-that the later of two writes of one key wins and no request has both. Four requests are under way at once where
-the backend can. What comes back unprocessed goes out again before anything new, after a growing pause.
+Writes are taken from their iterable as needed and never held as a whole: about a hundred are pending at a time, each key
+once, so that the later of two writes of one key wins and no request contains both. Up to four requests are in flight at
+once if the backend allows it. Members that come back unprocessed are sent again before new ones, after a growing pause.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 import msgspec
 
-from tavola.client.arguments import shape_of_entity
-from tavola.client.backend import Unanswered
+from tavola.client.backend import ResponseMissing
 from tavola.client.context import Context
-from tavola.client.effects import Call, CallGroup, Program, Sleep
+from tavola.client.effects import Call, Program, Sleep, call_concurrently
 from tavola.client.errors import ItemImmutable
-from tavola.client.expiry import expired
-from tavola.client.marshalling import entity_of, item_of
-from tavola.client.progress import Progress, ProgressReporter
-from tavola.client.writes import keyed, named
+from tavola.client.marshalling import describe_item, entity_of, item_of, resolve_target, shape_of_entity
+from tavola.client.requests import ItemId, is_expired, item_id
 from tavola.errors import ErrorKind, TavolaError
 from tavola.limits import BATCH_GET_KEYS_MAX, BATCH_WRITE_REQUESTS_MAX, REQUEST_BYTES_MAX
-from tavola.model import Entity, ModelError, PrimaryKey, Shape, Table
+from tavola.model import Entity, EntityShape, ModelError, PrimaryKey, Table
 from tavola.protocol.faults import Fault
-from tavola.values import Item, canonical_number
+from tavola.values import Item
 
 E = TypeVar("E", bound=Entity)
 E2 = TypeVar("E2", bound=Entity)
@@ -36,59 +33,69 @@ E4 = TypeVar("E4", bound=Entity)
 E5 = TypeVar("E5", bound=Entity)
 W = TypeVar("W")
 
-FLIGHT_MAX = 4  # requests under way at once
-# Of the writes in a request; the rest is for what stands around them.
-BYTES_MAX = REQUEST_BYTES_MAX - 64 * 1024
-NAMED_MAX = 3
+CONCURRENT_REQUESTS_MAX = 4
+BYTES_MAX = REQUEST_BYTES_MAX - 64 * 1024  # of the writes in a request; the rest is for the JSON around them
+NAMED_MAX = 3  # members that an error message names
 PAUSE_GROWTHS_MAX = 8
-SERVER_FAILED = 500  # the first status that is the service's own failure
+SERVER_ERROR_STATUS = 500  # the lowest HTTP status of a failure of the service
 
-Place = tuple[str, str]  # a table's name here, and a key in it
+_encode = msgspec.json.Encoder().encode
 
-_encode = msgspec.json.Encoder(order="sorted").encode
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a batch or a scan has come."""
+
+    done: int  # entities of a batch, or items scanned
+    total: int | None  # None: unknown; for a table, from DescribeTable, which AWS updates every few hours
+    unprocessed: int = 0  # members of a batch that will be sent again
+    written: int = 0  # items that a scan has rewritten
+
+
+ProgressReporter: TypeAlias = Callable[[Progress], object]
 
 
 class BatchUnfinished(TavolaError):
-    """A batch of which a part was left undone, however often it was asked; its cause says why, if an error does."""
+    """A part of a batch was not processed despite retries; the cause, if any, says why."""
 
     code = "store-busy"
     kind = ErrorKind.THROTTLED
 
-    def __init__(self, verb: str, done: int, left: Sequence[Any], stopped: TavolaError | None = None) -> None:
+    def __init__(self, verb: str, done: int, left: Sequence[Any], cause: TavolaError | None = None) -> None:
         self.done = done
-        self.left = tuple(left)  # the entities and keys as they were given; nothing after them was begun
-        told = ", ".join(_told(each) for each in self.left[:NAMED_MAX])
-        more = f" and {len(self.left) - NAMED_MAX} more" if len(self.left) > NAMED_MAX else ""
+        self.left = tuple(left)  # entities and keys as they were passed; none after them was started
+        names = ", ".join(_describe_member(member) for member in self.left[:NAMED_MAX])
+        ending = f" and {len(self.left) - NAMED_MAX} more" if len(self.left) > NAMED_MAX else ""
         super().__init__(
-            f"{len(self.left)} were not {verb}, however often DynamoDB was asked, and {done} were: {told}{more}; "
-            f"{_reason(verb, stopped)}"
+            f"{len(self.left)} were not {verb} despite retries, and {done} were: {names}{ending}; "
+            f"{_explain_cause(verb, cause)}"
         )
 
 
-def _reason(verb: str, stopped: TavolaError | None) -> str:
-    if isinstance(stopped, Unanswered):
-        unknown = ", and whether some of them were is not known" if stopped.sent and verb == "written" else ""
-        return f"no answer came ({stopped}){unknown}: go on with what is in .left once there is one"
-    if isinstance(stopped, Fault) and stopped.status >= SERVER_FAILED:
-        return f"the service failed ({stopped}): go on later with what is in .left"
-    return "the table has less capacity than is asked of it: go on later with what is in .left"
+def _explain_cause(verb: str, cause: TavolaError | None) -> str:
+    if isinstance(cause, ResponseMissing):
+        unknown = "; some of them may have been written" if cause.sent and verb == "written" else ""
+        return f"no response came ({cause}){unknown}: continue with .left when the endpoint responds again"
+    if isinstance(cause, Fault) and cause.status >= SERVER_ERROR_STATUS:
+        return f"the service failed ({cause}): continue later with .left"
+    return "the table has too little capacity: continue later with .left"
 
 
-def _told(given: Any) -> str:
-    if isinstance(given, dict):
-        return str(given)
-    shape, values, _ = keyed(given)
-    return named(shape, values)
+def _describe_member(member: Any) -> str:
+    if isinstance(member, dict):
+        return str(member)
+    shape, values, _ = resolve_target(member)
+    return describe_item(shape, values)
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted(Generic[W]):
-    """One member of a batch: as it is asked, and as it was given."""
+class _Member(Generic[W]):
+    """One member of a batch: the part of the request, and what the caller passed."""
 
-    place: Place
+    id: ItemId
     key: Item
-    asked: dict[str, Any]
-    given: W
+    request: dict[str, Any]
+    argument: W
     bytes: int = 0
 
 
@@ -99,30 +106,31 @@ def get_many(
 
     Keys that DynamoDB leaves unprocessed are requested again; `BatchUnfinished` holds those that remain in the end.
     """
-    found: list[Entity | None] = []
-    given = iter(keys)
-    while window := list(islice(given, FLIGHT_MAX * BATCH_GET_KEYS_MAX)):
-        wanted = []
-        firmly: set[str] = set()
-        shapes: list[tuple[Shape, Place]] = []
+    entities: list[Entity | None] = []
+    remaining = iter(keys)
+    while window := list(islice(remaining, CONCURRENT_REQUESTS_MAX * BATCH_GET_KEYS_MAX)):
+        members = []
+        consistent_tables: set[str] = set()
+        ids: list[tuple[EntityShape, ItemId]] = []
         for key in window:
-            shape, values, entity = keyed(key)
+            shape, values, entity = resolve_target(key)
             if entity is not None:
                 raise ModelError(
                     shape.entity.__name__, f"get_many takes keys, such as {shape.entity.__name__}.Key(…)"
                 )
             name, primary = context.name_of(shape.home), shape.primary(values)
             if consistent is None and shape.key is not None and shape.key.access is not None:
-                firmly |= {name} if shape.key.access.consistent else set()
-            shapes.append((shape, place_of(name, primary)))
-            wanted.append(_Wanted(shapes[-1][1], primary, primary, key))
-        items = yield from _gotten(context, wanted, firmly, bool(consistent), len(found))
+                consistent_tables |= {name} if shape.key.access.consistent else set()
+            id_ = item_id(name, primary)
+            ids.append((shape, id_))
+            members.append(_Member(id_, primary, primary, key))
+        items = yield from _get_members(context, members, consistent_tables, bool(consistent), len(entities))
         now_s = context.clock.now()
-        for shape, place in shapes:
-            item = items.get(place)
-            gone = item is None or expired(shape.home, item, now_s)
-            found.append(None if gone or item is None else entity_of(shape.entity, item))
-    return found  # type: ignore[return-value]  # a shape does not know its class
+        for shape, id_ in ids:
+            item = items.get(id_)
+            present = item is not None and not is_expired(shape.home, item, now_s)
+            entities.append(entity_of(shape.entity, item) if present and item is not None else None)
+    return entities  # type: ignore[return-value]  # a shape does not know its class
 
 
 @overload
@@ -170,50 +178,62 @@ def get_all(context: Context, *keys: PrimaryKey[Any], consistent: bool | None = 
 def get_items(
     context: Context, table: type[Table], keys: Sequence[Item], consistent: bool
 ) -> Program[list[Item | None]]:
-    """Return the items under keys of one table, in the order of the keys; None where there is none."""
+    """Return the items with keys of one table, in the order of the keys; None where there is none."""
     name = context.name_of(table)
-    wanted = [_Wanted(place_of(name, key), key, key, key) for key in keys]
-    found = yield from _gotten(context, wanted, set(), consistent, 0)
-    return [found.get(each.place) for each in wanted]
+    members = [_Member(item_id(name, key), key, key, key) for key in keys]
+    items = yield from _get_members(context, members, set(), consistent, 0)
+    return [items.get(member.id) for member in members]
 
 
-def _gotten(
-    context: Context, wanted: Sequence[_Wanted[Any]], firmly: set[str], consistent: bool, done: int
-) -> Program[dict[Place, Item]]:
-    """Return items by their place; each key is asked for once, however often it is wanted."""
-    left = {each.place: each for each in wanted}
+def _get_members(
+    context: Context,
+    members: Sequence[_Member[Any]],
+    consistent_tables: set[str],
+    consistent: bool,
+    done: int,
+) -> Program[dict[ItemId, Item]]:
+    """Return items by id; a key that occurs several times is requested once."""
+    left = {member.id: member for member in members}
     count = len(left)
-    found: dict[Place, Item] = {}
-    rounds = _Rounds(context, "read")
+    items: dict[ItemId, Item] = {}
+    retries = _BatchRetries(context, "read")
     while left:
-        asked = list(left.values())
-        chunks = [asked[at : at + BATCH_GET_KEYS_MAX] for at in range(0, len(asked), BATCH_GET_KEYS_MAX)]
-        calls = [Call("BatchGetItem", _get_request(chunk, firmly, consistent)) for chunk in chunks]
+        pending = list(left.values())
+        chunks = [
+            pending[position : position + BATCH_GET_KEYS_MAX]
+            for position in range(0, len(pending), BATCH_GET_KEYS_MAX)
+        ]
+        calls = [Call("BatchGetItem", _get_request(chunk, consistent_tables, consistent)) for chunk in chunks]
         left = {}
-        for chunk, answer in zip(chunks, (yield from rounds.answers(calls, done)), strict=True):
-            if answer is None:
-                left |= {each.place: each for each in chunk}
+        for chunk, response in zip(chunks, (yield from retries.send(calls, done)), strict=True):
+            if response is None:
+                left |= {member.id: member for member in chunk}
                 continue
-            names = {each.place[0]: tuple(each.key) for each in chunk}
-            for name, items in answer["Responses"].items():
-                for item in items:
-                    found[_place_in(name, names[name], item)] = item
-            told = answer.get("UnprocessedKeys", {})
-            undone = {_place_in(n, names[n], key) for n, asked in told.items() for key in asked["Keys"]}
-            left |= {each.place: each for each in chunk if each.place in undone}
-        yield from rounds.over(left, len(asked), done + count - len(left))
-    return found
+            key_names = {member.id[0]: tuple(member.key) for member in chunk}
+            for name, table_items in response["Responses"].items():
+                for item in table_items:
+                    items[_id_of_item(name, key_names[name], item)] = item
+            unprocessed = {
+                _id_of_item(name, key_names[name], key)
+                for name, keys in response.get("UnprocessedKeys", {}).items()
+                for key in keys["Keys"]
+            }
+            left |= {member.id: member for member in chunk if member.id in unprocessed}
+        yield from retries.pause(left, len(pending), done + count - len(left))
+    return items
 
 
-def _get_request(chunk: Sequence[_Wanted[Any]], firmly: set[str], consistent: bool) -> dict[str, Any]:
+def _get_request(
+    chunk: Sequence[_Member[Any]], consistent_tables: set[str], consistent: bool
+) -> dict[str, Any]:
     tables: dict[str, Any] = {}
-    for each in chunk:
-        name = each.place[0]
+    for member in chunk:
+        name = member.id[0]
         if name not in tables:
             tables[name] = {"Keys": []}
-            if consistent or name in firmly:
+            if consistent or name in consistent_tables:
                 tables[name]["ConsistentRead"] = True
-        tables[name]["Keys"].append(each.asked)
+        tables[name]["Keys"].append(member.request)
     return {"RequestItems": tables}
 
 
@@ -231,7 +251,7 @@ def put_many(
 def delete_many(
     context: Context, keys: Iterable[PrimaryKey[Any] | Entity], *, progress: ProgressReporter | None = None
 ) -> Program[int]:
-    """Delete items, 25 to a request, and return how many keys were given; items that do not exist are no error."""
+    """Delete items, 25 to a request, and return the number of keys; missing items are not an error."""
     return write_many(context, deletes=keys, progress=progress)
 
 
@@ -244,194 +264,173 @@ def write_many(
 ) -> Program[int]:
     """Store entities, then delete others, as `put_many` and `delete_many` do, in the same requests."""
     total = len(puts) + len(deletes) if isinstance(puts, Sized) and isinstance(deletes, Sized) else None
-    source = chain((_put(context, entity) for entity in puts), (_delete(context, key) for key in deletes))
-    writer = _Writer(context, total, progress)
-    return (yield from writer.write(source))
+    members = chain(
+        (_put_member(context, entity) for entity in puts), (_delete_member(context, key) for key in deletes)
+    )
+    return (yield from _BatchWriter(context, total, progress).write(members))
 
 
-class _Rounds:
-    """How often nothing came of a round of requests, and what stopped one."""
+class _BatchRetries:
+    """Sends rounds of batch requests, and gives up when several rounds in a row make no progress."""
 
     def __init__(self, context: Context, verb: str) -> None:
-        self._patience = context.retry_policy
+        self._policy = context.retry_policy
         self._verb = verb
-        self._fruitless = 0
-        self._stopped: TavolaError | None = None  # what will not pass, for it was waited out already
-        self._missed: Unanswered | None = None  # a write that no answer came to, the last of them
+        self._fruitless_rounds = 0
+        self._exhausted: TavolaError | None = None  # an error that was retried already
+        self._unknown: ResponseMissing | None = None  # the last write without a response
 
-    def answers(self, calls: Sequence[Call], done: int) -> Program[list[dict[str, Any] | None]]:
-        """Return what some calls came to, a few under way at once; None: throttled for longer than is waited, or no answer."""
-        found: list[dict[str, Any] | None] = []
-        for at in range(0, len(calls), FLIGHT_MAX):
-            for answer in (yield from answers(calls[at : at + FLIGHT_MAX])):
-                if not isinstance(answer, TavolaError):
-                    found.append(answer)
-                elif isinstance(answer, Unanswered) and answer.sent and self._verb == "written":
-                    self._missed = answer  # done twice, puts and deletes come to the same: they go out again
-                    found.append(None)
-                elif _passing(answer):
-                    self._stopped = answer
-                    found.append(None)
+    def send(self, calls: Sequence[Call], done: int) -> Program[list[dict[str, Any] | None]]:
+        """Return the response to each call, a few in flight at once; None: throttled despite retries, or no response."""
+        responses: list[dict[str, Any] | None] = []
+        for position in range(0, len(calls), CONCURRENT_REQUESTS_MAX):
+            for response in (
+                yield from call_concurrently(calls[position : position + CONCURRENT_REQUESTS_MAX])
+            ):
+                if not isinstance(response, TavolaError):
+                    responses.append(response)
+                elif isinstance(response, ResponseMissing) and response.sent and self._verb == "written":
+                    self._unknown = response  # puts and deletes may be repeated without harm
+                    responses.append(None)
+                elif _is_transient(response):
+                    self._exhausted = response
+                    responses.append(None)
                 else:
-                    answer.add_note(f"{done} were {self._verb} before it")
-                    raise answer
-        return found
+                    response.add_note(f"{done} were {self._verb} before it")
+                    raise response
+        return responses
 
-    def over(self, left: Mapping[Place, _Wanted[Any]], before: int, done: int) -> Program[None]:
-        """Wait before what is left is asked again; give up where nothing has come of it for too long."""
-        self._fruitless = self._fruitless + 1 if len(left) == before else 0
+    def pause(self, left: Mapping[ItemId, _Member[Any]], before: int, done: int) -> Program[None]:
+        """Wait before the rest is sent again; raise `BatchUnfinished` after too many rounds without progress."""
+        self._fruitless_rounds = self._fruitless_rounds + 1 if len(left) == before else 0
         if not left:
             return
-        if self._stopped is not None or self._fruitless >= self._patience.attempts_max:
-            given = [each.given for each in left.values()]
-            reason = self._stopped or self._missed
-            raise BatchUnfinished(self._verb, done, given, reason) from reason
-        yield Sleep(self._patience.pause_s(min(self._fruitless + 1, PAUSE_GROWTHS_MAX)))
+        if self._exhausted is not None or self._fruitless_rounds >= self._policy.attempts_max:
+            cause = self._exhausted or self._unknown
+            raise BatchUnfinished(self._verb, done, [m.argument for m in left.values()], cause) from cause
+        yield Sleep(self._policy.pause_s(min(self._fruitless_rounds + 1, PAUSE_GROWTHS_MAX)))
 
 
-class _Writer:
-    """Writes on their way: what waits, and how many were taken."""
+class _BatchWriter:
+    """Writes members of a batch: those that are pending, and the number taken from the iterable."""
 
     def __init__(self, context: Context, total: int | None, progress: ProgressReporter | None) -> None:
-        self._rounds = _Rounds(context, "written")
+        self._retries = _BatchRetries(context, "written")
         self._total = total
         self._progress = progress
-        self._waiting: dict[Place, _Wanted[Any]] = {}
+        self._pending: dict[ItemId, _Member[Any]] = {}
         self._taken = 0
 
-    def write(self, source: Iterator[_Wanted[Any]]) -> Program[int]:
-        """Write everything, a hundred at a time; what is left of a round goes out again before anything new."""
+    def write(self, members: Iterator[_Member[Any]]) -> Program[int]:
+        """Write all members, a hundred at a time; unprocessed ones are sent again before new ones."""
         while True:
-            if not self._waiting:
-                self._take(source)
-                if not self._waiting:
+            if not self._pending:
+                self._take(members)
+                if not self._pending:
                     return self._taken
-            before = len(self._waiting)
+            before = len(self._pending)
             yield from self._send()
-            left = len(self._waiting)
+            left = len(self._pending)
             done = self._taken - left
             if self._progress is not None:
                 self._progress(Progress(done, self._total, left, done))
-            yield from self._rounds.over(self._waiting, before, done)
+            yield from self._retries.pause(self._pending, before, done)
 
-    def _take(self, source: Iterator[_Wanted[Any]]) -> None:
+    def _take(self, members: Iterator[_Member[Any]]) -> None:
         bytes_ = 0
-        for each in source:
+        for member in members:
             self._taken += 1
-            replaced = self._waiting.pop(each.place, None)  # the later of two writes stands, and last
-            bytes_ += each.bytes - (0 if replaced is None else replaced.bytes)
-            self._waiting[each.place] = each
-            if len(self._waiting) >= FLIGHT_MAX * BATCH_WRITE_REQUESTS_MAX or bytes_ >= BYTES_MAX:
+            replaced = self._pending.pop(member.id, None)  # the later of two writes is kept, and comes last
+            bytes_ += member.bytes - (0 if replaced is None else replaced.bytes)
+            self._pending[member.id] = member
+            is_full = len(self._pending) >= CONCURRENT_REQUESTS_MAX * BATCH_WRITE_REQUESTS_MAX
+            if is_full or bytes_ >= BYTES_MAX:
                 return
 
     def _send(self) -> Program[None]:
-        chunks = list(_chunks(self._waiting.values()))
+        chunks = list(_chunks(self._pending.values()))
         calls = [Call("BatchWriteItem", _write_request(chunk)) for chunk in chunks]
-        found = yield from self._rounds.answers(calls, self._taken - len(self._waiting))
-        left: dict[Place, _Wanted[Any]] = {}
-        for chunk, answer in zip(chunks, found, strict=True):
-            if answer is None:
-                left |= {each.place: each for each in chunk}
+        responses = yield from self._retries.send(calls, self._taken - len(self._pending))
+        left: dict[ItemId, _Member[Any]] = {}
+        for chunk, response in zip(chunks, responses, strict=True):
+            if response is None:
+                left |= {member.id: member for member in chunk}
                 continue
-            names = {each.place[0]: tuple(each.key) for each in chunk}
-            undone = {
-                _place_in(
+            key_names = {member.id[0]: tuple(member.key) for member in chunk}
+            unprocessed = {
+                _id_of_item(
                     name,
-                    names[name],
+                    key_names[name],
                     write["PutRequest"]["Item"] if "PutRequest" in write else write["DeleteRequest"]["Key"],
                 )
-                for name, writes in answer.get("UnprocessedItems", {}).items()
+                for name, writes in response.get("UnprocessedItems", {}).items()
                 for write in writes
             }
-            left |= {each.place: each for each in chunk if each.place in undone}
-        self._waiting = left
+            left |= {member.id: member for member in chunk if member.id in unprocessed}
+        self._pending = left
 
 
-def _chunks(writes: Iterable[_Wanted[Any]]) -> Iterator[list[_Wanted[Any]]]:
-    chunk: list[_Wanted[Any]] = []
+def _chunks(members: Iterable[_Member[Any]]) -> Iterator[list[_Member[Any]]]:
+    chunk: list[_Member[Any]] = []
     bytes_ = 0
-    for each in writes:
-        if chunk and (len(chunk) == BATCH_WRITE_REQUESTS_MAX or bytes_ + each.bytes > BYTES_MAX):
+    for member in members:
+        if chunk and (len(chunk) == BATCH_WRITE_REQUESTS_MAX or bytes_ + member.bytes > BYTES_MAX):
             yield chunk
             chunk, bytes_ = [], 0
-        chunk.append(each)
-        bytes_ += each.bytes
+        chunk.append(member)
+        bytes_ += member.bytes
     if chunk:
         yield chunk
 
 
-def _write_request(chunk: Sequence[_Wanted[Any]]) -> dict[str, Any]:
+def _write_request(chunk: Sequence[_Member[Any]]) -> dict[str, Any]:
     tables: dict[str, list[dict[str, Any]]] = {}
-    for each in chunk:
-        tables.setdefault(each.place[0], []).append(each.asked)
+    for member in chunk:
+        tables.setdefault(member.id[0], []).append(member.request)
     return {"RequestItems": tables}
 
 
-def _put(context: Context, entity: Entity) -> _Wanted[Entity]:
-    if not isinstance(entity, Entity):
-        raise ModelError(type(entity).__name__, "it is no entity; put_many takes entities alone")
+def _put_member(context: Context, entity: Entity) -> _Member[Entity]:
     shape = shape_of_entity(entity, "put_many")
-    _check(shape, "put", entity)
-    item = item_of(shape, entity, context)
-    asked = {"PutRequest": {"Item": item}}
+    _check_batchable(shape, "put", entity)
+    request = {"PutRequest": {"Item": item_of(shape, entity, context)}}
     primary = shape.primary(entity.__dict__)
-    place = place_of(context.name_of(shape.home), primary)
-    return _Wanted(place, primary, asked, entity, len(_encode(asked)))
+    id_ = item_id(context.name_of(shape.home), primary)
+    return _Member(id_, primary, request, entity, len(_encode(request)))
 
 
-def _delete(context: Context, target: PrimaryKey[Any] | Entity) -> _Wanted[Any]:
-    shape, values, entity = keyed(target)
-    _check(shape, "delete", entity)
+def _delete_member(context: Context, target: PrimaryKey[Any] | Entity) -> _Member[Any]:
+    shape, values, entity = resolve_target(target)
+    _check_batchable(shape, "delete", entity)
     primary = shape.primary(values)
-    asked = {"DeleteRequest": {"Key": primary}}
-    place = place_of(context.name_of(shape.home), primary)
-    return _Wanted(place, primary, asked, target, len(_encode(asked)))
+    request = {"DeleteRequest": {"Key": primary}}
+    id_ = item_id(context.name_of(shape.home), primary)
+    return _Member(id_, primary, request, target, len(_encode(request)))
 
 
-def _check(shape: Shape, verb: Literal["put", "delete"], entity: Entity | None) -> None:
-    """Refuse what must be written under a condition or together with other items; a batch can do neither."""
+def _check_batchable(shape: EntityShape, verb: Literal["put", "delete"], entity: Entity | None) -> None:
+    """Refuse writes that need a condition or a transaction, which a batch cannot have."""
     name = shape.entity.__name__
     if shape.immutable:
         raise ItemImmutable(name, verb)
     if shape.uniques:
-        told = ", ".join(unique.field for unique in shape.uniques)
+        fields = ", ".join(unique.field for unique in shape.uniques)
         raise ModelError(
-            name, f"{told} must be unique, which takes a transaction; {verb} it with {verb}(), one by one"
+            name, f"{fields} must be unique, which needs a transaction; call {verb}() for each one"
         )
     if shape.lock is not None and entity is not None:
-        remedy = f"{verb} it with {verb}(), one by one" + (", or by its key" if verb == "delete" else "")
+        remedy = f"call {verb}() for each one" + (", or delete by key" if verb == "delete" else "")
         raise ModelError(
-            name,
-            f"it is written only as it was read (its lock is {shape.lock.name}), and a batch has no conditions; "
-            f"{remedy}",
+            name, f"its lock ({shape.lock.name}) needs a condition, and a batch has no conditions; {remedy}"
         )
 
 
-def place_of(name: str, key: Mapping[str, Any]) -> Place:
-    """Return what tells two items apart: the table's name, and the key as text, its numbers in their one form."""
-    told = {
-        attribute: {"N": canonical_number(value["N"])} if "N" in value else value
-        for attribute, value in key.items()
-    }
-    return name, _encode(told).decode()
+def _id_of_item(table_name: str, key_names: tuple[str, ...], item: Mapping[str, Any]) -> ItemId:
+    return item_id(table_name, {attribute: item[attribute] for attribute in key_names})
 
 
-def _place_in(name: str, attributes: tuple[str, ...], item: Mapping[str, Any]) -> Place:
-    return place_of(name, {attribute: item[attribute] for attribute in attributes})
-
-
-def answers(calls: Sequence[Call]) -> Program[list[dict[str, Any] | TavolaError]]:
-    """Return what each of some calls came to, an answer or an error, asked at once where there are several."""
-    if len(calls) > 1:
-        return (yield CallGroup(tuple(calls)))  # type: ignore[no-any-return]  # what Together is answered with
-    try:
-        return [(yield calls[0])]
-    except TavolaError as error:
-        return [error]
-
-
-def _passing(error: TavolaError) -> bool:
-    """Return whether an error would pass by itself in time: a throttle that outlasted patience, no answer."""
+def _is_transient(error: TavolaError) -> bool:
+    """Return whether an error may pass with time: throttling despite retries, a server error, no response."""
     if isinstance(error, Fault):
-        return error.retryable or error.status >= SERVER_FAILED
-    return isinstance(error, Unanswered)
+        return error.retryable or error.status >= SERVER_ERROR_STATUS
+    return isinstance(error, ResponseMissing)

@@ -25,7 +25,7 @@ class CheckpointRefused(TavolaError):
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"The checkpoint cannot be gone on from: {reason}; remove it to begin again")
+        super().__init__(f"The checkpoint cannot be resumed: {reason}; remove it to start from the beginning")
 
 
 class CheckpointStore(Protocol):
@@ -78,7 +78,7 @@ class CheckpointFile:
         except (OSError, ValueError) as error:
             raise CheckpointRefused(f"{self.path} cannot be read ({error})") from error
         if not isinstance(checkpoint, dict):
-            raise CheckpointRefused(f"{self.path} holds no checkpoint")
+            raise CheckpointRefused(f"{self.path} does not contain a checkpoint")
         return checkpoint
 
     def save(self, checkpoint: Mapping[str, Any]) -> None:
@@ -89,7 +89,7 @@ class CheckpointFile:
             file.flush()
             os.fsync(file.fileno())  # before the rename, or a power cut leaves an empty file under the name
         new_path.replace(self.path)
-        with suppress(PermissionError):  # Windows does not open folders, and has no need of it
+        with suppress(PermissionError):  # Windows cannot open folders, and does not need to
             sync_folder(self.path.parent)
 
     def clear(self) -> None:

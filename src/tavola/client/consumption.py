@@ -1,10 +1,21 @@
-"""Consumption: request units by table and index, as DynamoDB's responses tell them."""
+"""Consumed capacity: request units by table and index, parsed from responses and summed over a block of code.
+
+    with db.measure() as units: …
+    units.reads, units.writes, units.tables["Desk"].indexes["gsi1"]
+
+Meters are found through a context variable, so threads and tasks do not disturb each other, and tasks started inside the
+block count too. Requests ask for their consumption only while something is measured. A call that fails is not in the sum,
+because its response holds no units, although DynamoDB charges for a failed condition.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from decimal import Decimal
+from threading import Lock
 from typing import Any
 
 from tavola.prices import PriceBook
@@ -13,12 +24,12 @@ READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems
 WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
 METERED = READS | WRITES
 
-Place = tuple[str, str | None]  # a table, and an index of it or None for the table itself
+CapacityOwner = tuple[str, str | None]  # a table, and one of its indexes or None for the table itself
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Request units, read and written; whole or half numbers, which floats add exactly."""
+    """Read and write request units; multiples of a half, which floats add exactly."""
 
     reads: float = 0.0
     writes: float = 0.0
@@ -27,64 +38,136 @@ class Units:
         return Units(self.reads + other.reads, self.writes + other.writes)
 
     def usd_per_million(self, book: PriceBook) -> Decimal:
-        """Return what a million times as much costs on demand, by a price book."""
+        """Return the on-demand price of a million times these units."""
         reads = book.usd_per_million(self.reads, "read_request_unit")
         return reads + book.usd_per_million(self.writes, "write_request_unit")
 
     def __str__(self) -> str:
-        told = [
+        parts = [
             f"{units:,g} {kind}" for units, kind in ((self.reads, "read"), (self.writes, "write")) if units
         ]
-        if not told:
+        if not parts:
             return "0 units"
-        return f"{' and '.join(told)} unit{'' if self.reads + self.writes == 1 else 's'}"
+        return f"{' and '.join(parts)} unit{'' if self.reads + self.writes == 1 else 's'}"
 
 
-NOTHING = Units()
+NO_UNITS = Units()
 
 
-def consumed(operation: str, response: Mapping[str, Any]) -> dict[Place, Units]:
-    """Return the units that a response tells of, by table and index; nothing where it tells none.
+def parse_consumption(operation: str, response: Mapping[str, Any]) -> dict[CapacityOwner, Units]:
+    """Return the units in a response by table and index; empty if it holds none.
 
-    A transaction tells reads and writes apart (a repeated one is billed as reads); of other calls, the
-    operation says which they are.
+    A transaction reports reads and writes separately (a repeated one is charged as reads); for other operations, the
+    operation determines which they are.
     """
-    told = response.get("ConsumedCapacity")
-    found: dict[Place, Units] = {}
-    for each in [told] if isinstance(told, Mapping) else told or ():
-        table = each["TableName"]
-        arms: list[tuple[str | None, Mapping[str, Any]]] = [(None, each.get("Table", each))]
+    consumed = response.get("ConsumedCapacity")
+    units_by_owner: dict[CapacityOwner, Units] = {}
+    for capacity in [consumed] if isinstance(consumed, Mapping) else consumed or ():
+        table = capacity["TableName"]
+        parts: list[tuple[str | None, Mapping[str, Any]]] = [(None, capacity.get("Table", capacity))]
         for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
-            arms += each.get(member, {}).items()
-        for index, arm in arms:
-            units = _units(arm, writing=operation not in READS)
-            if units != NOTHING:
-                found[table, index] = found.get((table, index), NOTHING) + units
-    return found
+            parts += capacity.get(member, {}).items()
+        for index, part in parts:
+            units = _parse_units(part, is_write=operation not in READS)
+            if units != NO_UNITS:
+                units_by_owner[table, index] = units_by_owner.get((table, index), NO_UNITS) + units
+    return units_by_owner
 
 
-def total(by_place: Mapping[Place, Units]) -> Units:
-    """Return all units together."""
-    return sum(by_place.values(), NOTHING)
+def _parse_units(capacity: Mapping[str, Any], *, is_write: bool) -> Units:
+    if "ReadCapacityUnits" in capacity or "WriteCapacityUnits" in capacity:
+        return Units(
+            float(capacity.get("ReadCapacityUnits", 0.0)), float(capacity.get("WriteCapacityUnits", 0.0))
+        )
+    units = float(capacity.get("CapacityUnits", 0.0))
+    return Units(writes=units) if is_write else Units(reads=units)
 
 
-def added(parts: Iterable[Mapping[Place, Units]]) -> dict[Place, Units]:
-    """Return several sums as one, in the order of tables and indexes."""
-    found: dict[Place, Units] = {}
+def total_units(by_owner: Mapping[CapacityOwner, Units]) -> Units:
+    """Return the sum of all units."""
+    return sum(by_owner.values(), NO_UNITS)
+
+
+def merge_units(parts: Iterable[Mapping[CapacityOwner, Units]]) -> dict[CapacityOwner, Units]:
+    """Return the sum of several mappings, ordered by table and index."""
+    sums: dict[CapacityOwner, Units] = {}
     for part in parts:
-        for place, units in part.items():
-            found[place] = found.get(place, NOTHING) + units
-    return dict(sorted(found.items(), key=lambda pair: (pair[0][0], pair[0][1] or "")))
+        for owner, units in part.items():
+            sums[owner] = sums.get(owner, NO_UNITS) + units
+    return dict(sorted(sums.items(), key=lambda pair: (pair[0][0], pair[0][1] or "")))
 
 
-def place_text(place: Place) -> str:
-    """Return a table, or an index of it, as a person names it."""
-    table, index = place
+def owner_name(owner: CapacityOwner) -> str:
+    """Return the name of a table or index for people."""
+    table, index = owner
     return table if index is None else f"{table}.{index}"
 
 
-def _units(arm: Mapping[str, Any], *, writing: bool) -> Units:
-    if "ReadCapacityUnits" in arm or "WriteCapacityUnits" in arm:
-        return Units(float(arm.get("ReadCapacityUnits", 0.0)), float(arm.get("WriteCapacityUnits", 0.0)))
-    units = float(arm.get("CapacityUnits", 0.0))
-    return Units(writes=units) if writing else Units(reads=units)
+@dataclass(slots=True)
+class TableUnits:
+    """The units of one table, and those of each of its indexes."""
+
+    reads: float = 0.0
+    writes: float = 0.0
+    indexes: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ConsumedCapacity:
+    """The capacity consumed by the calls of a measured block."""
+
+    calls: int = 0
+    reads: float = 0.0
+    writes: float = 0.0
+    tables: dict[str, TableUnits] = field(default_factory=dict)
+    operations: dict[str, int] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    def add(self, operation: str, response: dict[str, Any]) -> None:
+        """Add the consumption of one response."""
+        by_owner = parse_consumption(operation, response)
+        with self._lock:
+            self.calls += 1
+            self.operations[operation] = self.operations.get(operation, 0) + 1
+            for (name, index), units in by_owner.items():
+                self.reads += units.reads
+                self.writes += units.writes
+                table = self.tables.setdefault(name, TableUnits())
+                if index is None:
+                    table.reads += units.reads
+                    table.writes += units.writes
+                else:
+                    table.indexes[index] = table.indexes.get(index, 0.0) + units.reads + units.writes
+
+    def usd(self, book: PriceBook) -> Decimal:
+        """Return the on-demand price, from a price book such as `tavola.prices.load_book("us-east-1")`."""
+        return Units(self.reads, self.writes).usd_per_million(book) / 1_000_000
+
+    def __str__(self) -> str:
+        calls = ", ".join(f"{count} {operation}" for operation, count in sorted(self.operations.items()))
+        return f"{Units(self.reads, self.writes)} by {calls or 'no call'}"
+
+
+METERS: ContextVar[tuple[ConsumedCapacity, ...]] = ContextVar("meters", default=())  # of the blocks around
+
+
+@contextmanager
+def measure_units() -> Iterator[ConsumedCapacity]:
+    """Yield the sum of what the calls inside consume, updated with each response."""
+    units = ConsumedCapacity()
+    token = METERS.set((*METERS.get(), units))
+    try:
+        yield units
+    finally:
+        METERS.reset(token)
+
+
+def request_capacity(operation: str, request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return a call that also asks for the capacity it consumes, if its operation reports any."""
+    return operation, {**request, "ReturnConsumedCapacity": "INDEXES"} if operation in METERED else request
+
+
+def record_consumption(operation: str, response: dict[str, Any]) -> None:
+    """Add a response to the meters of this context."""
+    for units in METERS.get():
+        units.add(operation, response)

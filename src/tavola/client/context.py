@@ -1,4 +1,4 @@
-"""Context: what every operation of one client shares, none of it I/O."""
+"""Context: settings that all operations of one client share."""
 
 from __future__ import annotations
 
@@ -16,75 +16,82 @@ _SECRET_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Whose tables, what time it is, where chance comes from, and the secret that signs cursors."""
+    """Table names, clock, entropy, retry policy, and the secret that signs cursors."""
 
-    names: Mapping[Any, str] = field(
-        default_factory=dict
-    )  # a table, its class's name or its own: the name it has here
+    # Deployed table names. A key is the table class, its class name, or the name that the model gives the table.
+    names: Mapping[Any, str] = field(default_factory=dict)
     prefix: str = ""
     clock: Clock = SYSTEM_CLOCK
     entropy: Entropy = SYSTEM_ENTROPY
-    secret: bytes = b""  # none given: one by chance, and cursors hold in this process alone
+    secret: bytes = b""  # default: a random one, so cursors are valid in this process only
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
-    region: str | None = None  # whose prices an explanation tells
-    _found: dict[type[Table], str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    region: str | None = None  # selects the prices of explanations
+    _resolved: dict[type[Table], str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for key, name in self.names.items():
             if not name:
-                raise ModelError("table_names", f"{_word(key)} is called {name!r}; give the name of a table")
+                raise ModelError(
+                    "table_names",
+                    f"{_describe_key(key)} is mapped to {name!r}; use the name of a deployed table",
+                )
         secret: Any = self.secret
         if not isinstance(secret, bytes):
-            raise ModelError("cursor_secret", 'it signs cursors, and is bytes: cursor_secret=b"…"')
+            raise ModelError("cursor_secret", 'it must be bytes: cursor_secret=b"…"')
         if not self.secret:
             object.__setattr__(self, "secret", SYSTEM_ENTROPY.bytes(_SECRET_BYTES))
 
     def name_of(self, table: type[Table]) -> str:
-        """Return what a table is called where this client asks."""
-        found = self._found.get(table)
-        if found is None:
-            found = self._found[table] = self._name(require_table(table))
-        return found
+        """Return the deployed name of a table."""
+        name = self._resolved.get(table)
+        if name is None:
+            name = self._resolved[table] = self._resolve_name(require_table(table))
+        return name
 
-    def _name(self, table: type[Table]) -> str:
-        """Return what a table is called here; refuse names that are meant for no table, or for two."""
+    def _resolve_name(self, table: type[Table]) -> str:
+        """Return the deployed name of a table; refuse `names` that refer to no table, or to two."""
         declared = declared_tables() if self.names else []
         for key in self.names:
-            meant = {each.settings.name for each in declared if _means(key, each)}
-            if not meant:
-                known = ", ".join(sorted({_both(each) for each in declared}))
+            tables = {
+                declared_table.settings.name for declared_table in declared if _refers_to(key, declared_table)
+            }
+            if not tables:
+                declared_names = ", ".join(
+                    sorted({_both_names(declared_table) for declared_table in declared})
+                )
                 raise ModelError(
                     "table_names",
-                    f"{_word(key)} is no table that is declared; there are {known or 'none'} (import the modules that "
-                    "declare them before the first call)",
+                    f"{_describe_key(key)} is not a declared table; declared are {declared_names or 'none'} (import the modules that "
+                    "declare tables before the first call)",
                 )
-            if len(meant) > 1:
+            if len(tables) > 1:
                 raise ModelError(
                     "table_names",
-                    f"{_word(key)} could be {' or '.join(sorted(meant))}; give the class itself",
+                    f"{_describe_key(key)} could be {' or '.join(sorted(tables))}; use the table class as the key",
                 )
-        told = {name for key, name in self.names.items() if _means(key, table)}
-        if len(told) > 1:
+        names = {name for key, name in self.names.items() if _refers_to(key, table)}
+        if len(names) > 1:
             raise ModelError(
-                "table_names", f"{_both(table)} is called {' and '.join(sorted(told))}; give one"
+                "table_names",
+                f"{_both_names(table)} is mapped to {' and '.join(sorted(names))}; map it to one name",
             )
-        return next(iter(told), self.prefix + table.settings.name)
+        return next(iter(names), self.prefix + table.settings.name)
 
     def chance(self, bound: int) -> int:
-        """Return any number below a bound."""
+        """Return a random number below a bound."""
         return int.from_bytes(self.entropy.bytes(8), "big") % bound
 
 
-def _means(key: Any, table: type[Table]) -> bool:
+def _refers_to(key: Any, table: type[Table]) -> bool:
     if isinstance(key, type):
         return (key.__module__, key.__qualname__) == (table.__module__, table.__qualname__)
     return key in (table.__name__, table.settings.name)
 
 
-def _word(key: Any) -> str:
+def _describe_key(key: Any) -> str:
     return key.__name__ if isinstance(key, type) else repr(key)
 
 
-def _both(table: type[Table]) -> str:
-    name, own = table.__name__, table.settings.name
-    return name if name == own else f"{name} ({own!r})"
+def _both_names(table: type[Table]) -> str:
+    name, table_name = table.__name__, table.settings.name
+    return name if name == table_name else f"{name} ({table_name!r})"

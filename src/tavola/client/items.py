@@ -1,31 +1,35 @@
-"""Get, put, create, update and delete one entity: the programs behind `Db` and `AsyncDb`."""
+"""Get, put, create, update and delete one entity: the programs behind `Connection` and `AsyncConnection`."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
-from tavola.client.arguments import shape_of_entity
 from tavola.client.context import Context
 from tavola.client.effects import Call, Program
-from tavola.client.expiry import expired
-from tavola.client.intents import Intent
-from tavola.client.marshalling import VERSION, entity_of, item_of, version_of, view_from, view_of
-from tavola.client.requests import expressed, when_absent
-from tavola.client.transactions import existing, write
-from tavola.client.writes import keyed, named
+from tavola.client.marshalling import (
+    VERSION,
+    entity_of,
+    item_of,
+    resolve_target,
+    shape_of_entity,
+    version_of,
+    view_from,
+    view_of,
+)
+from tavola.client.requests import add_expressions, is_expired, with_absence_condition
+from tavola.client.transactions import create_error, write_intent
+from tavola.client.writes import Intent
 from tavola.model import (
     Change,
     Condition,
     Entity,
+    EntityShape,
     ModelError,
     PrimaryKey,
-    Shape,
     check_partial_view,
     shape_of,
 )
 from tavola.protocol.faults import ConditionalCheckFailedFault
-
-__all__ = ["create", "delete", "get", "keyed", "named", "put", "update"]
 
 E = TypeVar("E", bound=Entity)
 
@@ -47,19 +51,19 @@ def get(
 
     With a `view`, an entity class without a key, only the view's fields are transferred; the read costs the same.
     """
-    shape, values, _ = keyed(key)
+    shape, values, _ = resolve_target(key)
     table = shape.home
     request: dict[str, Any] = {"TableName": context.name_of(table), "Key": shape.primary(values)}
     if view is not None:
-        expressed(request, projection=_attributes_of(shape, view))
+        add_expressions(request, projection=_attributes_of(shape, view))
     if consistent is None:
         assert shape.key is not None
         consistent = shape.key.access is not None and shape.key.access.consistent
     if consistent:
         request["ConsistentRead"] = True
-    answer = yield Call("GetItem", request)
-    item = answer.get("Item")
-    if item is None or expired(table, item, context.clock.now()):
+    response = yield Call("GetItem", request)
+    item = response.get("Item")
+    if item is None or is_expired(table, item, context.clock.now()):
         return None
     if view is None:
         return entity_of(shape.entity, item)
@@ -71,12 +75,12 @@ def get(
     return None if entity is None else view_from(view, entity)
 
 
-def _attributes_of(shape: Shape, view: type[Entity]) -> list[str]:
-    """Return the attributes that a view of an entity is made of, with those that tell what the item is and when it ends."""
-    told: Any = view
-    if not (isinstance(told, type) and issubclass(told, Entity)):
+def _attributes_of(shape: EntityShape, view: type[Entity]) -> list[str]:
+    """Return the attributes that a view needs, and those for the item's key, tag, time to live and version."""
+    value: Any = view
+    if not (isinstance(value, type) and issubclass(value, Entity)):
         raise ModelError(
-            f"{shape.entity.__name__}.get", "view= takes an entity without a Key, such as TicketRef"
+            f"{shape.entity.__name__}.get", "view= takes an entity class without a Key, such as TicketRef"
         )
     part = shape_of(view)
     if view is not shape.entity:
@@ -85,7 +89,7 @@ def _attributes_of(shape: Shape, view: type[Entity]) -> list[str]:
     names = [*settings.key_names, settings.tag, settings.ttl, VERSION]
     return [
         *(name for name in names if name is not None),
-        *(found.attribute for found in part.fields.values()),
+        *(field.attribute for field in part.fields.values()),
     ]
 
 
@@ -93,7 +97,7 @@ def put(context: Context, entity: E, *, when: Condition[E] | None = None) -> Pro
     """Store an entity and replace the item that has its key, if any; `when` is checked against that item."""
     shape = shape_of_entity(entity, "put")
     if when is not None or shape.lock is not None or shape.uniques or shape.immutable or shape.version > 1:
-        yield from write(context, Intent("put", entity, when=when))
+        yield from write_intent(context, Intent("put", entity, when=when))
         return entity
     yield Call("PutItem", {"TableName": context.name_of(shape.home), "Item": item_of(shape, entity, context)})
     return entity
@@ -103,13 +107,13 @@ def create(context: Context, entity: E) -> Program[E]:
     """Store a new entity; raise `ItemExists` if an item has its key already, unless that has expired."""
     shape = shape_of_entity(entity, "create")
     if shape.uniques or shape.lock is not None:
-        yield from write(context, Intent("create", entity))
+        yield from write_intent(context, Intent("create", entity))
         return entity
     request = {"TableName": context.name_of(shape.home), "Item": item_of(shape, entity, context)}
     try:
-        yield Call("PutItem", when_absent(request, shape, context.clock.now()))
+        yield Call("PutItem", with_absence_condition(request, shape, context.clock.now()))
     except ConditionalCheckFailedFault as fault:
-        raise existing(context, entity, fault) from fault
+        raise create_error(context, entity, fault) from fault
     return entity
 
 
@@ -125,8 +129,8 @@ def update(
     If the item does not exist, `ItemMissing` is raised; with `create` it is created from the key and the changes.
     """
     intent = Intent("update", target, changes=changes, when=when, create_missing=create)
-    item = yield from write(context, intent)
-    assert item is not None, "what was changed is there"
+    item = yield from write_intent(context, intent)
+    assert item is not None, "an updated item exists"
     return entity_of(intent.shape.entity, item)  # type: ignore[no-any-return]  # a shape does not know its class
 
 
@@ -135,7 +139,7 @@ def delete(
 ) -> Program[E | None]:
     """Delete an item and return the entity it was, or None; an immutable entity is deleted only with `erase`."""
     intent = Intent("delete", target, when=when, erase=erase)
-    item = yield from write(context, intent)
-    if item is None or expired(intent.shape.home, item, context.clock.now()):
+    item = yield from write_intent(context, intent)
+    if item is None or is_expired(intent.shape.home, item, context.clock.now()):
         return None
     return entity_of(intent.shape.entity, item)  # type: ignore[no-any-return]  # a shape does not know its class

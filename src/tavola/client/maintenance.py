@@ -1,6 +1,6 @@
 """Operations on whole tables: create and compare them, verify index keys, plan and run migrations.
 
-These are the programs behind the methods of `Db` and `AsyncDb`. The modules that do the work are imported when a method is
+These are the programs behind the methods of `Connection` and `AsyncConnection`. The modules that do the work are imported when a method is
 first called: a program that serves requests does not need them.
 """
 
@@ -10,10 +10,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tavola.client.batches import ProgressReporter
 from tavola.client.checkpoints import CheckpointStore, open_checkpoints
 from tavola.client.context import Context
 from tavola.client.effects import Program
-from tavola.client.progress import ProgressReporter
 from tavola.client.provisioning import blueprint_of, delete_table
 from tavola.client.reports import BackfillReport, KeyReport, MigrationPlan, TableChanges
 from tavola.model import Entity, Table
@@ -33,9 +33,9 @@ def create_tables(context: Context, *tables: type[Table], change: bool = False) 
 
 
 def delete_tables(context: Context, *tables: type[Table]) -> Program[None]:
-    """Delete tables with everything in them; tables that do not exist are no error."""
+    """Delete tables with everything in them; missing tables are not an error."""
     for table in tables:
-        yield from delete_table(context, table)
+        yield from delete_table(context.name_of(table))
 
 
 def table_changes(context: Context, table: type[Table]) -> Program[TableChanges]:
@@ -71,10 +71,10 @@ def verify_keys(
     With `repair` each is corrected, provided that its item has not changed since it was read, at up to `units_per_second`
     write units. A `checkpoint`, a file's path or an object of your own, lets an interrupted run continue.
     """
-    from tavola.client.staleness import verify_keys as verify  # noqa: PLC0415 - see the docstring
+    from tavola.client.verification import verify_keys as verify  # noqa: PLC0415 - see the docstring
 
-    pace = _pace(segments, units_per_second, checkpoint, progress)
-    return (yield from verify(context, table, repair, pace))
+    options = _sweep_options(segments, units_per_second, checkpoint, progress)
+    return (yield from verify(context, table, repair, options))
 
 
 def plan_migration(
@@ -113,11 +113,11 @@ def backfill(
     """
     from tavola.client.migrations import backfill as rewrite  # noqa: PLC0415 - see the docstring
 
-    pace = _pace(segments, units_per_second, checkpoint, progress, consistent=True)
-    return (yield from rewrite(context, table, entities, forget, pace))
+    options = _sweep_options(segments, units_per_second, checkpoint, progress, consistent=True)
+    return (yield from rewrite(context, table, entities, forget, options))
 
 
-def _pace(
+def _sweep_options(
     segments: int,
     units_per_second: float | None,
     checkpoint: str | os.PathLike[str] | CheckpointStore | None,
@@ -125,6 +125,8 @@ def _pace(
     *,
     consistent: bool = False,
 ) -> Any:
-    from tavola.client.sweeps import Pace  # noqa: PLC0415 - see the module's docstring
+    from tavola.client.sweeps import SweepOptions  # noqa: PLC0415 - see the module's docstring
 
-    return Pace(segments, units_per_second, open_checkpoints(checkpoint), progress, consistent=consistent)
+    return SweepOptions(
+        segments, units_per_second, open_checkpoints(checkpoint), progress, consistent=consistent
+    )

@@ -1,4 +1,4 @@
-"""Provisioning: making a live table what its model says, where that can be done in place."""
+"""Provisioning: create tables as their models declare them, and wait until they are active."""
 
 from __future__ import annotations
 
@@ -24,74 +24,78 @@ from tavola.protocol.faults import Fault
 
 POLL_S = 0.5
 POLLS_MAX = 1200
-AWS_KEY = "alias/aws/dynamodb"  # AWS's own in the account: DynamoDB has it named by naming none
-OWN_KEY = "new"  # a key that infrastructure makes, and no request of DynamoDB
-REPLICATED = "NEW_AND_OLD_IMAGES"  # the stream that replicas live on
-ENDED = frozenset(
-    {"ARCHIVING", "ARCHIVED", "INACCESSIBLE_ENCRYPTION_CREDENTIALS"}
-)  # none becomes active by itself
-_UNKNOWN = frozenset({"UnknownOperationException", "UnsupportedOperationException"})
+AWS_KEY = "alias/aws/dynamodb"  # the AWS managed key; requests select it by naming no key
+OWN_KEY = "new"  # a key that infrastructure as code creates; no DynamoDB request can
+REPLICATED = "NEW_AND_OLD_IMAGES"  # the stream view that replicas require
+UNRECOVERABLE = frozenset({"ARCHIVING", "ARCHIVED", "INACCESSIBLE_ENCRYPTION_CREDENTIALS"})
+_UNSUPPORTED = frozenset({"UnknownOperationException", "UnsupportedOperationException"})
 
 _log = logging.getLogger("tavola.client")
 
 _NOT_IN_PLACE = (
-    "It cannot be changed in place; make a table of another name (connect(…, table_names=…)) and copy the items, or mend "
-    "the model"
+    "This cannot be changed in place; create a table with another name (connect(…, table_names=…)) and copy the items, or "
+    "change the model"
 )
 
 
 class TableNotReady(TavolaError):
-    """A table that did not become active in the time that was waited."""
+    """A table that did not become active in time."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(
-            f"The table {name} is not active after {POLL_S * POLLS_MAX:.0f} s; look at it, and try again"
+            f"The table {name} is not active after {POLL_S * POLLS_MAX:.0f} s; check its status, and try again"
         )
 
 
 class TableUnusable(TavolaError):
-    """A table in a state that waiting does not end."""
+    """A table in a state that it does not leave by itself."""
 
     def __init__(self, name: str, state: str) -> None:
         self.name = name
-        how = "restore it from its backup" if state.startswith("ARCHIV") else "let DynamoDB use its key again"
+        how = (
+            "restore it from its backup"
+            if state.startswith("ARCHIV")
+            else "give DynamoDB access to its KMS key"
+        )
         super().__init__(
-            f"The table {name} is {state}, and becomes active by no waiting; {how}, and try again"
+            f"The table {name} is {state}, and does not become active by itself; {how}, and try again"
         )
 
 
-class KeyNotMade(TavolaError):
-    """A table that is to have a key of its own, which somebody must make first."""
+class KmsKeyMissing(TavolaError):
+    """A table is to be encrypted with a KMS key that does not exist yet."""
 
     def __init__(self, name: str, key: str) -> None:
         self.name = name
         super().__init__(
-            f"The table {name} is to be encrypted by the key {key!r}, which names none that is there; make one in KMS and name it "
-            "by its ARN, alias or id, or let tavola iac write the infrastructure that makes it"
+            f"The table {name} is to be encrypted with the key {key!r}, which does not exist yet; create a KMS key and use "
+            "its ARN, alias or id, or deploy with the output of tavola iac, which creates the key"
         )
 
 
 class TableMismatch(TavolaError):
-    """A table of the same name that is another than the model's, in what is not or cannot be changed in place."""
+    """An existing table that differs from its model in something that is not or cannot be changed in place."""
 
     def __init__(self, name: str, reasons: tuple[str, ...], remedy: str = _NOT_IN_PLACE) -> None:
         self.name = name
         self.reasons = reasons
-        super().__init__(f"The table {name} is there, and is not the model's: {'; '.join(reasons)}. {remedy}")
+        super().__init__(
+            f"The table {name} exists and differs from its model: {'; '.join(reasons)}. {remedy}"
+        )
 
 
 class IndexForm(Protocol):
-    """What an index is to be, whether a class declares it or a document."""
+    """The definition of an index, from a class or a design document."""
 
     @property
     def name(self) -> str:
-        """The name that DynamoDB knows."""
+        """Its name in DynamoDB."""
         ...
 
     @property
     def local(self) -> bool:
-        """Whether it is one of the table's own partitions."""
+        """Whether it is a local secondary index."""
         ...
 
     @property
@@ -111,37 +115,33 @@ class IndexForm(Protocol):
 
     @property
     def projection(self) -> str | tuple[str, ...]:
-        """What it holds of the items."""
+        """The attributes that it holds."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """What DynamoDB is told of a table: by what name it goes there, and what its model says."""
+    """The definition of a table to create: its deployed name, settings and indexes."""
 
     name: str
-    label: str  # what the model calls it
+    label: str  # its name in the model
     settings: TableSettings
     key_types: Mapping[str, str]
     indexes: Sequence[IndexForm]
 
 
 def blueprint_of(context: Context, table: type[Table]) -> Blueprint:
-    """Return what a model says of a table; refuse one that no entity lives in, or whose views nobody can give."""
+    """Return the definition of a table; refuse a table without entities, or with a view that cannot be built."""
     entities = entities_of(require_table(table))
     if not entities:
-        raise ModelError(
-            table.__name__, "no entity lives in it yet; import the module that declares them first"
-        )
-    for pattern in (found for entity in entities for found in shape_of(entity).patterns.values()):
-        result_entity(
-            pattern
-        )  # a view that cannot be given, or is nowhere, is refused before there is a table
+        raise ModelError(table.__name__, "it has no entities yet; import the modules that declare them first")
+    for pattern in (pattern for entity in entities for pattern in shape_of(entity).patterns.values()):
+        result_entity(pattern)  # refuses a view that does not exist or cannot be built
     return Blueprint(context.name_of(table), table.__name__, table.settings, key_types(table), table.indexes)
 
 
 def table_request(table: Blueprint) -> dict[str, Any]:
-    """Return the CreateTable that a model asks for."""
+    """Return the CreateTable request of a table."""
     settings, types = table.settings, table.key_types
     used = list(settings.key_names)
     request: dict[str, Any] = {
@@ -175,7 +175,7 @@ def table_request(table: Blueprint) -> dict[str, Any]:
 
 
 def index_request(table: Blueprint, index: IndexForm) -> dict[str, Any]:
-    """Return one index as CreateTable and UpdateTable write it; it projects what the model says and nothing more."""
+    """Return an index as a member of CreateTable and UpdateTable."""
     projection: dict[str, Any] = {"ProjectionType": index.projection}
     if isinstance(index.projection, tuple):
         projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.projection)}
@@ -202,103 +202,109 @@ def _schema(hash_: tuple[str, ...], range_: tuple[str, ...]) -> list[dict[str, s
 
 
 def create_table(table: Blueprint) -> Program[dict[str, Any] | None]:
-    """Make a table with all its settings, or leave the one that is there, and return what that is; None: it was made.
+    """Create a table with all its settings, and return None; if it exists, return its description.
 
-    One that is there with another key is no table for this model, and is refused. Its time to live and its recovery are
-    switched on where the model says so and they are off: whoever made it may not have come so far.
+    An existing table with another key raises `TableMismatch`. Its time to live and recovery are enabled if the model declares
+    them and they are off, because an earlier call may have been interrupted before that.
     """
     name = table.name
-    made = True
-    if names_no_key(table.settings.encryption):
-        raise KeyNotMade(name, str(table.settings.encryption))
+    created = True
+    if is_key_to_create(table.settings.encryption):
+        raise KmsKeyMissing(name, str(table.settings.encryption))
     try:
         yield Call("CreateTable", table_request(table))
     except Fault as fault:
         if fault.code != "ResourceInUseException":
             raise
-        made = False
-    described = yield from active(name)
+        created = False
+    described = yield from wait_until_active(name)
     settings = table.settings
-    if not made:
-        reasons = key_refusals(table, described)
+    if not created:
+        reasons = key_mismatches(table, described)
         if reasons:
             raise TableMismatch(name, reasons)
-    if settings.ttl is not None and (made or not (yield from _ends(name))):
-        ends = {"Enabled": True, "AttributeName": settings.ttl}
-        yield Call("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": ends})
-    if settings.recovery and (made or not (yield from _remembers(name))):
-        wanted = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": settings.recovery_days}
-        told = {"TableName": name, "PointInTimeRecoverySpecification": wanted}
-        if (yield from asked("UpdateContinuousBackups", told)) is None:
-            _log.warning("the endpoint has no point-in-time recovery: the past of %s is not kept there", name)
-    return None if made else described
+    if settings.ttl is not None and (created or not (yield from _has_ttl(name))):
+        ttl = {"Enabled": True, "AttributeName": settings.ttl}
+        yield Call("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": ttl})
+    if settings.recovery and (created or not (yield from _has_recovery(name))):
+        recovery = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": settings.recovery_days}
+        request = {"TableName": name, "PointInTimeRecoverySpecification": recovery}
+        if (yield from call_if_supported("UpdateContinuousBackups", request)) is None:
+            _log.warning(
+                "The endpoint does not support point-in-time recovery; %s was created without it", name
+            )
+    return None if created else described
 
 
-def names_no_key(encryption: str | None) -> bool:
-    """Return whether what a model says of its key is no key that is there: one to be made, or one that a file only refers to."""
+def is_key_to_create(encryption: str | None) -> bool:
+    """Return whether a KMS key does not exist yet: infrastructure as code creates it, or a template refers to it."""
     return encryption is not None and (encryption == OWN_KEY or "${" in encryption)
 
 
-def _ends(name: str) -> Program[bool]:
-    """Return whether items of a table end by some attribute, as far as can be known."""
-    answer = yield from asked("DescribeTimeToLive", {"TableName": name})
-    if answer is None:
+def _has_ttl(name: str) -> Program[bool]:
+    """Return whether time to live is enabled; True if the endpoint does not support the operation."""
+    response = yield from call_if_supported("DescribeTimeToLive", {"TableName": name})
+    if response is None:
         return True
-    return bool(answer["TimeToLiveDescription"].get("TimeToLiveStatus", "DISABLED") != "DISABLED")
+    return bool(response["TimeToLiveDescription"].get("TimeToLiveStatus", "DISABLED") != "DISABLED")
 
 
-def _remembers(name: str) -> Program[bool]:
-    """Return whether a table's past is kept, as far as can be known."""
-    answer = yield from asked("DescribeContinuousBackups", {"TableName": name})
-    if answer is None:
+def _has_recovery(name: str) -> Program[bool]:
+    """Return whether point-in-time recovery is enabled; True if the endpoint does not support the operation."""
+    response = yield from call_if_supported("DescribeContinuousBackups", {"TableName": name})
+    if response is None:
         return True
-    told = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
-    return bool(told.get("PointInTimeRecoveryStatus") == "ENABLED")
+    recovery = response["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    return bool(recovery.get("PointInTimeRecoveryStatus") == "ENABLED")
 
 
-def asked(operation: str, request: dict[str, Any]) -> Program[dict[str, Any] | None]:
-    """Return an answer, None from an endpoint that does not have the operation, as some local ones do not."""
+def call_if_supported(operation: str, request: dict[str, Any]) -> Program[dict[str, Any] | None]:
+    """Return a response, None from an endpoint without the operation, as some local ones are."""
     try:
-        answer: dict[str, Any] = yield Call(operation, request)
+        response: dict[str, Any] = yield Call(operation, request)
     except Fault as fault:
-        if fault.code in _UNKNOWN:
+        if fault.code in _UNSUPPORTED:
             return None
         raise
-    return answer
+    return response
 
 
-def key_refusals(table: Blueprint, described: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what the key of a table that is there has otherwise than its model, in words."""
+def key_mismatches(table: Blueprint, described: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the differences between the key of an existing table and its model, as text."""
     settings = table.settings
-    wanted = _schema((settings.hash,), () if settings.range is None else (settings.range,))
-    if list(described["KeySchema"]) != wanted:
-        return (f"its key is {_named(described['KeySchema'])}, and should be {_named(wanted)}",)
+    declared_schema = _schema((settings.hash,), () if settings.range is None else (settings.range,))
+    if list(described["KeySchema"]) != declared_schema:
+        return (
+            f"its key is {_schema_text(described['KeySchema'])}, and should be {_schema_text(declared_schema)}",
+        )
     types = table.key_types
     return tuple(
-        f"its key attribute {name} is {told}, and should be {types[name]}"
-        for name, told in defined_types(described).items()
-        if name in settings.key_names and told != types[name]
+        f"its key attribute {name} has type {type_}, and should have {types[name]}"
+        for name, type_ in defined_types(described).items()
+        if name in settings.key_names and type_ != types[name]
     )
 
 
 def defined_types(described: Mapping[str, Any]) -> dict[str, str]:
-    """Return the type of each key attribute of a table that is there."""
-    return {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
+    """Return the type of each key attribute of an existing table."""
+    return {
+        definition["AttributeName"]: definition["AttributeType"]
+        for definition in described["AttributeDefinitions"]
+    }
 
 
-def _named(schema: Iterable[Mapping[str, str]]) -> str:
-    return " and ".join(f"{each['AttributeName']} ({each['KeyType']})" for each in schema)
+def _schema_text(schema: Iterable[Mapping[str, str]]) -> str:
+    return " and ".join(f"{element['AttributeName']} ({element['KeyType']})" for element in schema)
 
 
-def active(name: str) -> Program[dict[str, Any]]:
+def wait_until_active(name: str) -> Program[dict[str, Any]]:
     """Wait until a table and its indexes are active, and return its description.
 
-    An index that is being filled takes as long as its items take; anything else is given up after `POLLS_MAX` looks.
+    Filling an index may take any time; other waits end after `POLLS_MAX` polls with `TableNotReady`.
     """
     left = POLLS_MAX
     while left > 0:
-        answer = yield Call("DescribeTable", {"TableName": name})
-        table: dict[str, Any] = answer["Table"]
+        table: dict[str, Any] = (yield Call("DescribeTable", {"TableName": name}))["Table"]
         if is_active(table):
             return table
         if not any(index.get("Backfilling") for index in table.get("GlobalSecondaryIndexes", ())):
@@ -308,21 +314,16 @@ def active(name: str) -> Program[dict[str, Any]]:
 
 
 def is_active(described: Mapping[str, Any]) -> bool:
-    """Return whether a table and its indexes are active; raises `TableUnusable` where they never will be."""
+    """Return whether a table and its indexes are active; raise `TableUnusable` if they never will be."""
     state = described["TableStatus"]
-    if state in ENDED:
+    if state in UNRECOVERABLE:
         raise TableUnusable(described.get("TableName", "?"), state)
     indexes = described.get("GlobalSecondaryIndexes", ())
     return {state, *(index["IndexStatus"] for index in indexes)} == {"ACTIVE"}
 
 
-def delete_table(context: Context, table: type[Table]) -> Program[None]:
-    """Delete a table, if it is there, and wait until it is gone."""
-    yield from gone(context.name_of(table))
-
-
-def gone(name: str) -> Program[None]:
-    """Delete a table by its name there, if it is there, and wait until it is gone."""
+def delete_table(name: str) -> Program[None]:
+    """Delete a table by its deployed name, if it exists, and wait until it is gone."""
     try:
         yield Call("DeleteTable", {"TableName": name})
         for _ in range(POLLS_MAX):

@@ -1,4 +1,10 @@
-"""Query, scan, count and collect: the programs behind `Db` and `AsyncDb`."""
+"""Query, scan, count and collect: the programs behind `Connection` and `AsyncConnection`.
+
+An item of the table, or of an index with the ALL projection, is read as its entity. Other indexes hold entries, from which a
+view is read. If an entry does not hold enough (the query hydrates, or the entry lacks the time to live or the schema version,
+or has an older version), the item itself is fetched from the table. Indexes are eventually consistent, so an item that has
+moved since is left out.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +12,32 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tavola.client.arguments import check_collection, check_condition, check_scanned
+from tavola.client.batches import get_items
 from tavola.client.context import Context
 from tavola.client.effects import Call, Program
-from tavola.client.entries import Entries, hides_expiry
-from tavola.client.expiry import alive, expired
-from tavola.client.marshalling import entity_of, is_kind, recognised
-from tavola.client.pages import FetchedPage, Finish, read_all, read_page
-from tavola.client.queries import PreparedQuery, plan_query, told_condition
-from tavola.client.requests import all_of, expressed, node_of
+from tavola.client.marshalling import (
+    VERSION,
+    describe_type,
+    entity_of,
+    identify_entity,
+    is_item_of,
+    version_of,
+    view_from,
+    view_of,
+)
+from tavola.client.pages import Convert, FetchedPage, read_all, read_page
+from tavola.client.queries import PreparedQuery, condition_identity, prepare_query
+from tavola.client.requests import (
+    add_expressions,
+    all_of,
+    check_condition,
+    is_expired,
+    node_of,
+    not_expired_node,
+    table_key,
+    ttl_attribute,
+)
+from tavola.expressions.conditions import compile_decider
 from tavola.expressions.nodes import Between, Comparison, ConditionNode, FunctionCall, Literal, Or, Path
 from tavola.keys import Template
 from tavola.limits import SCAN_SEGMENTS_MAX
@@ -24,11 +47,12 @@ from tavola.model import (
     CollectionMember,
     Condition,
     Entity,
+    EntityShape,
     ItemUnreadable,
     KeyShape,
     ModelError,
+    QueryRefused,
     Selection,
-    Shape,
     Table,
     members_of,
     request_of,
@@ -42,20 +66,19 @@ C = TypeVar("C", bound=Collection)
 
 
 @dataclass(frozen=True, slots=True)
-class Paging:
-    """How much of an answer is wanted, and from where."""
+class PageOptions:
+    """How many results a page has, and where it starts."""
 
     limit: int | None = None
     page_size: int | None = None
     cursor: str | None = None
-    newest_first: bool = False
 
     def check(self, place: str) -> None:
-        """Refuse limits that are none."""
+        """Refuse limits below 1."""
         for name in ("limit", "page_size"):
-            told = getattr(self, name)
-            if told is not None and told < 1:
-                raise ModelError(place, f"{name}={told} is none; give 1 or more, or leave it out")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ModelError(place, f"{name}={value} is not valid; use 1 or more, or omit it")
 
 
 def query(
@@ -75,29 +98,30 @@ def query(
     An item that does not fit its entity raises `ItemUnreadable`; with `unreadable`, that function gets the error and the
     item is left out.
     """
-    paging = Paging(limit, page_size, cursor, newest_first)
-    question = request_of(selection)
-    pattern = question.pattern
-    paging.check(pattern.place)
-    asked = plan_query(context, question, newest_first=paging.newest_first, consistent=consistent)
-    if asked.empty:
+    options = PageOptions(limit, page_size, cursor)
+    request = request_of(selection)
+    pattern = request.pattern
+    options.check(pattern.place)
+    prepared = prepare_query(context, request, newest_first=newest_first, consistent=consistent)
+    if prepared.empty:
         return FetchedPage([], None, 0, 0)
     owner = shape_of(pattern.owner)
     result = owner.entity if pattern.result == owner.entity.__name__ else result_entity(pattern)
-    entries = Entries(
+    entries = EntryReader(
         context, owner, pattern.key, result,
-        hydrate=pattern.hydrate, filter_=node_of(question.filter), accepts=asked.accepts, unreadable=unreadable,
+        hydrate=pattern.hydrate, filter_=node_of(request.filter), accepts=prepared.accepts, unreadable=unreadable,
     )  # fmt: skip
-    return (yield from _page(context, asked, entries.made, paging))
+    return (yield from _read_page(context, prepared, entries.read, options))
 
 
-def _page(
-    context: Context, asked: PreparedQuery, finish: Finish[Any], paging: Paging
+def _read_page(
+    context: Context, query: PreparedQuery, convert: Convert[Any], options: PageOptions
 ) -> Program[FetchedPage[Any]]:
-    stretch: FetchedPage[Any] = yield from read_page(
-        context, asked, finish, limit=paging.limit, page_size=paging.page_size, cursor=paging.cursor
+    return (
+        yield from read_page(
+            context, query, convert, limit=options.limit, page_size=options.page_size, cursor=options.cursor
+        )
     )
-    return stretch
 
 
 def scan(
@@ -112,7 +136,7 @@ def scan(
     consistent: bool = False,
 ) -> Program[FetchedPage[E]]:
     """Return all entities of one class, in no order; every item of the table is read and paid for."""
-    return _scan(context, what, where, Paging(limit, page_size, cursor), segments, consistent)
+    return _scan(context, what, where, PageOptions(limit, page_size, cursor), segments, consistent)
 
 
 def scan_table(
@@ -125,21 +149,21 @@ def scan_table(
     segments: int = 1,
     consistent: bool = False,
 ) -> Program[FetchedPage[Entity]]:
-    """Return the entities of all classes in a table, in no order; items that are of no class are left out."""
-    return _scan(context, table, None, Paging(limit, page_size, cursor), segments, consistent)
+    """Return the entities of all classes in a table, in no order; items of no class are left out."""
+    return _scan(context, table, None, PageOptions(limit, page_size, cursor), segments, consistent)
 
 
 def _scan(
     context: Context,
     what: type[Entity] | type[Table],
     where: Condition[Any] | None,
-    paging: Paging,
+    options: PageOptions,
     segments: int,
     consistent: bool,
-    kinds: Container[type[Entity]] | None = None,
+    entities: Container[type[Entity]] | None = None,
 ) -> Program[FetchedPage[Any]]:
-    """Return a page of a table's items, or of those of one entity; `kinds` limits a table's to some entities."""
-    shape: Shape | None = None
+    """Return a page of one entity, or of a table; `entities` restricts the page of a table to these classes."""
+    shape: EntityShape | None = None
     check_scanned(what)
     if issubclass(what, Entity):
         shape = shape_of(what)
@@ -147,59 +171,61 @@ def _scan(
         table = shape.home
     else:
         table = what
-    paging.check(what.__name__)
+    options.check(what.__name__)
     _check_segments(what.__name__, segments)
-    filter_ = all_of([_tagged(shape, table), node_of(where)])
+    filter_ = all_of([_tag_filter(shape, table), node_of(where)])
     base: dict[str, Any] = {"TableName": context.name_of(table)}
     if consistent:
         base["ConsistentRead"] = True
-    request = expressed(base, filter_=filter_)
+    request = add_expressions(base, filter_=filter_)
     requests = [request]
     if segments > 1:
         requests = [{**request, "Segment": segment, "TotalSegments": segments} for segment in range(segments)]
-    kind = None if shape is None else shape.name
-    asked = PreparedQuery(
+    entity_name = None if shape is None else shape.name
+    prepared = PreparedQuery(
         "Scan", tuple(requests), "any", table.settings.key_names,
-        lambda: ["Scan", context.name_of(table), kind, told_condition(node_of(where))],
+        lambda: ["Scan", context.name_of(table), entity_name, condition_identity(node_of(where))],
     )  # fmt: skip
 
-    def finish(items: Sequence[Item]) -> Program[list[Entity | None]]:
+    def convert(items: Sequence[Item]) -> Program[list[Entity | None]]:
         yield from ()
         now_s = context.clock.now()
         return [
-            None if expired(table, item, now_s) else _scanned(shape, table, item, kinds) for item in items
+            None if is_expired(table, item, now_s) else _read_scanned(shape, table, item, entities)
+            for item in items
         ]
 
-    return (yield from _page(context, asked, finish, paging))
+    return (yield from _read_page(context, prepared, convert, options))
 
 
 def _check_segments(place: str, segments: int) -> None:
     if not 1 <= segments <= SCAN_SEGMENTS_MAX:
         raise ModelError(
             place,
-            f"segments={segments!r} is no way to share a scan; give 1 to {SCAN_SEGMENTS_MAX:,}, about as many as "
-            "there are connections to read with",
+            f"segments={segments!r} is not valid; use 1 to {SCAN_SEGMENTS_MAX:,}, about one for each connection",
         )
 
 
-def _scanned(
-    shape: Shape | None, table: type[Table], item: Item, kinds: Container[type[Entity]] | None
+def _read_scanned(
+    shape: EntityShape | None, table: type[Table], item: Item, entities: Container[type[Entity]] | None
 ) -> Entity | None:
     if shape is not None:
-        return entity_of(shape.entity, item) if is_kind(shape, table, item) else None
-    kind = recognised(table, item)
-    return None if kind is None or (kinds is not None and kind not in kinds) else entity_of(kind, item)
+        return entity_of(shape.entity, item) if is_item_of(shape, table, item) else None
+    entity = identify_entity(table, item)
+    if entity is None or (entities is not None and entity not in entities):
+        return None
+    return entity_of(entity, item)
 
 
-def scan_kinds(
-    context: Context, table: type[Table], kinds: Container[type[Entity]], cursor: str | None
+def scan_entities(
+    context: Context, table: type[Table], entities: Container[type[Entity]], cursor: str | None
 ) -> Program[FetchedPage[Entity]]:
-    """Return a page of the items of some entities, read consistently; for those who build on the client."""
-    return _scan(context, table, None, Paging(cursor=cursor), 1, True, kinds)
+    """Return a page of the items of some entity classes, read consistently; for code built on the client."""
+    return _scan(context, table, None, PageOptions(cursor=cursor), 1, True, entities)
 
 
-def _tagged(shape: Shape | None, table: type[Table]) -> ConditionNode | None:
-    """Return the filter that leaves one entity's items; those without a tag are told by their keys."""
+def _tag_filter(shape: EntityShape | None, table: type[Table]) -> ConditionNode | None:
+    """Return the filter that selects one entity's items; those without a tag are identified by their keys later."""
     tag = table.settings.tag
     if shape is None or tag is None:
         return None
@@ -211,70 +237,72 @@ def _tagged(shape: Shape | None, table: type[Table]) -> ConditionNode | None:
 
 def count(context: Context, selection: Selection[Any], *, consistent: bool | None = None) -> Program[int]:
     """Return how many items match a query; every one is read and paid for, though few are transferred."""
-    question = request_of(selection)
-    owner, key = shape_of(question.pattern.owner), question.pattern.key
+    request = request_of(selection)
+    owner, key = shape_of(request.pattern.owner), request.pattern.key
     table, now_s = owner.home, context.clock.now()
-    also, told = _count_filter(owner, key, now_s)
-    projection = () if told else _telling(owner, key)
-    asked = plan_query(context, question, consistent=consistent, also=also, projection=projection)
-    if asked.empty:
+    also, is_exact = _count_filter(owner, key, now_s)
+    projection = () if is_exact else _identifying_attributes(owner, key)
+    prepared = prepare_query(context, request, consistent=consistent, also=also, projection=projection)
+    if prepared.empty:
         return 0
-    if asked.accepts is not None or hides_expiry(owner, key):
-        return (yield from _count_read(context, selection, consistent))
+    if prepared.accepts is not None or hides_expiry(owner, key):
+        return (yield from _count_entities(context, selection, consistent))
     total = 0
 
-    def receive(answer: dict[str, Any]) -> None:
+    def receive(response: dict[str, Any]) -> None:
         nonlocal total
-        if told:
-            total += answer["Count"]
+        if is_exact:
+            total += response["Count"]
             return
-        items = answer["Items"]
-        total += sum(is_kind(owner, table, item) and not expired(table, item, now_s) for item in items)
+        items = response["Items"]
+        total += sum(is_item_of(owner, table, item) and not is_expired(table, item, now_s) for item in items)
 
-    requests = [{**request, "Select": "COUNT"} for request in asked.requests] if told else asked.requests
+    requests = prepared.requests
+    if is_exact:
+        requests = tuple({**request, "Select": "COUNT"} for request in requests)
     yield from read_all("Query", requests, receive)
     return total
 
 
-def _count_filter(owner: Shape, key: KeyShape, now_s: float) -> tuple[list[ConditionNode], bool]:
-    """Return the filter that leaves what a query would give, and whether it leaves nothing else.
+def _count_filter(owner: EntityShape, key: KeyShape, now_s: float) -> tuple[list[ConditionNode], bool]:
+    """Return the filter that selects what a query returns, and whether it is exact.
 
-    An attribute that an index does not hold cannot be asked for, nor can one that is its key; and without a tag only
-    the table's key tells the kinds apart.
+    A filter cannot use attributes that the index does not hold or that are part of its key; and without a tag, entities
+    differ only in their primary keys.
     """
     settings = owner.home.settings
     also: list[ConditionNode] = []
-    told = True
-    tagged = _tagged(owner, owner.home)
-    if tagged is not None and (key.index is None or key.index.holds(settings.tag or "")):
-        also.append(tagged)
+    is_exact = True
+    tag_filter = _tag_filter(owner, owner.home)
+    if tag_filter is not None and (key.index is None or key.index.holds(settings.tag or "")):
+        also.append(tag_filter)
     else:
-        told = False
+        is_exact = False
     ttl = settings.ttl
     if ttl is not None and (key.index is None or key.index.holds(ttl)):
         if key.index is not None and ttl in key.index.attributes:
-            told = False
+            is_exact = False
         else:
-            also.append(alive(ttl, now_s))
-    return also, told
+            also.append(not_expired_node(ttl, now_s))
+    return also, is_exact
 
 
-def _telling(owner: Shape, key: KeyShape) -> tuple[str, ...]:
-    """Return the attributes, of those that are there to be read, by which an item's kind and end are told."""
+def _identifying_attributes(owner: EntityShape, key: KeyShape) -> tuple[str, ...]:
+    """Return the available attributes that identify an item's entity and its expiry."""
     settings = owner.home.settings
-    more = (name for name in (settings.tag, settings.ttl, UNIQUE_ATTRIBUTE) if name is not None)
+    service_attributes = (name for name in (settings.tag, settings.ttl, UNIQUE_ATTRIBUTE) if name is not None)
     index = key.index
-    return (*settings.key_names, *(name for name in more if index is None or index.holds(name)))
+    return (*settings.key_names, *(name for name in service_attributes if index is None or index.holds(name)))
 
 
-def _count_read(context: Context, selection: Selection[Any], consistent: bool | None) -> Program[int]:
-    """Return how many items a question finds whose keys tell its values only roughly: they must be looked at."""
+def _count_entities(context: Context, selection: Selection[Any], consistent: bool | None) -> Program[int]:
+    """Return the number of results by reading them, for queries that DynamoDB cannot decide by key and filter."""
     total = 0
     cursor = None
     while True:
-        stretch = yield from query(context, selection, cursor=cursor, consistent=consistent)
-        total += len(stretch.items)
-        cursor = stretch.cursor
+        page = yield from query(context, selection, cursor=cursor, consistent=consistent)
+        total += len(page.items)
+        cursor = page.cursor
         if cursor is None:
             return total
 
@@ -289,7 +317,7 @@ def collect(
 ) -> Program[C]:
     """Return a collection with its members, entities of several classes, from one query; `limit` counts items."""
     check_collection(collection)
-    Paging(limit).check(type(collection).__qualname__)
+    PageOptions(limit).check(type(collection).__qualname__)
     kind = type(collection)
     members = members_of(kind)
     first = members[0]
@@ -300,32 +328,29 @@ def collect(
         request["ScanIndexForward"] = False
     items: list[Item] = []
     if limit is None:
-        yield from read_all("Query", [request], lambda answer: items.extend(answer["Items"]))
+        yield from read_all("Query", [request], lambda response: items.extend(response["Items"]))
     else:
-        yield from _read_some(request, limit, items)
+        yield from _read_first(request, limit, items)
     by_entity: dict[type[Entity] | None, list[Item]] = {}
     for item in items:
-        by_entity.setdefault(recognised(table, item), []).append(item)
-    found: dict[str, list[Entity]] = {}
-    for member in members:
-        entries = Entries(context, shape_of(member.entity), member.key, member.entity)
-        made = yield from entries.made(by_entity.get(member.entity, ()))
-        found[member.name] = [entity for entity in made if entity is not None]
+        by_entity.setdefault(identify_entity(table, item), []).append(item)
     filled = kind(**{name: collection.__dict__[name] for name in kind.__parts__})
     for member in members:
-        entities = found[member.name]
+        entries = EntryReader(context, shape_of(member.entity), member.key, member.entity)
+        results = yield from entries.read(by_entity.get(member.entity, ()))
+        entities = [entity for entity in results if entity is not None]
         filled.__dict__[member.name] = entities if member.many else next(iter(entities), None)
     return filled
 
 
-def _read_some(request: dict[str, Any], limit: int, items: list[Item]) -> Program[None]:
-    """Add the first items of a query; a page may have fewer than were asked for."""
+def _read_first(request: dict[str, Any], limit: int, items: list[Item]) -> Program[None]:
+    """Append the first items of a query; a page may have fewer than its Limit."""
     while True:
-        answer = yield Call("Query", {**request, "Limit": limit - len(items)})
-        items.extend(answer["Items"])
-        if len(items) >= limit or "LastEvaluatedKey" not in answer:
+        response = yield Call("Query", {**request, "Limit": limit - len(items)})
+        items.extend(response["Items"])
+        if len(items) >= limit or "LastEvaluatedKey" not in response:
             return
-        request = {**request, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
+        request = {**request, "ExclusiveStartKey": response["LastEvaluatedKey"]}
 
 
 def _collection_request(
@@ -336,15 +361,15 @@ def _collection_request(
     pk = kind.__pk__ or (f"{{{source.fields[0]}}}" if source.template is None else source.template.source)
     names = Template.parse(pk, table.settings.delimiter).fields
     values = dict(zip(source.fields, (collection.__dict__[name] for name in names), strict=True))
-    found = source.value(values)
-    assert found is not None
-    nodes: list[ConditionNode] = [Comparison("=", Path((source.attribute,)), Literal(found))]
+    partition = source.value(values)
+    assert partition is not None
+    nodes: list[ConditionNode] = [Comparison("=", Path((source.attribute,)), Literal(partition))]
     if kind.__sk__:
         nodes.append(
             FunctionCall("begins_with", (Path((key.range[0].attribute,)), Literal({"S": kind.__sk__})))
         )
-    elif (stretch := _stretch(members_of(kind))) is not None:
-        first, last = (Literal({"S": text}) for text in stretch)
+    elif (bounds := _sort_key_range(members_of(kind))) is not None:
+        first, last = (Literal({"S": text}) for text in bounds)
         nodes.append(Between(Path((key.range[0].attribute,)), first, last))
     request: dict[str, Any] = {"TableName": context.name_of(table)}
     if key.index is not None:
@@ -352,13 +377,13 @@ def _collection_request(
     access = kind.__access__
     if consistent or (consistent is None and access is not None and access.consistent):
         request["ConsistentRead"] = True
-    return expressed(request, key_condition=all_of(nodes))
+    return add_expressions(request, key_condition=all_of(nodes))
 
 
-def _stretch(members: Sequence[CollectionMember]) -> tuple[str, str] | None:
-    """Return between which sort keys the members of a collection stand, None where that is not known.
+def _sort_key_range(members: Sequence[CollectionMember]) -> tuple[str, str] | None:
+    """Return the range of sort keys that contains all members of a collection, None if it is not known.
 
-    What else is in the partition before and after them is then neither read nor paid for.
+    Other items of the partition, before and after the range, are neither read nor paid for.
     """
     ends: list[tuple[str, str]] = []
     for member in members:
@@ -371,3 +396,119 @@ def _stretch(members: Sequence[CollectionMember]) -> tuple[str, str] | None:
             return None
         ends.append((prefix, template.constant or prefix[:-1] + after))
     return min(first for first, _ in ends), max(last for _, last in ends)
+
+
+class EntryReader:
+    """Converts the items found by one key into entities or views of one class."""
+
+    def __init__(
+        self,
+        context: Context,
+        owner: EntityShape,
+        key: KeyShape,
+        result: type[Entity],
+        *,
+        hydrate: bool = False,
+        filter_: ConditionNode | None = None,
+        accepts: Callable[[Entity], bool] | None = None,
+        unreadable: Callable[[ItemUnreadable], object] | None = None,
+    ) -> None:
+        self._context = context
+        self._owner = owner
+        self._table = owner.home
+        self._key = key
+        self._result = result
+        self._filter = filter_
+        self._accepts = accepts
+        self._unreadable = unreadable
+        index = key.index
+        self._is_complete = index is None or index.projection == "ALL"
+        self._always_fetch = hydrate or hides_expiry(owner, key)
+        self._versioned = owner.version > 1 and not self._is_complete
+        if self._versioned and index is not None and not index.holds(VERSION):
+            self._always_fetch = True
+
+    def read(self, items: Sequence[Item]) -> Program[list[Any | None]]:
+        """Return the entities of items, in their order; None for those of another class, expired, moved or unreadable."""
+        owner, table = self._owner, self._table
+        now_s = self._context.clock.now()
+        results: list[Any | None] = [None] * len(items)
+        to_fetch: list[int] = []
+        for position, item in enumerate(items):
+            if not is_item_of(owner, table, item) or is_expired(table, item, now_s):
+                continue
+            try:
+                if self._is_complete and self._result is owner.entity:
+                    results[position] = self._if_accepted(entity_of(self._result, item))
+                elif self._always_fetch or (self._versioned and version_of(owner, item) != owner.version):
+                    to_fetch.append(position)
+                elif self._is_complete and owner.version != 1 and version_of(owner, item) != owner.version:
+                    results[position] = self._as_result(entity_of(owner.entity, item))
+                else:
+                    results[position] = self._if_accepted(view_of(self._result, item, self._key, owner))
+            except ItemUnreadable as error:
+                self._report_unreadable(error)
+        if to_fetch:
+            keys = [table_key(table, items[position]) for position in to_fetch]
+            current = yield from get_items(self._context, table, keys, False)
+            for position, current_item in zip(to_fetch, current, strict=True):
+                if current_item is None or not self._still_matches(items[position], current_item):
+                    continue
+                try:
+                    results[position] = self._as_result(entity_of(owner.entity, current_item))
+                except ItemUnreadable as error:
+                    self._report_unreadable(error)
+        return results
+
+    def _report_unreadable(self, error: ItemUnreadable) -> None:
+        """Pass the error of an unreadable item to the caller's function, or raise it if there is none."""
+        if self._unreadable is None:
+            raise error
+        self._unreadable(error)
+
+    def _as_result(self, entity: Entity) -> Entity | None:
+        """Return a complete entity as the query's result class."""
+        accepted = self._if_accepted(entity)
+        if accepted is None or self._result is self._owner.entity:
+            return accepted
+        return view_from(self._result, accepted)
+
+    def _if_accepted(self, entity: Entity) -> Entity | None:
+        return entity if self._accepts is None or self._accepts(entity) else None
+
+    def _still_matches(self, entry: Item, item: Item) -> bool:
+        """Return whether an item still matches the query that found its entry."""
+        names = () if self._key.index is None else self._key.index.attributes
+        return (
+            is_item_of(self._owner, self._table, item)
+            and not is_expired(self._table, item, self._context.clock.now())
+            and all(entry.get(name) == item.get(name) for name in names)
+            and (self._filter is None or compile_decider(self._filter)(item, {}))
+        )
+
+
+def hides_expiry(owner: EntityShape, key: KeyShape) -> bool:
+    """Return whether an entity's items expire, and its entries in the index do not hold the time to live."""
+    ttl = ttl_attribute(owner)
+    return ttl is not None and key.index is not None and not key.index.holds(ttl)
+
+
+def check_collection(collection: Any) -> None:
+    """Refuse a value that is not an instance of a collection."""
+    if isinstance(collection, Collection):
+        return
+    if isinstance(collection, type) and issubclass(collection, Collection):
+        parts = ", ".join(f"{name}=…" for name in collection.__parts__)
+        raise QueryRefused(
+            collection.__name__, f"this is a class; create an instance with {collection.__name__}({parts})"
+        )
+    raise QueryRefused(
+        "collect", f"it takes a collection such as TicketFile(ticket_id=…), not {describe_type(collection)}"
+    )
+
+
+def check_scanned(what: Any) -> None:
+    """Refuse a value that is neither an entity class nor a table class."""
+    if isinstance(what, type) and issubclass(what, Entity | Table):
+        return
+    raise QueryRefused("scan", f"it takes an entity class such as Ticket, not {describe_type(what)}")

@@ -1,11 +1,11 @@
-"""Retries: what is asked again, and when.
+"""Retries: which failed calls are repeated, and after how long.
 
-A throttle is waited out, with growing pauses and full jitter, so that clients who were refused together do not
-come back together. A failure of the service says nothing of whether a write was done. So it is waited out for
-what is the same done twice as once: reads, transactions with a token, batches, puts and deletes without a condition,
-and updates without one that only set values and remove. Anything else might count twice, or be refused because of itself:
-its failure is told. Where no answer came at all, no single write is asked again, only reads, transactions with a
-token, and what cannot have arrived. The engine never retries.
+Throttled calls are repeated after growing pauses with full jitter, so that clients that were throttled together do not return
+together. A failure of the service does not say whether a write was made, so only calls with the same effect twice as once are
+repeated: reads, transactions with a token, batches, puts and deletes without a condition, and unconditional updates that only
+set and remove values. Any other write might count twice, or fail because of its own first attempt, so its failure is raised.
+If no response came at all, only reads, transactions with a token, and requests that cannot have arrived are repeated. The
+engine never retries.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.client.backend import Unanswered
+from tavola.client.backend import ResponseMissing
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import TavolaError
 from tavola.expressions.errors import ExpressionError
@@ -33,15 +33,17 @@ _WRITES = frozenset(
         "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems",
         "ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction",
     }
-)  # fmt: skip  # of items; BatchWriteItem has no conditions, and may be done twice
+)  # fmt: skip  # of items; BatchWriteItem has no conditions, and may be repeated
 _CONDITIONS = frozenset({"ConditionExpression", "Expected"})
-_PASSING = frozenset({"TransactionInProgressException", "LimitExceededException"})
-_WHOLE = float(1 << 53)
+_TRANSIENT = frozenset({"TransactionInProgressException", "LimitExceededException"})
+_RANDOM_MAX = float(1 << 53)
+
+CONTENTION_MAX = 20  # how often a write is prepared again because other writers were faster
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long a client tries."""
+    """How often failed calls are repeated, and after which pauses."""
 
     attempts_max: int = 8
     base_s: float = 0.025
@@ -49,42 +51,42 @@ class RetryPolicy:
     entropy: Entropy = SYSTEM_ENTROPY
 
     def pause_s(self, attempt: int) -> float:
-        """Return how long to wait before trying again the attempt-th time: anything up to a growing bound."""
+        """Return the pause after an attempt: random, up to a bound that doubles with each attempt."""
         bound = min(self.cap_s, self.base_s * (1 << min(attempt, 20)))
-        return bound * (int.from_bytes(self.entropy.bytes(7), "big") >> 3) / _WHOLE
+        return bound * (int.from_bytes(self.entropy.bytes(7), "big") >> 3) / _RANDOM_MAX
 
     def wait_s(
         self, operation: str, request: Mapping[str, Any], error: TavolaError, attempt: int
     ) -> float | None:
-        """Return how long to wait before asking again, None if it is of no use."""
-        if attempt >= self.attempts_max or not _passes(operation, request, error):
+        """Return the pause before the next attempt, None if the call must not be repeated."""
+        if attempt >= self.attempts_max or not _is_retryable(operation, request, error):
             return None
         return self.pause_s(attempt)
 
 
-def _passes(operation: str, request: Mapping[str, Any], error: TavolaError) -> bool:
+def _is_retryable(operation: str, request: Mapping[str, Any], error: TavolaError) -> bool:
     if isinstance(error, Fault):
         if error.status >= 500:
-            return _repeatable(operation, request)
-        return error.retryable or error.code in _PASSING
-    if isinstance(error, Unanswered):
+            return _is_idempotent(operation, request)
+        return error.retryable or error.code in _TRANSIENT
+    if isinstance(error, ResponseMissing):
         return not error.sent or operation in _READS or "ClientRequestToken" in request
     return False
 
 
-def _repeatable(operation: str, request: Mapping[str, Any]) -> bool:
-    """Return whether an operation leaves the same done twice as done once."""
+def _is_idempotent(operation: str, request: Mapping[str, Any]) -> bool:
+    """Return whether a call has the same effect twice as once."""
     if operation not in _WRITES:
         return True
     if "ClientRequestToken" in request:
         return True
     if operation in ("PutItem", "DeleteItem"):
         return _CONDITIONS.isdisjoint(request)
-    return operation == "UpdateItem" and _CONDITIONS.isdisjoint(request) and _sets(request)
+    return operation == "UpdateItem" and _CONDITIONS.isdisjoint(request) and _only_sets(request)
 
 
-def _sets(request: Mapping[str, Any]) -> bool:
-    """Return whether an update only sets values that it brings, and removes."""
+def _only_sets(request: Mapping[str, Any]) -> bool:
+    """Return whether an update only sets given values and removes attributes."""
     try:
         actions = parse_update(request.get("UpdateExpression", "")).tree.actions
     except ExpressionError:

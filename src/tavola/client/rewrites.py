@@ -1,9 +1,9 @@
 """Rewrites: what a stored item would be if its entity were written now, and the write that makes it so.
 
-An item falls behind its design: a template was changed, an index added, a schema version raised, or somebody wrote
-past the library. What it should be follows from what its entity reads as: absent fields have their defaults, old
-schemas are upgraded. Attributes that nobody declared are kept. The write holds only while what it was worked out
-from still is what was read.
+Stored items fall behind their design: a key template changes, an index is added, a schema version is raised, or another
+program writes past the library. The right form of an item follows from its entity as it is read: absent fields have their
+defaults, old schemas are upgraded. Undeclared attributes are kept. The write is conditional on everything that the new form
+was computed from.
 """
 
 from __future__ import annotations
@@ -21,46 +21,48 @@ from tavola.client.marshalling import (
     upgraded_values,
     version_of,
 )
-from tavola.client.requests import all_of, conditioned, table_key, unchanged
+from tavola.client.requests import add_condition, all_of, table_key, unchanged_node
 from tavola.expressions.nodes import Action, ConditionNode, FunctionCall, Literal, Path, Remove, Set
-from tavola.model import SHARD, KeyShape, Shape, Table, require_table, shape_of
+from tavola.model import SHARD, EntityShape, KeyShape, Table, require_table, shape_of
 from tavola.values import Item, equal
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """An item beside what its entity would write now."""
+class ItemForm:
+    """A stored item, and the item that its entity would write now."""
 
-    shape: Shape
+    shape: EntityShape
     stored: Item
     right: Item
-    upgraded: bool  # it was of an older schema
-    managed: frozenset[str]  # attributes that keys of indexes are written to
+    upgraded: bool  # the stored item has an older schema
+    managed: frozenset[str]  # attributes that hold index keys
 
     @property
     def misplaced(self) -> bool:
-        """Whether the item would be written under another key of the table."""
+        """Whether the item would have another primary key."""
         assert self.shape.key is not None
         return any(
-            not same(self.stored.get(source.attribute), self.right[source.attribute])
+            not same_value(self.stored.get(source.attribute), self.right[source.attribute])
             for source in self.shape.key.key.sources
         )
 
     def differing(self) -> frozenset[str]:
-        """Return the attributes that are not as they would be written, the table's key aside."""
+        """Return the attributes that would be written differently, except the primary key."""
         names = (self.stored.keys() | self.right.keys()) - set(self.shape.home.settings.key_names)
-        return frozenset(name for name in names if not same(self.stored.get(name), self.right.get(name)))
+        return frozenset(
+            name for name in names if not same_value(self.stored.get(name), self.right.get(name))
+        )
 
 
-def same(one: Any, other: Any) -> bool:
-    """Return whether two attribute values are equal; None is absence."""
+def same_value(one: Any, other: Any) -> bool:
+    """Return whether two attribute values are equal; None stands for an absent one."""
     if one is None or other is None:
         return one is other
     return one == other or equal(one, other)
 
 
 def managed_attributes(table: type[Table]) -> frozenset[str]:
-    """Return the attributes of a table that templates write for its indexes, whichever entity's."""
+    """Return the attributes that hold index keys of any entity of a table."""
     return frozenset(
         source.attribute
         for entity in require_table(table).entities.values()
@@ -69,50 +71,52 @@ def managed_attributes(table: type[Table]) -> frozenset[str]:
     )
 
 
-def form_of(shape: Shape, item: Item, context: Context, managed: frozenset[str], *, settled: bool) -> Form:
-    """Return an item beside what its entity would write now; `ItemUnreadable` if it cannot be read.
+def form_of(
+    shape: EntityShape, item: Item, context: Context, managed: frozenset[str], *, settled: bool
+) -> ItemForm:
+    """Return an item and what its entity would write now; raise `ItemUnreadable` if it cannot be read.
 
-    A shard drawn at random is right wherever it is read, and so is one by hash while the count is being changed
-    (`reading=`); `settled` wants the item in a shard that is written now.
+    A random shard is right if it is among those that are read, and so is a hash shard while the number of shards is being
+    changed (`reading=`); with `settled`, it must be one that is written now.
     """
     entity = entity_of(shape.entity, item)
     right = item_of(shape, entity, context)
     for key in shape.keys:
         if key.shards is not None and key.shards.by != "time":
-            right |= _in_its_shard(key, item, right, settled=settled)
+            right |= _keep_shard(key, item, right, settled=settled)
     upgraded = version_of(shape, item) != shape.version
     foreign = item.keys() - shape.by_attribute.keys() - managed - right.keys() - {VERSION}
     if upgraded:
-        kept = upgraded_values(shape, item)
-        foreign = {name for name in foreign if name in kept}
+        values = upgraded_values(shape, item)
+        foreign = {name for name in foreign if name in values}
     elif shape.version == 1 and VERSION in item:
         foreign = {*foreign, VERSION}
-    return Form(shape, item, right | {name: item[name] for name in foreign}, upgraded, managed)
+    return ItemForm(shape, item, right | {name: item[name] for name in foreign}, upgraded, managed)
 
 
-def _in_its_shard(key: KeyShape, item: Item, right: Item, *, settled: bool) -> Item:
-    """Return a sharded key as it stands, where only its shard differs and that one will do."""
+def _keep_shard(key: KeyShape, item: Item, right: Item, *, settled: bool) -> Item:
+    """Return the stored key if it differs only in its shard, and that shard is acceptable; otherwise nothing."""
     source, shards = key.hash[0], key.shards
-    stored, wanted = item.get(source.attribute), right.get(source.attribute)
+    stored, right_value = item.get(source.attribute), right.get(source.attribute)
     assert shards is not None
     assert source.template is not None
     exact = shards.by == "hash" and (settled or shards.reading is None)
-    if stored is None or wanted is None or exact:
+    if stored is None or right_value is None or exact:
         return {}
     values = source.template.read(stored.get("S", ""))
     if values is None or not 0 <= values[SHARD] < (shards.count if settled else shards.reads):
         return {}
-    told = source.template.read(wanted["S"])
-    assert told is not None, "a template reads what it renders"
-    return {source.attribute: stored} if {**values, SHARD: told[SHARD]} == told else {}
+    expected = source.template.read(right_value["S"])
+    assert expected is not None, "a template parses what it renders"
+    return {source.attribute: stored} if {**values, SHARD: expected[SHARD]} == expected else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A write that makes attributes of an item what they should be, unless it has changed meanwhile."""
+    """A conditional write that corrects attributes of an item."""
 
-    form: Form
-    attributes: frozenset[str]  # those to be written or removed
+    form: ItemForm
+    attributes: frozenset[str]  # to write or remove
 
     @property
     def key(self) -> Item:
@@ -121,25 +125,25 @@ class Rewrite:
 
     @property
     def result(self) -> Item:
-        """The item as it will be."""
-        kept = {n: v for n, v in self.form.stored.items() if n not in self.attributes}
-        return kept | {n: v for n, v in self.form.right.items() if n in self.attributes}
+        """The item after the write."""
+        unchanged = {n: v for n, v in self.form.stored.items() if n not in self.attributes}
+        return unchanged | {n: v for n, v in self.form.right.items() if n in self.attributes}
 
     @property
     def entity(self) -> str:
-        """Which entity the item is, by its tag."""
+        """The name of the item's entity."""
         return self.form.shape.name
 
     def call(self, context: Context) -> Call:
         """Return the UpdateItem."""
         return Call("UpdateItem", {**self.action(context), "ReturnConsumedCapacity": "TOTAL"})
 
-    def action(self, context: Context, watched: Iterable[ConditionNode] = ()) -> dict[str, Any]:
-        """Return the update as a transaction takes it; more conditions may be watched."""
-        nodes = list(self._guards())
-        nodes += (node for node in watched if node not in nodes)
+    def action(self, context: Context, conditions: Iterable[ConditionNode] = ()) -> dict[str, Any]:
+        """Return the update as an action of a transaction, with more conditions."""
+        nodes = list(self._conditions())
+        nodes += (node for node in conditions if node not in nodes)
         request = {"TableName": context.name_of(self.form.shape.home), "Key": self.key}
-        return conditioned(request, all_of(nodes), self._actions())
+        return add_condition(request, all_of(nodes), self._actions())
 
     def _actions(self) -> list[Action]:
         right = self.form.right
@@ -148,28 +152,28 @@ class Rewrite:
             for name in sorted(self.attributes)
         ]
 
-    def _guards(self) -> Iterable[ConditionNode]:
-        """Give the conditions that what the new values follow from is as it was read."""
+    def _conditions(self) -> Iterable[ConditionNode]:
+        """Yield the conditions that everything the new values were computed from is unchanged."""
         shape, stored = self.form.shape, self.form.stored
         yield FunctionCall("attribute_exists", (Path((shape.home.settings.hash,)),))
-        watched = set(self.attributes)
+        read = set(self.attributes)
         if self.form.upgraded:
-            watched |= stored.keys() | shape.by_attribute.keys()
+            read |= stored.keys() | shape.by_attribute.keys()
         for key in shape.keys:
             if any(source.attribute in self.attributes for source in key.written):
-                watched |= {shape.fields[name].attribute for name in key.fields}
+                read |= {shape.fields[name].attribute for name in key.fields}
         if not self.form.upgraded:
-            watched -= self.form.managed  # they follow from fields, and others may be mending them too
+            read -= self.form.managed  # computed from fields, and other programs may be repairing them too
         if shape.version > 1:
-            watched.add(VERSION)
-        for name in sorted(watched - self.key.keys()):
-            yield unchanged(stored, name)
+            read.add(VERSION)
+        for name in sorted(read - self.key.keys()):
+            yield unchanged_node(stored, name)
 
 
-def key_rewrite(form: Form) -> Rewrite | None:
-    """Return the write that puts an item's index keys right, None if they are.
+def key_rewrite(form: ItemForm) -> Rewrite | None:
+    """Return the write that corrects an item's index keys, None if they are right.
 
-    Fields that a key is made of and that are absent are stored with it, so that both say the same.
+    Absent fields that a key contains are stored with it, so that both agree.
     """
     if form.upgraded:
         return whole_rewrite(form)
@@ -185,13 +189,18 @@ def key_rewrite(form: Form) -> Rewrite | None:
     return Rewrite(form, wrong)
 
 
-def whole_rewrite(form: Form) -> Rewrite | None:
-    """Return the write that makes an item all that its entity would write, None if it is."""
+def whole_rewrite(form: ItemForm) -> Rewrite | None:
+    """Return the write that makes an item what its entity would write, None if it is."""
     differing = form.differing()
     return Rewrite(form, differing) if differing else None
 
 
-def dropped(form: Form, attributes: Iterable[str]) -> Form:
-    """Return a form without attributes that the design has given up."""
+def without_attributes(form: ItemForm, attributes: Iterable[str]) -> ItemForm:
+    """Return a form whose item lacks attributes that the design no longer has."""
     left = {name: value for name, value in form.right.items() if name not in set(attributes)}
-    return Form(form.shape, form.stored, left, form.upgraded, form.managed)
+    return ItemForm(form.shape, form.stored, left, form.upgraded, form.managed)
+
+
+def current_form(shape: EntityShape, item: Item, context: Context) -> Item:
+    """Return an item as its entity would write it now; raise `ItemUnreadable` for a newer schema version."""
+    return form_of(shape, item, context, managed_attributes(shape.home), settled=False).right

@@ -1,4 +1,4 @@
-"""Router: which function a change goes to, by its entity.
+"""Router: calls functions with the changes of a table, by entity.
 
     router = Router(Desk)
 
@@ -8,7 +8,7 @@
     @router.on(Session, "removed")
     def say_goodbye(change: EntityChange[Session]) -> None: …
 
-It takes changes one at a time (`dispatch`), or a whole event as a Lambda function does (`handler`).
+It takes changes one at a time (`dispatch`), or the whole event of a Lambda function (`handler`).
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _log = logging.getLogger("tavola.client")
 
 
 class ChangeUnrouted(StreamError):
-    """A change of an item that is of no entity, or cannot be read, where nobody asked for such."""
+    """A change of an item that belongs to no entity or cannot be read, and no `raw` function is registered."""
 
     def __init__(self, change: RawChange) -> None:
         self.change = change
         why = (
-            "is of no entity of this design"
+            "belongs to no entity of this design"
             if change.problem is None
             else f"cannot be read ({change.problem})"
         )
-        super().__init__(f"The item {change.keys} {why}; say with @router.raw what becomes of such")
+        super().__init__(f"The item {change.keys} {why}; register a function for such items with @router.raw")
 
 
 class Router:
-    """Functions for the changes of a table, each for those of an entity.
+    """Functions for the changes of a table, each registered for one entity.
 
-    Changes of entities that no function is for are passed over. Those of no entity at all are not: without
-    a `raw` function they are a `ChangeUnrouted`. `reports_failures` is for a Lambda function whose mapping
-    has ReportBatchItemFailures; without it, what goes wrong is raised and the whole batch comes again.
+    Changes of entities without a function are ignored. A change of no entity raises `ChangeUnrouted`, unless a `raw` function
+    is registered. `reports_failures` is for a Lambda function whose event source mapping has ReportBatchItemFailures; without
+    it, an error is raised and the whole batch is delivered again.
     """
 
     def __init__(self, table: type[Table], *, reports_failures: bool = True) -> None:
@@ -58,11 +58,11 @@ class Router:
     def on(
         self, entity: type[E], *kinds: ChangeKind
     ) -> Callable[[Callable[[EntityChange[E]], R]], Callable[[EntityChange[E]], R]]:
-        """Decorate a function for the changes of an entity, of all kinds unless some are given."""
+        """Register a function for the changes of an entity, of all kinds unless some are given."""
         if entity is not Entity and shape_of(entity).table not in (self.table, None):
             raise ModelError(
                 entity.__name__,
-                f"it lives in another table than {self.table.__name__}, whose changes these are",
+                f"it is stored in another table than {self.table.__name__}; register it with that table's router",
             )
 
         def mark(function: Callable[[EntityChange[E]], R]) -> Callable[[EntityChange[E]], R]:
@@ -72,7 +72,7 @@ class Router:
         return mark
 
     def raw(self, function: Callable[[RawChange], R]) -> Callable[[RawChange], R]:
-        """Decorate the function for items that are of no entity, or cannot be read as theirs."""
+        """Register the function for items that belong to no entity, or cannot be read."""
         self._raw = function
         return function
 
@@ -88,34 +88,34 @@ class Router:
                 yield function
 
     def dispatch(self, change: AnyChange) -> None:
-        """Call the functions that a change goes to; what one raises is raised, and no other is called."""
+        """Call the functions for a change; if one raises, the rest are not called."""
         for function in self.functions(change):
             if inspect.iscoroutinefunction(function):
                 raise TypeError(
-                    f"{function.__name__} is a coroutine function; await router.adispatch(change)"
+                    f"{function.__name__} is a coroutine function; use await router.adispatch(change)"
                 )
             function(change)
 
     async def adispatch(self, change: AnyChange) -> None:
-        """Call the functions that a change goes to, and await those that can be."""
+        """Call the functions for a change, and await coroutine functions."""
         for function in self.functions(change):
-            answer = function(change)
-            if inspect.isawaitable(answer):
-                await answer
+            result = function(change)
+            if inspect.isawaitable(result):
+                await result
 
     def handler(self, event: Mapping[str, Any], context: object = None) -> dict[str, Any] | None:
-        """Deal with an event of Lambda; the first change that goes wrong, and all after it, come again."""
+        """Process a Lambda event; the first change that fails and all after it are delivered again."""
         for change in changes_of(self.table, event):
             try:
                 self.dispatch(change)
             except Exception:
                 if not self.reports_failures:
                     raise
-                _log.exception("the change %s failed; it comes again", change.sequence)
+                _log.exception("change %s failed and will be delivered again", change.sequence)
                 return failures([change.sequence])
         return failures([]) if self.reports_failures else None
 
 
 def failures(sequences: Sequence[str]) -> dict[str, Any]:
-    """Return what a Lambda function answers when some records failed: those from the first on come again."""
+    """Return the response of a Lambda function when records failed: they are delivered again, from the first on."""
     return {"batchItemFailures": [{"itemIdentifier": sequence} for sequence in sequences]}

@@ -7,15 +7,15 @@ keys continue in one or two children:
                       └── shard C ──closed── shard D ──open──►
 
 The changes of one item stay in order only if a shard is read after its parent has been read to the end. A
-parent that the stream no longer describes is older than the trim horizon and blocks nothing.
+parent that the stream no longer describes is older than the trim horizon and blocks no child.
 
 `StreamReader` owns this order for one stream: which shards are open for reading, the position of each, and when
 to ask the service for new shards. `ShardReader` reads one shard and replaces its iterator when it expires. Both
 are effects programs, so subscriptions, triggers and their tests run them with a driver of their choice. Neither
-decides when a record counts as processed; that is the caller's promise to its consumer, and the caller stores the positions.
+decides when a record counts as processed: the caller does, and stores the positions.
 
 Cost: one DescribeStream every ten seconds and after each closed shard, one GetRecords per open shard and poll.
-Lost records (nobody read for a day, the stream was deleted or restored) are reported to `on_loss`, never skipped silently.
+Lost records (not read for a day, or the stream was deleted or restored) are reported to `on_loss`, never skipped silently.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class StreamGone(StreamError):
     def __init__(self, stream_arn: str) -> None:
         self.stream_arn = stream_arn
         super().__init__(
-            f"The stream {stream_arn} is no more; what was read of it was handled. Start again to follow the "
-            f"table's present stream"
+            f"The stream {stream_arn} no longer exists; all records read from it were processed. Start again to read the "
+            f"table's current stream"
         )
 
 

@@ -4,16 +4,16 @@
         …
 
 A change counts as processed when the next one is requested. The checkpoint follows processing and never runs
-ahead, so a program that stops sees unprocessed changes again: each change is delivered at least once. Shards are read
+ahead, so a program that is restarted sees unprocessed changes again: each change is delivered at least once. Shards are read
 concurrently, a child after the end of its parent, so the changes of one item arrive in order. If the stream has
-dropped changes because nobody read it for a day, the subscription raises `RecordsLost` instead of skipping them.
+dropped changes because they were not read within a day, the subscription raises `RecordsLost` instead of skipping them.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -52,24 +52,24 @@ _log = logging.getLogger("tavola.client")
 
 
 class RecordsLost(StreamError):
-    """Changes that the stream no longer has because nobody read them for a day, or because the table was restored."""
+    """Changes that were not read within a day, so the stream has dropped them, or the table was restored."""
 
     def __init__(self, table: str, shard: str, after: str | None, loss: LossKind) -> None:
         self.table = table
         self.shard = shard
         self.after = after
         self.loss = loss
-        start = "its beginning" if after is None else f"number {after}"
-        what = f"what came after {start} in {shard} was not read for a day and may be lost"
+        start = "its beginning" if after is None else f"sequence number {after}"
+        what = f"changes after {start} in {shard} were not read within a day and may be lost"
         if loss == "ahead":
-            what = f"{shard} does not go as far as {start}, so that what was read is not what the table went through: it was put back"
+            what = f"{shard} ends before {start}, so the table was restored to an earlier state since"
         super().__init__(
-            f"{table}: {what}; bring what was made of the changes up to date from the table itself, and go on with "
-            f'on_loss="go on"'
+            f"{table}: {what}; rebuild what you derived from the changes by reading the table, then continue with "
+            f'on_loss="continue"'
         )
 
 
-OnLoss: TypeAlias = Literal["refuse", "go on"] | Callable[[RecordsLost], object]
+OnLoss: TypeAlias = Literal["raise", "continue"] | Callable[[RecordsLost], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class SubscriptionOptions:
     from_: From = "now"
     follow: bool = True  # wait for more at the end of the stream
     poll_s: float = POLL_S
-    on_loss: OnLoss = "refuse"
+    on_loss: OnLoss = "raise"
     checkpoints: CheckpointStore | None = None
 
 
@@ -218,9 +218,11 @@ class ChangeFeed:
     def _resume(self, checkpoint: Mapping[str, Any]) -> Program[None]:
         """Continue from a checkpoint, in the stream that it names."""
         if checkpoint.get("schema") != SCHEMA or not isinstance(checkpoint.get("shards"), dict):
-            raise CheckpointRefused("it is of another kind or version")
+            raise CheckpointRefused("it has another kind or version")
         if checkpoint.get("table") != self._name:
-            raise CheckpointRefused(f"it is of the table {checkpoint.get('table')}, and this is {self._name}")
+            raise CheckpointRefused(
+                f"it belongs to the table {checkpoint.get('table')}, and this is {self._name}"
+            )
         positions = msgspec.convert(checkpoint["shards"], dict[str, ShardPosition])
         try:
             stream = yield from describe_stream(checkpoint["stream"])
@@ -279,12 +281,12 @@ class ChangeFeed:
 
     def _report_loss(self, loss: LossKind, shard: str, after: str | None) -> None:
         lost = RecordsLost(self._name, shard, after, loss)
-        if self._options.on_loss == "refuse":
+        if self._options.on_loss == "raise":
             raise lost
         if callable(self._options.on_loss):
             self._options.on_loss(lost)
             return
-        _log.warning("%s: what came after %s in %s may be lost", self._name, after or "its beginning", shard)
+        _log.warning("%s: changes after %s in %s may be lost", self._name, after or "the beginning", shard)
 
 
 def run_concurrently(programs: Sequence[Program[R]]) -> Program[list[R | TavolaError]]:
@@ -314,12 +316,34 @@ def run_concurrently(programs: Sequence[Program[R]]) -> Program[list[R | TavolaE
     return results
 
 
-class Subscription:
-    """The changes of a table, in the order of its stream; see `Db.subscribe`."""
+class _BaseSubscription:
+    """What `Subscription` and `AsyncSubscription` share."""
 
     def __init__(self, run: Callable[[Program[Any]], Any], feed: ChangeFeed) -> None:
         self._run = run
         self._feed = feed
+
+    def acknowledge(self) -> None:
+        """Mark everything returned so far as processed, as requesting more does."""
+        self._feed.acknowledge()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the stream is disabled and read to its end; nothing follows until the table has a new stream."""
+        return self._feed.ended
+
+    def close(self) -> None:
+        """Stop, from any thread: a waiting `take` returns None."""
+        self._feed.closed = True
+
+    def _leave_block(self, error: type[BaseException] | None) -> None:
+        if error is None:
+            self.acknowledge()
+        self.close()
+
+
+class Subscription(_BaseSubscription):
+    """The changes of a table, in the order of its stream; see `Connection.subscribe`."""
 
     def __iter__(self) -> Iterator[AnyChange]:
         try:
@@ -338,36 +362,17 @@ class Subscription:
         batch: ChangeBatch | None = self._run(self._feed.next_batch())
         return batch
 
-    def acknowledge(self) -> None:
-        """Mark everything returned so far as processed, as requesting more does."""
-        self._feed.acknowledge()
-
-    @property
-    def ended(self) -> bool:
-        """Whether the stream is disabled and read to its end; nothing follows until the table has a new stream."""
-        return self._feed.ended
-
-    def close(self) -> None:
-        """Stop, from any thread: a waiting `take` returns None."""
-        self._feed.closed = True
-
     def __enter__(self) -> Subscription:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.acknowledge()
-        self.close()
+        self._leave_block(kind)
 
 
-class AsyncSubscription:
+class AsyncSubscription(_BaseSubscription):
     """A `Subscription` for asyncio: `async for change in await db.subscribe(Desk)`."""
-
-    def __init__(self, run: Callable[[Program[Any]], Awaitable[Any]], feed: ChangeFeed) -> None:
-        self._run = run
-        self._feed = feed
 
     async def __aiter__(self) -> AsyncIterator[AnyChange]:
         try:
@@ -383,25 +388,10 @@ class AsyncSubscription:
         batch: ChangeBatch | None = await self._run(self._feed.next_batch())
         return batch
 
-    def acknowledge(self) -> None:
-        """Mark everything returned so far as processed, as requesting more does."""
-        self._feed.acknowledge()
-
-    @property
-    def ended(self) -> bool:
-        """Whether the stream is disabled and read to its end; nothing follows until the table has a new stream."""
-        return self._feed.ended
-
-    def close(self) -> None:
-        """Stop: a waiting `take` returns None."""
-        self._feed.closed = True
-
     async def __aenter__(self) -> AsyncSubscription:
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.acknowledge()
-        self.close()
+        self._leave_block(kind)

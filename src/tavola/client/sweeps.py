@@ -1,24 +1,27 @@
-"""Sweeps: going through a whole table, item by item, and putting right those that a judge wants put right.
+"""Sweeps: read a whole table, item by item, and write those items that an inspector wants repaired.
 
-The table is scanned in segments side by side, a small page at a time, so that a loop is never held for long. The
-rewrites of a round go out a few at a time, each under the condition that its item is as it was read; who is
-overtaken is judged again on what stands there now. When a round is through, the place is kept: work that is
-killed goes on there, and what it does twice comes to the same.
+The table is scanned in concurrent segments, one small page at a time, so that an event loop is never blocked for long:
+
+    scan one page of each segment ──► inspect the items ──► write the repairs, 8 at a time ──► save a checkpoint ──► repeat
+
+Each repair is conditional on its item being as it was read. If another writer was faster, the item is inspected again as it is
+stored now. The checkpoint is saved after each round: an interrupted sweep continues there, and repeating part of a round does
+no harm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tavola.client.batches import SERVER_FAILED, answers
+from tavola.client.batches import SERVER_ERROR_STATUS, Progress, ProgressReporter
 from tavola.client.checkpoints import CheckpointRefused, CheckpointStore
 from tavola.client.context import Context
-from tavola.client.effects import Call, Program, Sleep
-from tavola.client.guarding import Guarded, Orphan
-from tavola.client.progress import Progress, ProgressReporter
-from tavola.client.writes import CONTENTION_MAX, fault_item
+from tavola.client.effects import Call, Program, Sleep, call_concurrently, responses_to
+from tavola.client.guard_checks import GuardedRewrite, OrphanedGuard
+from tavola.client.requests import fault_item
+from tavola.client.retries import CONTENTION_MAX
 from tavola.errors import TavolaError
 from tavola.model import ModelError, Table
 from tavola.protocol.faults import (
@@ -32,23 +35,24 @@ from tavola.values import Item
 
 PAGE_ITEMS = 250
 SEGMENTS_MAX = 64
-WRITES_AT_ONCE = 8
+CONCURRENT_WRITES_MAX = 8
+REPORTED_MAX = 1000  # problems of each kind that a report lists; all are counted
 
 SCHEMA = "tavola.checkpoint/1"
-OVERTAKEN = f"others wrote it {CONTENTION_MAX} times before its rewrite came; run it again when they are done"
+CONTENDED = f"other writers changed it during all {CONTENTION_MAX} attempts; run the operation again later"
 
 
-class Mending(Protocol):
-    """A write that puts something right, and holds only while all that it follows from is as it was read."""
+class Repair(Protocol):
+    """A write that corrects an item, conditional on everything that it was computed from."""
 
     @property
     def key(self) -> Item:
-        """The key of what is written."""
+        """The key of the item."""
         ...
 
     @property
     def entity(self) -> str:
-        """Which entity it is of, by its tag."""
+        """The name of the item's entity."""
         ...
 
     def call(self, context: Context) -> Call:
@@ -56,40 +60,59 @@ class Mending(Protocol):
         ...
 
 
-class Judge(Protocol):
-    """What decides about items."""
+@dataclass(slots=True)
+class ItemInspector:
+    """Decides which items of a table need a repair, and counts what it finds; subclasses define the rules."""
 
-    def learn(self, items: Sequence[Item]) -> Program[None]:
-        """Find out what must be known before the items of a round are looked at."""
-        ...
+    context: Context
+    table: type[Table]
+    counts: dict[str, int] = field(default_factory=dict)
 
-    def look(self, item: Item) -> Mending | None:
-        """Return the write that an item needs, None if it needs none; called once for each item."""
-        ...
+    def load_guards(self, items: Sequence[Item]) -> Program[None]:
+        """Read the guards of unique values that are needed to inspect the items of a round."""
+        raise NotImplementedError
 
-    def again(self, item: Item) -> Mending | None:
-        """Return the same for an item that was looked at and has changed since."""
-        ...
+    def inspect(self, item: Item) -> Repair | None:
+        """Return the repair that an item needs, if any; called once for each item."""
+        raise NotImplementedError
 
-    def wrote(self, mending: Mending) -> None:
-        """Hear that a write was done."""
-        ...
+    def inspect_again(self, item: Item) -> Repair | None:
+        """Return the repair of an item that another writer changed in the meantime."""
+        raise NotImplementedError
 
-    def failed(self, mending: Mending, reason: str) -> None:
-        """Hear that DynamoDB takes a write in no case, such as one that makes the item too large."""
-        ...
+    def report_written(self, repair: Repair) -> None:
+        """Count an item that was repaired."""
+        self.count("written")
 
-    def overtaken(self, mending: Mending) -> None:
-        """Hear that others wrote an item each time before its own write came, so that it was given up."""
-        ...
+    def report_failed(self, repair: Repair, reason: str) -> None:
+        """Record a repair that DynamoDB rejects, such as one that makes the item too large."""
+        raise NotImplementedError
+
+    def report_contended(self, repair: Repair) -> None:
+        """Record a repair that was given up because other writers were faster each time."""
+        raise NotImplementedError
+
+    def counters(self) -> dict[str, int]:
+        """Return all counts, for a checkpoint."""
+        return {"items": 0, "written": 0, **self.counts}
+
+    def count(self, kind: str, number: int = 1) -> None:
+        """Add to one of the counts."""
+        self.counts[kind] = self.counts.get(kind, 0) + number
+
+    def note(self, kind: str, listed: list[Any], problem: Any) -> None:
+        """Count a problem, and list it if there are not too many."""
+        self.count(kind)
+        if len(listed) < REPORTED_MAX:
+            listed.append(problem)
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How a sweep goes: in how many segments, how fast it may write, where its place is kept and who is told."""
+class SweepOptions:
+    """Segments and write rate of a sweep, and where its progress is stored and reported."""
 
     segments: int = 1
-    # Write units, of the table and its indexes together; None: as they come. Reads are not held back.
+    # Write units of the table and its indexes together; None: no limit. Reads are not limited.
     units_per_second: float | None = None
     checkpoints: CheckpointStore | None = None
     progress: ProgressReporter | None = None
@@ -97,196 +120,194 @@ class Pace:
     consistent: bool = False
 
     def check(self, place: str) -> None:
-        """Refuse what is no pace."""
+        """Refuse values out of range."""
         if not 1 <= self.segments <= SEGMENTS_MAX:
             raise ModelError(place, f"segments={self.segments} is outside 1 to {SEGMENTS_MAX}")
         if self.units_per_second is not None and not self.units_per_second > 0:
-            raise ModelError(place, f"units_per_second={self.units_per_second} is none; give more than 0")
+            raise ModelError(place, f"units_per_second={self.units_per_second} is not valid; use more than 0")
 
 
 @dataclass(slots=True)
-class Standing:
-    """Where each segment of a table's scan stands, and what was counted so far."""
+class SweepPosition:
+    """The position of each segment of a sweep, and the counts so far."""
 
-    work: str  # what is being done, to which table, by which design
-    starts: list[Item | None]  # where each segment goes on; None: from its beginning
+    work: str  # the operation, the table and the design
+    starts: list[Item | None]  # ExclusiveStartKey of each segment; None: its beginning
     ended: list[bool]
     counts: dict[str, int]
 
     @classmethod
-    def new(cls, work: str, segments: int) -> Standing:
-        """Return the beginning."""
-        return cls(work, [None] * segments, [False] * segments, {})
-
-    @classmethod
-    def read(cls, work: str, told: Mapping[str, Any]) -> Standing:
-        """Return where a checkpoint stands; refuse one of other work."""
-        if told.get("schema") != SCHEMA:
-            raise CheckpointRefused("it is of another version, or none at all")
-        if told.get("work") != work:
-            raise CheckpointRefused(f"it was made by {told.get('work')}, and this is {work}")
-        return cls(work, list(told["starts"]), list(told["ended"]), dict(told["counts"]))
+    def parse(cls, work: str, checkpoint: Mapping[str, Any]) -> SweepPosition:
+        """Return the position in a checkpoint; refuse one of another operation."""
+        if checkpoint.get("schema") != SCHEMA:
+            raise CheckpointRefused("it has another version, or is not a checkpoint")
+        if checkpoint.get("work") != work:
+            raise CheckpointRefused(f"it belongs to {checkpoint.get('work')}, and this is {work}")
+        return cls(work, list(checkpoint["starts"]), list(checkpoint["ended"]), dict(checkpoint["counts"]))
 
     def document(self) -> dict[str, Any]:
-        """Return the checkpoint as it is kept."""
+        """Return the checkpoint as JSON data."""
         return {
             "schema": SCHEMA, "work": self.work, "starts": self.starts, "ended": self.ended, "counts": self.counts,
         }  # fmt: skip
 
 
 class Sweep:
-    """One walk through a table."""
+    """One pass over a table; with `dry_run`, items are inspected and nothing is written."""
 
-    def __init__(self, context: Context, table: type[Table], judge: Judge, pace: Pace, work: str) -> None:
-        pace.check(table.__name__)
-        self._context = context
-        self._name = context.name_of(table)
-        self._judge = judge
-        self._pace = pace
-        self._bucket = None if pace.units_per_second is None else Bucket(context, pace.units_per_second)
-        told = None if pace.checkpoints is None else pace.checkpoints.load()
-        self.standing = Standing.new(work, pace.segments) if told is None else Standing.read(work, told)
+    def __init__(
+        self, inspector: ItemInspector, options: SweepOptions, work: str, *, dry_run: bool = False
+    ) -> None:
+        options.check(inspector.table.__name__)
+        self._context = context = inspector.context
+        self._name = context.name_of(inspector.table)
+        self._inspector = inspector
+        self._options = options
+        self._dry_run = dry_run
+        rate = options.units_per_second
+        self._bucket = None if rate is None else _TokenBucket(context, rate)
+        checkpoint = None if options.checkpoints is None else options.checkpoints.load()
+        count = options.segments
+        self.position = (
+            SweepPosition(work, [None] * count, [False] * count, {})
+            if checkpoint is None
+            else SweepPosition.parse(work, checkpoint)
+        )
+        self.resumed = any(self.position.ended) or any(start is not None for start in self.position.starts)
         self.units = 0.0
         self.read_units = 0.0
 
-    @property
-    def resumed(self) -> bool:
-        """Whether it goes on from a checkpoint."""
-        return any(self.standing.ended) or any(start is not None for start in self.standing.starts)
-
-    def run(self, counts: Callable[[], dict[str, int]]) -> Program[None]:
-        """Go through the table; `counts` gives what the judge has counted, for the checkpoint and the callback."""
+    def run(self) -> Program[None]:
+        """Sweep the table; progress is saved and reported after each round."""
         total: int | None = None
         try:
             total = (yield Call("DescribeTable", {"TableName": self._name}))["Table"].get("ItemCount")
         except AccessDeniedFault:
-            pass  # it is for the progress alone
-        standing = self.standing
-        while not all(standing.ended):
-            open_ = [number for number, ended in enumerate(standing.ended) if not ended]
-            pages = yield from answers([Call("Scan", self._scan(number)) for number in open_])
-            items: list[Item] = []
-            for page in pages:
-                if isinstance(page, TavolaError):
-                    raise page
-                items += page["Items"]
-                self.read_units += page.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
-            yield from self._settle(items)
-            for number, page in zip(open_, pages, strict=True):
-                assert isinstance(page, dict)
-                standing.starts[number] = page.get("LastEvaluatedKey")
-                standing.ended[number] = "LastEvaluatedKey" not in page
-            standing.counts = counts()
-            if self._pace.checkpoints is not None:
-                self._pace.checkpoints.save(standing.document())
-            if self._pace.progress is not None:
-                done = standing.counts["items"]
-                told = None if total is None else max(total, done)
-                self._pace.progress(Progress(done, told, written=standing.counts["written"]))
-        if self._pace.checkpoints is not None:
-            self._pace.checkpoints.clear()
+            pass  # it is needed for progress reports only
+        position, options = self.position, self._options
+        while not all(position.ended):
+            open_segments = [number for number, ended in enumerate(position.ended) if not ended]
+            pages = yield from responses_to([Call("Scan", self._scan(number)) for number in open_segments])
+            self.read_units += sum(p.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0) for p in pages)
+            yield from self._process([item for page in pages for item in page["Items"]])
+            for number, page in zip(open_segments, pages, strict=True):
+                position.starts[number] = page.get("LastEvaluatedKey")
+                position.ended[number] = "LastEvaluatedKey" not in page
+            position.counts = self._inspector.counters()
+            if options.checkpoints is not None:
+                options.checkpoints.save(position.document())
+            if options.progress is not None:
+                done = position.counts["items"]
+                expected = None if total is None else max(total, done)
+                options.progress(Progress(done, expected, written=position.counts["written"]))
+        if options.checkpoints is not None:
+            options.checkpoints.clear()
 
     def _scan(self, number: int) -> dict[str, Any]:
         request: dict[str, Any] = {
-            "TableName": self._name, "Limit": self._pace.page_size, "ReturnConsumedCapacity": "TOTAL",
+            "TableName": self._name, "Limit": self._options.page_size, "ReturnConsumedCapacity": "TOTAL",
         }  # fmt: skip
-        standing = self.standing
-        if len(standing.starts) > 1:
-            request |= {"Segment": number, "TotalSegments": len(standing.starts)}
-        if self._pace.consistent:
+        starts = self.position.starts
+        if len(starts) > 1:
+            request |= {"Segment": number, "TotalSegments": len(starts)}
+        if self._options.consistent:
             request["ConsistentRead"] = True
-        if standing.starts[number] is not None:
-            request["ExclusiveStartKey"] = standing.starts[number]
+        if starts[number] is not None:
+            request["ExclusiveStartKey"] = starts[number]
         return request
 
-    def _settle(self, items: Sequence[Item]) -> Program[None]:
-        """Put right those items of a round that need it."""
-        yield from self._judge.learn(items)
-        flight: list[Mending] = []
+    def _process(self, items: Sequence[Item]) -> Program[None]:
+        """Inspect the items of a round, and write the repairs."""
+        yield from self._inspector.load_guards(items)
+        pending: list[Repair] = []
         for item in items:
-            mending = self._judge.look(item)
-            if mending is not None:
-                flight.append(mending)
-                if len(flight) == WRITES_AT_ONCE:
-                    yield from self._write(flight)
-                    flight = []
-        if flight:
-            yield from self._write(flight)
+            repair = self._inspector.inspect(item)
+            if repair is not None and not self._dry_run:
+                pending.append(repair)
+                if len(pending) == CONCURRENT_WRITES_MAX:
+                    yield from self._write(pending)
+                    pending = []
+        if pending:
+            yield from self._write(pending)
 
-    def _write(self, flight: list[Mending]) -> Program[None]:
+    def _write(self, pending: list[Repair]) -> Program[None]:
         attempt = 0
-        while flight:
+        while pending:
             if self._bucket is not None:
                 yield from self._bucket.wait()
-            calls = [mending.call(self._context) for mending in flight]
-            left: list[Mending] = []
-            for mending, answer in zip(flight, (yield from answers(calls)), strict=True):
+            calls = [repair.call(self._context) for repair in pending]
+            left: list[Repair] = []
+            for repair, response in zip(pending, (yield from call_concurrently(calls)), strict=True):
                 units = 1.0
-                if isinstance(answer, TavolaError):
-                    left += self._refused(mending, answer)
+                if isinstance(response, TavolaError):
+                    left += self._after_failure(repair, response)
                 else:
-                    self._judge.wrote(mending)
-                    units = _consumed(answer)
+                    self._inspector.report_written(repair)
+                    units = _consumed_units(response)
                 self.units += units
                 if self._bucket is not None:
                     self._bucket.take(units)
-            flight = left
+            pending = left
             attempt += 1
             if attempt == CONTENTION_MAX:
-                for mending in flight:
-                    self._judge.overtaken(mending)
+                for repair in pending:
+                    self._inspector.report_contended(repair)
                 return
-            if flight:
+            if pending:
                 yield Sleep(self._context.retry_policy.pause_s(min(attempt, 6)))
 
-    def _refused(self, mending: Mending, error: TavolaError) -> list[Mending]:
-        """Return what is to be tried in the place of a write that was refused."""
+    def _after_failure(self, repair: Repair, error: TavolaError) -> list[Repair]:
+        """Return what to try instead of a repair that failed, if anything."""
         if isinstance(error, ConditionalCheckFailedFault):
-            stands = fault_item(error)
-        elif isinstance(error, TransactionCanceledFault) and isinstance(mending, Guarded | Orphan):
-            verdict, told = mending.judged(error)
-            if verdict == "again":
-                return [told]
-            if verdict == "failed":
-                self._judge.failed(mending, told)
+            stored = fault_item(error.extra.get("Item"))
+        elif isinstance(error, TransactionCanceledFault) and isinstance(
+            repair, GuardedRewrite | OrphanedGuard
+        ):
+            outcome, value = repair.outcome(error)
+            if outcome == "retry":
+                return [value]
+            if outcome == "failed":
+                self._inspector.report_failed(repair, value)
                 return []
-            stands = told
+            stored = value
         elif isinstance(error, ValidationFault):
-            self._judge.failed(mending, str(error))
+            self._inspector.report_failed(repair, str(error))
             return []
-        elif isinstance(error, Fault) and error.status >= SERVER_FAILED:
-            return [mending]  # if it was done after all, its condition fails and the item is judged again
+        elif isinstance(error, Fault) and error.status >= SERVER_ERROR_STATUS:
+            # If it was written after all, its condition fails and the item is inspected again
+            return [repair]
         else:
             raise error
-        anew = None if stands is None else self._judge.again(stands)
-        return [] if anew is None else [anew]
+        again = None if stored is None else self._inspector.inspect_again(stored)
+        return [] if again is None else [again]
 
 
-def _consumed(answer: Mapping[str, Any]) -> float:
-    told = answer.get("ConsumedCapacity") or [{}]
-    return sum(float(each.get("CapacityUnits", 1.0)) for each in (told if isinstance(told, list) else [told]))
+def _consumed_units(response: Mapping[str, Any]) -> float:
+    consumed = response.get("ConsumedCapacity") or [{}]
+    parts = consumed if isinstance(consumed, list) else [consumed]
+    return sum(float(part.get("CapacityUnits", 1.0)) for part in parts)
 
 
-class Bucket:
-    """So many units a second, a second's worth at once at most; what was taken beyond is waited for."""
+class _TokenBucket:
+    """Limits units per second, with bursts of up to one second's units; overdrafts are waited for."""
 
     def __init__(self, context: Context, units_per_second: float) -> None:
         self._clock = context.clock
         self._rate = units_per_second
-        self._held = units_per_second
+        self._units = units_per_second
         self._at_s = context.clock.now()
 
     def take(self, units: float) -> None:
-        """Note what was consumed."""
-        self._held -= units
+        """Subtract consumed units."""
+        self._units -= units
 
     def wait(self) -> Program[None]:
-        """Wait until there is something in it."""
+        """Wait until there are units again."""
         now_s = self._clock.now()
-        self._held = min(self._rate, self._held + max(0.0, now_s - self._at_s) * self._rate)
+        self._units = min(self._rate, self._units + max(0.0, now_s - self._at_s) * self._rate)
         self._at_s = now_s
-        if self._held <= 0:
-            wait_s = -self._held / self._rate
+        if self._units <= 0:
+            wait_s = -self._units / self._rate
             yield Sleep(wait_s)
-            self._held += wait_s * self._rate
+            self._units += wait_s * self._rate
             self._at_s = now_s + wait_s

@@ -1,8 +1,8 @@
-"""Table changes: what a table that is there has otherwise than its model, and making it the model's.
+"""Table changes: the differences between an existing table and its model, and the requests that remove them.
 
-Each change is one that DynamoDB does in place, with the requests that do it, in an order that it takes (`in_order`): one at a
-time, each waited for. What takes something away (an index, the stream, recovery, units) is done only when that is wanted. What
-cannot be done in place at all is a refusal.
+Each change is one that DynamoDB makes in place. Changes are made one at a time, in an order that DynamoDB accepts
+(`order_changes`), and each is waited for. Those that remove something (an index, the stream, recovery, throughput) are made
+only on request. Differences that cannot be changed in place are refusals.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from tavola.client.provisioning import (
     OWN_KEY,
     Blueprint,
     IndexForm,
-    KeyNotMade,
+    KmsKeyMissing,
     TableMismatch,
     TableUnusable,
-    active,
-    asked,
+    call_if_supported,
     create_table,
     defined_types,
-    gone,
+    delete_table,
     index_request,
     is_active,
-    key_refusals,
-    names_no_key,
+    is_key_to_create,
+    key_mismatches,
     table_request,
+    wait_until_active,
 )
 from tavola.client.reports import TableChange, TableChanges
 from tavola.model import Scaling
@@ -39,73 +39,73 @@ __all__ = [
     "AWS_KEY",
     "OWN_KEY",
     "Blueprint",
-    "KeyNotMade",
+    "KmsKeyMissing",
     "TableChange",
     "TableChanges",
     "TableUnusable",
-    "active",
     "apply_changes",
     "create_table",
+    "delete_table",
     "ensure_table",
-    "gone",
-    "in_order",
     "is_active",
-    "is_taken_later",
-    "names_no_key",
+    "is_allowed_later",
+    "is_key_to_create",
+    "order_changes",
     "table_changes",
     "table_request",
+    "wait_until_active",
 ]
 
 
 def table_changes(table: Blueprint) -> Program[TableChanges]:
-    """Return what a table that is there has otherwise than its model; all of it, where there is none."""
+    """Return the differences between an existing table and its model; one change to create it if it does not exist."""
     name = table.name
-    wanted = table_request(table)
+    declared = table_request(table)
     try:
         described = (yield Call("DescribeTable", {"TableName": name}))["Table"]
     except Fault as fault:
         if fault.code != "ResourceNotFoundException":
             raise
-        return TableChanges(name, (TableChange("create", "the table is not there", ()),), ())
-    refusals = key_refusals(table, described)
+        return TableChanges(name, (TableChange("create", "the table does not exist", ()),), ())
+    refusals = key_mismatches(table, described)
     if refusals:
         return TableChanges(name, (), refusals)
-    held = _Held(table, described)
-    changes = [*held.settings(wanted), *held.indexes()]
+    comparison = _TableComparison(table, described)
+    changes = [*comparison.settings(declared), *comparison.indexes()]
     changes += yield from _ttl(name, table.settings.ttl)
     changes += yield from _recovery(name, table)
     changes += yield from _tags(described["TableArn"], table.settings.tags)
-    return TableChanges(name, tuple(changes), tuple(held.refusals))
+    return TableChanges(name, tuple(changes), tuple(comparison.refusals))
 
 
-def apply_changes(table: Blueprint, drop: bool, found: TableChanges | None = None) -> Program[TableChanges]:
-    """Make the changes that a table needs, one after the other, each waited for; return those that were made.
+def apply_changes(table: Blueprint, drop: bool, changes: TableChanges | None = None) -> Program[TableChanges]:
+    """Make the changes that a table needs, one after the other, and return those that were made.
 
-    With `drop` also those that take something away; a refusal is a `TableMismatch` before anything is done.
+    With `drop`, also those that remove something; a refusal raises `TableMismatch` before anything is changed.
     """
-    if found is None:
-        found = yield from table_changes(table)
-    if found.refusals:
-        raise TableMismatch(found.table, found.refusals)
+    if changes is None:
+        changes = yield from table_changes(table)
+    if changes.refusals:
+        raise TableMismatch(changes.table, changes.refusals)
     chosen = [
         change
-        for change in found.changes
-        if drop or not (change.removes or change.needs or _follows(change, found.changes))
+        for change in changes.changes
+        if drop or not (change.removes or change.needs or _recreates(change, changes.changes))
     ]
-    made: list[TableChange] = []
-    for change in in_order(chosen, found.changes):
+    applied: list[TableChange] = []
+    for change in order_changes(chosen, changes.changes):
         if change.kind == "create":
             yield from create_table(table)
         try:
             for call in change.calls:
                 yield call
-                yield from active(found.table)
+                yield from wait_until_active(changes.table)
         except ValidationFault as fault:
-            if is_taken_later(change, fault) and _follows(change, made):
-                continue  # it is told again until then
+            if is_allowed_later(change, fault) and _recreates(change, applied):
+                continue  # the next comparison reports it again
             raise
-        made.append(change)
-    return TableChanges(found.table, tuple(made), ())
+        applied.append(change)
+    return TableChanges(changes.table, tuple(applied), ())
 
 
 _ORDER = {
@@ -116,59 +116,61 @@ _ORDER = {
 }
 
 
-def in_order(chosen: Iterable[TableChange], every: Iterable[TableChange]) -> list[TableChange]:
-    """Return changes that are wanted out of all there are, in the order that DynamoDB takes, as it takes them.
+def order_changes(chosen: Iterable[TableChange], every: Iterable[TableChange]) -> list[TableChange]:
+    """Return the chosen changes in the order that DynamoDB accepts, adapted to those that were not chosen.
 
-    Billing comes first, for it decides whether a new index has units; all indexes that go come before any that comes, for one that is left may
-    hold an attribute to its old type, or be one too many. Where the table stays on demand, new indexes are asked for without units.
+    Billing comes first, because it decides whether a new index has throughput. Indexes are dropped before others are added,
+    because a remaining one may fix an attribute to its old type or count towards the limit. If the table stays on demand,
+    new indexes are added without throughput.
     """
-    wanted = [change for change in chosen if change.calls or change.kind == "create"]
-    stays = any(_begins_units(change) and change not in wanted for change in every)
-    ordered = sorted(wanted, key=lambda change: _ORDER.get(change.kind, len(_ORDER)))
-    return [_without_units(change) if stays and change.kind == "add index" else change for change in ordered]
+    selected = [change for change in chosen if change.calls or change.kind == "create"]
+    stays_on_demand = any(_starts_provisioning(change) and change not in selected for change in every)
+    ordered = sorted(selected, key=lambda change: _ORDER.get(change.kind, len(_ORDER)))
+    return [
+        _without_throughput(change) if stays_on_demand and change.kind == "add index" else change
+        for change in ordered
+    ]
 
 
-def is_taken_later(change: TableChange, fault: ValidationFault) -> bool:
-    """Return whether DynamoDB refuses a change for now alone: it takes one of a time to live an hour."""
+def is_allowed_later(change: TableChange, fault: ValidationFault) -> bool:
+    """Return whether a change is refused only for now: DynamoDB allows one change of time to live per hour."""
     return change.kind == "ttl" and "multiple times" in str(fault)
 
 
-def _begins_units(change: TableChange) -> bool:
-    """Return whether a change ends billing on demand."""
+def _starts_provisioning(change: TableChange) -> bool:
+    """Return whether a change switches from on-demand to provisioned billing."""
     return change.kind == "billing" and any(
         call.request.get("BillingMode") == "PROVISIONED" for call in change.calls
     )
 
 
-def _without_units(change: TableChange) -> TableChange:
+def _without_throughput(change: TableChange) -> TableChange:
     calls = []
     for call in change.calls:
+        creates = [update["Create"] for update in call.request["GlobalSecondaryIndexUpdates"]]
         updates = [
-            {
-                "Create": {
-                    name: told for name, told in each["Create"].items() if name != "ProvisionedThroughput"
-                }
-            }
-            for each in call.request["GlobalSecondaryIndexUpdates"]
+            {"Create": {name: value for name, value in create.items() if name != "ProvisionedThroughput"}}
+            for create in creates
         ]
         calls.append(Call(call.operation, {**call.request, "GlobalSecondaryIndexUpdates": updates}))
     return replace(change, calls=tuple(calls))
 
 
-def _follows(change: TableChange, others: Iterable[TableChange]) -> bool:
-    """Return whether a change is the second half of one that takes something away: it makes the same anew."""
+def _recreates(change: TableChange, others: Iterable[TableChange]) -> bool:
+    """Return whether a change creates again what another change removes."""
     if change.removes:
         return False
     halves = {("add index", "drop index"), ("ttl", "ttl")}
     return any(
-        each.removes and (change.kind, each.kind) in halves and each.index == change.index for each in others
+        other.removes and (change.kind, other.kind) in halves and other.index == change.index
+        for other in others
     )
 
 
 def ensure_table(table: Blueprint, change: bool) -> Program[None]:
-    """Make a table that is not there; with `change`, make one that is there the model's, taking nothing away.
+    """Create a table if it does not exist; with `change`, alter an existing one, without removing anything.
 
-    One that lacks an index of the model, or has it otherwise, could not be asked as the model says: a `TableMismatch`.
+    A table without an index of the model, or with a different one, could not be queried: it raises `TableMismatch`.
     """
     described = yield from create_table(table)
     if described is None:
@@ -176,32 +178,34 @@ def ensure_table(table: Blueprint, change: bool) -> Program[None]:
     name = table.name
     if change:
         yield from apply_changes(table, drop=False)
-        described = yield from active(name)
-    held = _Held(table, described)
-    differing = [each for each in held.indexes() if not each.removes]
+        described = yield from wait_until_active(name)
+    comparison = _TableComparison(table, described)
+    differing = [index for index in comparison.indexes() if not index.removes]
     if differing:
-        there = {each["IndexName"] for each in described.get("GlobalSecondaryIndexes", ())}
+        existing = {index["IndexName"] for index in described.get("GlobalSecondaryIndexes", ())}
         reasons = [
-            f"the index {each.index} {'has another key or projection' if each.index in there else 'is not there'}"
-            for each in differing
+            f"the index {change.index} {'has another key or projection' if change.index in existing else 'does not exist'}"
+            for change in differing
         ]
-        drops = any(each.index in there for each in differing)
+        drops = any(change.index in existing for change in differing)
         how = (
             f"apply_changes({table.label}, drop=True)"
             if drops
             else f"create_tables({table.label}, change=True)"
         )
         raise TableMismatch(
-            name, tuple(reasons), f"{how} makes it so, and table_changes() tells what else is otherwise"
+            name, tuple(reasons), f"{how} changes that, and table_changes() lists all differences"
         )
     lacking = {index.name for index in table.indexes if index.local}
-    refusals = tuple(each for each in held.refusals if any(f"local index {n} " in each for n in lacking))
+    refusals = tuple(
+        refusal for refusal in comparison.refusals if any(f"local index {n} " in refusal for n in lacking)
+    )
     if refusals:
         raise TableMismatch(name, refusals)
 
 
-class _Held:
-    """A table that is there, held against its model."""
+class _TableComparison:
+    """Compares an existing table with its model."""
 
     def __init__(self, table: Blueprint, described: Mapping[str, Any]) -> None:
         self._name = table.name
@@ -212,62 +216,64 @@ class _Held:
     def _update(self, **members: Any) -> Call:
         return Call("UpdateTable", {"TableName": self._name, **members})
 
-    def settings(self, wanted: Mapping[str, Any]) -> Iterator[TableChange]:
-        """Give the changes of everything that UpdateTable sets, but the indexes."""
-        yield from self._billing(wanted)
-        yield from self._stream(wanted.get("StreamSpecification", {}).get("StreamViewType"))
-        has = self._described.get("TableClassSummary", {}).get("TableClass", "STANDARD")
-        if has != wanted["TableClass"]:
-            what = f"its class becomes {wanted['TableClass']}, and is {has}"
-            yield TableChange("class", what, (self._update(TableClass=wanted["TableClass"]),))
-        protects = wanted["DeletionProtectionEnabled"]
+    def settings(self, declared: Mapping[str, Any]) -> Iterator[TableChange]:
+        """Yield the changes of everything that UpdateTable sets, except the indexes."""
+        yield from self._billing(declared)
+        yield from self._stream(declared.get("StreamSpecification", {}).get("StreamViewType"))
+        current = self._described.get("TableClassSummary", {}).get("TableClass", "STANDARD")
+        if current != declared["TableClass"]:
+            what = f"change the table class from {current} to {declared['TableClass']}"
+            yield TableChange("class", what, (self._update(TableClass=declared["TableClass"]),))
+        protects = declared["DeletionProtectionEnabled"]
         if self._described.get("DeletionProtectionEnabled", False) != protects:
-            what = f"its deletion protection goes {'on' if protects else 'off'}"
+            what = f"{'enable' if protects else 'disable'} deletion protection"
             call = self._update(DeletionProtectionEnabled=protects)
             yield TableChange("protection", what, (call,), removes=not protects)
-        yield from self._encryption(wanted.get("SSESpecification"))
+        yield from self._encryption(declared.get("SSESpecification"))
 
-    def _billing(self, wanted: Mapping[str, Any]) -> Iterator[TableChange]:
-        """Give the changes of what is paid for: more units at once, fewer apart, for somebody may need what there is."""
-        has = self._described.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
-        mode, throughput = wanted["BillingMode"], wanted.get("ProvisionedThroughput")
+    def _billing(self, declared: Mapping[str, Any]) -> Iterator[TableChange]:
+        """Yield the changes of billing; a decrease is a separate change, because the throughput may be in use."""
+        current = self._described.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
+        mode, throughput = declared["BillingMode"], declared.get("ProvisionedThroughput")
         if mode == "PAY_PER_REQUEST":
-            if has != mode:
-                yield TableChange("billing", "it is billed on demand", (self._update(BillingMode=mode),))
+            if current != mode:
+                yield TableChange("billing", "switch to on-demand billing", (self._update(BillingMode=mode),))
             return
-        assert throughput is not None, "a provisioned table says how much"
-        told = f"{throughput['ReadCapacityUnits']} read and {throughput['WriteCapacityUnits']} write units a second"
-        arms = {
+        assert throughput is not None, "a provisioned table has a throughput"
+        units_text = f"{throughput['ReadCapacityUnits']} read and {throughput['WriteCapacityUnits']} write units per second"
+        parts = {
             None: self._described,
             **{i["IndexName"]: i for i in self._described.get("GlobalSecondaryIndexes", ())},
         }
-        if has != mode:
-            call = self._throughput(dict.fromkeys(arms, throughput), begins=True)
-            what = f"it is no longer billed on demand: it and its indexes have {told}"
+        if current != mode:
+            call = self._throughput(dict.fromkeys(parts, throughput), starts=True)
+            what = f"switch to provisioned billing, with {units_text} for the table and its indexes"
             yield TableChange("billing", what, (call,), removes=True)
             return
-        now = {name: _throughput(arm) for name, arm in arms.items()}
+        now = {name: _throughput(part) for name, part in parts.items()}
         if self._table.settings.scaling is not None:
-            yield from self._scaled(self._table.settings.scaling, now)
+            yield from self._scaled_throughput(self._table.settings.scaling, now)
             return
         raised = {name: _most(units, throughput) for name, units in now.items()}
         if raised != now:
             call = self._throughput({name: units for name, units in raised.items() if units != now[name]})
-            yield TableChange("billing", f"it and its indexes have at least {told}", (call,))
+            yield TableChange("billing", f"raise the table and its indexes to at least {units_text}", (call,))
         lowered = {name: throughput for name, units in raised.items() if units != throughput}
         if lowered:
             most = " and ".join(str(max(u[n] for u in raised.values())) for n in throughput)
-            what = f"it and its indexes have no more than {told}, and one of them has {most}"
+            what = f"lower the table and its indexes to {units_text}; one of them has {most}"
             yield TableChange("billing", what, (self._throughput(lowered),), removes=True)
 
-    def _scaled(self, scaling: Scaling, now: Mapping[str | None, Mapping[str, int]]) -> Iterator[TableChange]:
-        """Give the changes of units that auto scaling sets: what is within its bounds is its own affair."""
+    def _scaled_throughput(
+        self, scaling: Scaling, now: Mapping[str | None, Mapping[str, int]]
+    ) -> Iterator[TableChange]:
+        """Yield the changes that bring throughput into the bounds of auto scaling."""
         least = {"ReadCapacityUnits": scaling.read_min, "WriteCapacityUnits": scaling.write_min}
         most = {"ReadCapacityUnits": scaling.read_max, "WriteCapacityUnits": scaling.write_max}
         raised = {name: _most(units, least) for name, units in now.items()}
         if raised != now:
             call = self._throughput({name: units for name, units in raised.items() if units != now[name]})
-            what = "it and its indexes have at least the units that its scaling begins with"
+            what = "raise the table and its indexes to the minimum of auto scaling"
             yield TableChange("billing", what, (call,))
         lowered = {
             name: {word: min(count, most[word]) for word, count in units.items()}
@@ -275,98 +281,106 @@ class _Held:
         }
         if lowered != raised:
             call = self._throughput({name: units for name, units in lowered.items() if units != raised[name]})
-            what = "it and its indexes have no more units than its scaling ends with"
+            what = "lower the table and its indexes to the maximum of auto scaling"
             yield TableChange("billing", what, (call,), removes=True)
 
-    def _throughput(self, units: Mapping[str | None, Mapping[str, int]], *, begins: bool = False) -> Call:
-        """Return the update that gives the table (None) and indexes so many units; it `begins` to be billed by them."""
-        members: dict[str, Any] = {"BillingMode": "PROVISIONED"} if begins else {}
+    def _throughput(self, units: Mapping[str | None, Mapping[str, int]], *, starts: bool = False) -> Call:
+        """Return the update that sets the throughput of the table (None) and its indexes; `starts` switches billing."""
+        members: dict[str, Any] = {"BillingMode": "PROVISIONED"} if starts else {}
         if None in units:
             members["ProvisionedThroughput"] = units[None]
         updates = [
-            {"Update": {"IndexName": name, "ProvisionedThroughput": each}}
-            for name, each in units.items()
+            {"Update": {"IndexName": name, "ProvisionedThroughput": unit}}
+            for name, unit in units.items()
             if name is not None
         ]
         if updates:
             members["GlobalSecondaryIndexUpdates"] = updates
         return self._update(**members)
 
-    def _stream(self, wanted: str | None) -> Iterator[TableChange]:
-        told = self._described.get("StreamSpecification", {})
-        has = told.get("StreamViewType") if told.get("StreamEnabled") else None
-        if has == wanted:
+    def _stream(self, declared: str | None) -> Iterator[TableChange]:
+        stream = self._described.get("StreamSpecification", {})
+        current = stream.get("StreamViewType") if stream.get("StreamEnabled") else None
+        if current == declared:
             return
         off = self._update(StreamSpecification={"StreamEnabled": False})
-        if wanted is None:
-            yield TableChange("stream", f"its stream ({has}) ends", (off,), removes=True)
+        if declared is None:
+            yield TableChange("stream", f"disable the stream ({current})", (off,), removes=True)
             return
-        on = self._update(StreamSpecification={"StreamEnabled": True, "StreamViewType": wanted})
-        if has is None:
-            yield TableChange("stream", f"it has a stream of {wanted}", (on,))
+        on = self._update(StreamSpecification={"StreamEnabled": True, "StreamViewType": declared})
+        if current is None:
+            yield TableChange("stream", f"enable a stream with {declared}", (on,))
             return
-        what = f"its stream ({has}) ends, and one of {wanted} begins"
+        what = f"replace the stream ({current}) by one with {declared}"
         yield TableChange("stream", what, (off, on), removes=True)
 
-    def _encryption(self, wanted: Mapping[str, Any] | None) -> Iterator[TableChange]:
-        told = self._described.get("SSEDescription", {})
-        has = (
-            told.get("KMSMasterKeyArn") if told.get("Status") in ("ENABLED", "ENABLING", "UPDATING") else None
-        )
+    def _encryption(self, declared: Mapping[str, Any] | None) -> Iterator[TableChange]:
+        sse = self._described.get("SSEDescription", {})
+        is_on = sse.get("Status") in ("ENABLED", "ENABLING", "UPDATING")
+        current = sse.get("KMSMasterKeyArn") if is_on else None
         key = self._table.settings.encryption
-        if wanted is None or key is None:
-            if has is not None:
+        if declared is None or key is None:
+            if current is not None:
                 call = self._update(SSESpecification={"Enabled": False})
-                yield TableChange("encryption", "it is encrypted by AWS's own key", (call,), removes=True)
-        elif names_no_key(key):
-            if has is None:
-                yield TableChange("encryption", f"it is encrypted by a key that is to be made ({key})", ())
-        elif has is None or not _same_key(str(has), key):
-            yield TableChange(
-                "encryption", f"it is encrypted by {key}", (self._update(SSESpecification=wanted),)
-            )
+                yield TableChange(
+                    "encryption", "encrypt with the key that DynamoDB owns", (call,), removes=True
+                )
+        elif is_key_to_create(key):
+            if current is None:
+                yield TableChange(
+                    "encryption", f"encrypt with a KMS key that is still to be created ({key})", ()
+                )
+        elif current is None or not _same_key(str(current), key):
+            yield TableChange("encryption", f"encrypt with {key}", (self._update(SSESpecification=declared),))
 
     def indexes(self) -> Iterator[TableChange]:
-        """Give the changes of the global indexes, and note which local ones are otherwise."""
+        """Yield the changes of global indexes, and add refusals for local ones that differ."""
         types = self._table.key_types
         defined = defined_types(self._described)
         local = {index.name: index for index in self._table.indexes if index.local}
-        there = {each["IndexName"]: each for each in self._described.get("LocalSecondaryIndexes", ())}
-        for name in sorted(local.keys() | there.keys()):
-            if name not in there:
-                self.refusals.append(f"the local index {name} is not there, and comes with a new table alone")
+        existing = {index["IndexName"]: index for index in self._described.get("LocalSecondaryIndexes", ())}
+        for name in sorted(local.keys() | existing.keys()):
+            if name not in existing:
+                problem = "does not exist, and can only be created with the table"
             elif name not in local:
-                self.refusals.append(
-                    f"the local index {name} is not in the model, and goes with its table alone"
-                )
-            elif _differs(index_request(self._table, local[name]), there[name]):
-                self.refusals.append(f"the local index {name} has another key or projection")
-        wanted = {index.name: index for index in self._table.indexes if not index.local}
-        there = {each["IndexName"]: each for each in self._described.get("GlobalSecondaryIndexes", ())}
-        for name, told in there.items():
-            if name not in wanted:
-                yield self._drop(name, f"the index {name} is not in the model, and is dropped")
-            elif self._otherwise(wanted[name], told, types, defined):
-                yield self._drop(
-                    name, f"the index {name} has another key or projection, and is dropped to be made anew"
-                )
-        going = {
-            name: {each["AttributeName"] for each in told["KeySchema"]}
-            for name, told in there.items()
-            if name not in wanted or self._otherwise(wanted[name], told, types, defined)
-        }
-        for name, index in wanted.items():
-            if name not in there or name in going:
-                retyped = {each for each in index.attributes if defined.get(each, types[each]) != types[each]}
-                needs = tuple(each for each, has in going.items() if each != name and retyped & has)
+                problem = "is not in the model, and can only be removed with the table"
+            elif _differs(index_request(self._table, local[name]), existing[name]):
+                problem = "has another key or projection"
+            else:
+                continue
+            self.refusals.append(f"the local index {name} {problem}")
+        declared = {index.name: index for index in self._table.indexes if not index.local}
+        existing = {index["IndexName"]: index for index in self._described.get("GlobalSecondaryIndexes", ())}
+        dropped: dict[str, set[str]] = {}  # with the attributes of their keys
+        for name, described in existing.items():
+            if name not in declared:
+                what = f"drop the index {name}, which is not in the model"
+            elif self._index_differs(declared[name], described, types, defined):
+                what = f"drop the index {name}, which has another key or projection, to create it again"
+            else:
+                continue
+            dropped[name] = {element["AttributeName"] for element in described["KeySchema"]}
+            yield self._drop(name, what)
+        for name, index in declared.items():
+            if name not in existing or name in dropped:
+                retyped = {
+                    attribute
+                    for attribute in index.attributes
+                    if defined.get(attribute, types[attribute]) != types[attribute]
+                }
+                needs = tuple(other for other, keys in dropped.items() if other != name and retyped & keys)
                 yield replace(self._add(index, types), needs=needs)
 
-    def _otherwise(
-        self, index: IndexForm, told: Mapping[str, Any], types: Mapping[str, str], defined: Mapping[str, str]
+    def _index_differs(
+        self,
+        index: IndexForm,
+        described: Mapping[str, Any],
+        types: Mapping[str, str],
+        defined: Mapping[str, str],
     ) -> bool:
         if any(types[name] != defined.get(name, types[name]) for name in index.attributes):
             return True
-        return _differs(index_request(self._table, index), told)
+        return _differs(index_request(self._table, index), described)
 
     def _drop(self, name: str, what: str) -> TableChange:
         call = self._update(GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": name}}])
@@ -379,104 +393,107 @@ class _Held:
             GlobalSecondaryIndexUpdates=[{"Create": index_request(self._table, index)}],
         )
         keys = ", ".join(index.attributes)
-        return TableChange(
-            "add index", f"the index {index.name} ({keys}) is added", (call,), index=index.name
-        )
+        return TableChange("add index", f"add the index {index.name} ({keys})", (call,), index=index.name)
 
 
-def _throughput(arm: Mapping[str, Any]) -> dict[str, int]:
-    told = arm.get("ProvisionedThroughput", {})
-    return {name: told.get(name, 0) for name in ("ReadCapacityUnits", "WriteCapacityUnits")}
+def _throughput(part: Mapping[str, Any]) -> dict[str, int]:
+    throughput = part.get("ProvisionedThroughput", {})
+    return {name: throughput.get(name, 0) for name in ("ReadCapacityUnits", "WriteCapacityUnits")}
 
 
 def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     return {name: max(units, other[name]) for name, units in one.items()}
 
 
-def _same_key(has: str, key: str) -> bool:
-    """Return whether a table has a key, as far as that can be seen: DynamoDB tells the key's ARN, and no alias of it."""
-    if key == has:
+def _same_key(current: str, key: str) -> bool:
+    """Return whether a table uses a KMS key; an alias cannot be checked, because DynamoDB returns the key's ARN."""
+    if key == current:
         return True
     if key.startswith("alias/") or ":alias/" in key:
-        return has.startswith("arn:")
-    return has.rpartition("/")[2] == key.rpartition("/")[2]
+        return current.startswith("arn:")
+    return current.rpartition("/")[2] == key.rpartition("/")[2]
 
 
-def _differs(wanted: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
-    return wanted["KeySchema"] != list(told["KeySchema"]) or _projection(wanted) != _projection(told)
+def _differs(declared: Mapping[str, Any], described: Mapping[str, Any]) -> bool:
+    if declared["KeySchema"] != list(described["KeySchema"]):
+        return True
+    return _projection(declared) != _projection(described)
 
 
 def _projection(index: Mapping[str, Any]) -> tuple[str, list[str]]:
-    told = index["Projection"]
-    return told["ProjectionType"], sorted(told.get("NonKeyAttributes", ()))
+    projection = index["Projection"]
+    return projection["ProjectionType"], sorted(projection.get("NonKeyAttributes", ()))
 
 
-def _ttl(name: str, wanted: str | None) -> Program[list[TableChange]]:
-    answer = yield from asked("DescribeTimeToLive", {"TableName": name})
-    if answer is None:
+def _ttl(name: str, declared: str | None) -> Program[list[TableChange]]:
+    response = yield from call_if_supported("DescribeTimeToLive", {"TableName": name})
+    if response is None:
         return []
-    told = answer["TimeToLiveDescription"]
-    on = told.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
-    has = told.get("AttributeName") if on else None
-    if has == wanted:
+    ttl = response["TimeToLiveDescription"]
+    is_on = ttl.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    current = ttl.get("AttributeName") if is_on else None
+    if current == declared:
         return []
     changes = []
-    if has is not None:
-        again = f"; they end by {wanted} once DynamoDB takes a second change, an hour after" if wanted else ""
-        changes.append(_expiry(name, has, on=False, what=f"items no longer end by {has}{again}"))
-    if wanted is not None:
-        changes.append(_expiry(name, wanted, on=True, what=f"items end by {wanted}"))
+    if current is not None:
+        later = (
+            f"; {declared} can be enabled an hour later, when DynamoDB allows a second change"
+            if declared
+            else ""
+        )
+        what = f"disable time to live on {current}{later}"
+        changes.append(_ttl_change(name, current, enabled=False, what=what))
+    if declared is not None:
+        changes.append(_ttl_change(name, declared, enabled=True, what=f"enable time to live on {declared}"))
     return changes
 
 
-def _expiry(name: str, attribute: str, *, on: bool, what: str) -> TableChange:
-    spec = {"Enabled": on, "AttributeName": attribute}
+def _ttl_change(name: str, attribute: str, *, enabled: bool, what: str) -> TableChange:
+    spec = {"Enabled": enabled, "AttributeName": attribute}
     call = Call("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": spec})
-    return TableChange("ttl", what, (call,), removes=not on)
+    return TableChange("ttl", what, (call,), removes=not enabled)
 
 
 def _recovery(name: str, table: Blueprint) -> Program[list[TableChange]]:
-    answer = yield from asked("DescribeContinuousBackups", {"TableName": name})
-    if answer is None:
+    response = yield from call_if_supported("DescribeContinuousBackups", {"TableName": name})
+    if response is None:
         return []
-    told = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
-    on = told.get("PointInTimeRecoveryStatus") == "ENABLED"
+    current = response["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    is_on = current.get("PointInTimeRecoveryStatus") == "ENABLED"
     settings = table.settings
-    days = told.get("RecoveryPeriodInDays", settings.recovery_days)
-    if on == settings.recovery and (not on or days == settings.recovery_days):
+    days = current.get("RecoveryPeriodInDays", settings.recovery_days)
+    if is_on == settings.recovery and (not is_on or days == settings.recovery_days):
         return []
     spec: dict[str, Any] = {"PointInTimeRecoveryEnabled": settings.recovery}
+    what = "disable point-in-time recovery"
     if settings.recovery:
         spec["RecoveryPeriodInDays"] = settings.recovery_days
+        what = f"set point-in-time recovery to {settings.recovery_days} days"
     call = Call("UpdateContinuousBackups", {"TableName": name, "PointInTimeRecoverySpecification": spec})
-    what = (
-        f"its past is kept for {settings.recovery_days} days" if settings.recovery else "its past is not kept"
-    )
-    shorter = on and (not settings.recovery or days > settings.recovery_days)
-    return [TableChange("recovery", what, (call,), shorter)]
+    is_shorter = is_on and (not settings.recovery or days > settings.recovery_days)
+    return [TableChange("recovery", what, (call,), is_shorter)]
 
 
-def _tags(arn: str, wanted: Mapping[str, str]) -> Program[list[TableChange]]:
-    has: dict[str, str] = {}
+def _tags(arn: str, declared: Mapping[str, str]) -> Program[list[TableChange]]:
+    current: dict[str, str] = {}
     request: dict[str, Any] = {"ResourceArn": arn}
     while True:
-        answer = yield from asked("ListTagsOfResource", request)
-        if answer is None:
+        response = yield from call_if_supported("ListTagsOfResource", request)
+        if response is None:
             return []
-        has |= {tag["Key"]: tag["Value"] for tag in answer.get("Tags", ())}
-        if "NextToken" not in answer:
+        current |= {tag["Key"]: tag["Value"] for tag in response.get("Tags", ())}
+        if "NextToken" not in response:
             break
-        request = {**request, "NextToken": answer["NextToken"]}
+        request = {**request, "NextToken": response["NextToken"]}
     changes = []
-    new = {key: value for key, value in wanted.items() if has.get(key) != value}
+    new = {key: value for key, value in declared.items() if current.get(key) != value}
     if new:
-        told = [{"Key": key, "Value": value} for key, value in new.items()]
-        call = Call("TagResource", {"ResourceArn": arn, "Tags": told})
-        changes.append(
-            TableChange("tags", f"it is tagged {', '.join(f'{k}={v}' for k, v in new.items())}", (call,))
-        )
-    gone = [key for key in has if key not in wanted and not key.startswith("aws:")]
-    if gone:
-        call = Call("UntagResource", {"ResourceArn": arn, "TagKeys": gone})
-        changes.append(TableChange("tags", f"its tags {', '.join(gone)} go", (call,), removes=True))
+        tags = [{"Key": key, "Value": value} for key, value in new.items()]
+        call = Call("TagResource", {"ResourceArn": arn, "Tags": tags})
+        what = f"set the tags {', '.join(f'{key}={value}' for key, value in new.items())}"
+        changes.append(TableChange("tags", what, (call,)))
+    removed = [key for key in current if key not in declared and not key.startswith("aws:")]
+    if removed:
+        call = Call("UntagResource", {"ResourceArn": arn, "TagKeys": removed})
+        changes.append(TableChange("tags", f"remove the tags {', '.join(removed)}", (call,), removes=True))
     return changes

@@ -1,31 +1,29 @@
-"""Transactions: several writes that are all done or not at all, and several reads of one moment, as steps.
+"""Transactions: several writes that are all made or none, and several reads at one moment.
 
-A transaction carries a token that it keeps however often it is asked again, so that an answer that was lost is no second
-write. What passes by itself is waited out: conflicts with other transactions, throttles. What was overtaken between its
-read and its write is worked out again from the item that the refusal brought. A condition that does not hold is
-never tried again: it is told, with the reason of each intent.
+A transaction keeps its token through all attempts, so repeating it after a lost response does not write twice. Transient
+failures (conflicts with other transactions, throttling) are retried after a pause. If an item changed between its read and its
+write, the write is prepared again from the stored item in the response. A failed condition is never retried: it is raised as
+`TransactionCancelled`, with the failure of each intent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
-from tavola.client.batches import Place, get_items, place_of
-from tavola.client.cancellations import Reason, TransactionCancelled, cancelled
+from tavola.client.batches import get_items
 from tavola.client.context import Context
-from tavola.client.drafts import PASSING, PreparedWrite, Verdict
 from tavola.client.effects import Call, Program, Sleep
-from tavola.client.errors import TransactionRefused, UpdateContended
-from tavola.client.expiry import expired
-from tavola.client.intents import Intent
-from tavola.client.marshalling import entity_of
-from tavola.client.uniques import Guard, claim, release
-from tavola.client.writes import CONTENTION_MAX, keyed
-from tavola.errors import TavolaError
-from tavola.limits import TRANSACTION_ACTIONS_MAX
-from tavola.model import Entity, ModelError, PrimaryKey, Table
+from tavola.client.errors import ItemExists, TransactionRefused, UpdateContended
+from tavola.client.marshalling import entity_of, resolve_target
+from tavola.client.requests import ItemId, is_expired, item_id
+from tavola.client.retries import CONTENTION_MAX
+from tavola.client.unique_guards import UniqueValueGuard, claim, release
+from tavola.client.writes import TRANSIENT_REASONS, Intent, Outcome, PreparedWrite, WriteFailure
+from tavola.errors import ErrorKind, TavolaError
+from tavola.limits import TRANSACTION_ACTIONS_MAX, TRANSACTION_TOKEN_CHARACTERS_MAX
+from tavola.model import Change, Condition, Entity, ModelError, PrimaryKey, Table
 from tavola.protocol.faults import (
     CancellationReason,
     ConditionalCheckFailedFault,
@@ -40,196 +38,333 @@ E3 = TypeVar("E3", bound=Entity)
 E4 = TypeVar("E4", bound=Entity)
 E5 = TypeVar("E5", bound=Entity)
 
-_ALONE: dict[str, tuple[str, dict[str, Any]]] = {
+_SINGLE_OPERATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "Put": ("PutItem", {}),
     "Update": ("UpdateItem", {"ReturnValues": "ALL_NEW"}),
     "Delete": ("DeleteItem", {"ReturnValues": "ALL_OLD"}),
 }
-_GROWTHS_MAX = 6  # how often the pause before working something out again grows
+_PAUSE_GROWTHS_MAX = 6  # how often the pause before preparing writes again grows
+
+
+class Intents:
+    """The writes of a transaction that is not committed yet; nothing is sent before that."""
+
+    def __init__(self, context: Context, token: str | None = None) -> None:
+        if token is not None and not 1 <= len(token) <= TRANSACTION_TOKEN_CHARACTERS_MAX:
+            raise TransactionRefused(
+                f"its token has {len(token)} characters; use 1 to {TRANSACTION_TOKEN_CHARACTERS_MAX}, such as a UUID"
+            )
+        self._context = context
+        self._token = token
+        self._intents: dict[ItemId, Intent[Any]] = {}
+        self._is_closed = False
+
+    @property
+    def intents(self) -> tuple[Intent[Any], ...]:
+        """The writes, in the order in which they were added."""
+        return tuple(self._intents.values())
+
+    def create(self, entity: E) -> Intent[E]:
+        """Store a new entity; if its item exists, the transaction is cancelled with `exists`."""
+        return self._add(Intent("create", entity))
+
+    def put(self, entity: E, *, when: Condition[E] | None = None) -> Intent[E]:
+        """Store an entity and replace the item that has its key, if any; `when` is checked against that item."""
+        return self._add(Intent("put", entity, when=when))
+
+    def update(
+        self,
+        target: PrimaryKey[E] | E,
+        *changes: Change[E],
+        when: Condition[E] | None = None,
+        create: bool = False,
+    ) -> Intent[E]:
+        """Change an item and every index key that depends on it; if it does not exist, cancel with `missing`.
+
+        With `create`, a missing item is created from the key and the changes.
+        """
+        return self._add(Intent("update", target, changes=changes, when=when, create_missing=create))
+
+    def delete(
+        self, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None, erase: bool = False
+    ) -> Intent[E]:
+        """Delete an item; a missing item is not an error, unless `when` requires one.
+
+        An item of an immutable entity is deleted only with `erase`.
+        """
+        return self._add(Intent("delete", target, when=when, erase=erase))
+
+    def check(self, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None) -> Intent[E]:
+        """Make the transaction depend on a condition on an item; without `when`, on its existence."""
+        return self._add(Intent("check", target, when=when))
+
+    def _add(self, intent: Intent[E]) -> Intent[E]:
+        if self._is_closed:
+            raise TransactionRefused(
+                f"{intent!r} was added after the commit; start another transaction", [intent]
+            )
+        id_ = item_id(self._context.name_of(intent.shape.home), intent.primary)
+        other = self._intents.get(id_)
+        if other is not None:
+            raise TransactionRefused(
+                f"{other!r} and {intent!r} write the same item, and DynamoDB allows one action for each item; "
+                "combine them",
+                [other, intent],
+            )
+        if len(self._intents) == TRANSACTION_ACTIONS_MAX:
+            raise TransactionRefused(
+                f"{intent!r} is action number {TRANSACTION_ACTIONS_MAX + 1}, and DynamoDB allows "
+                f"{TRANSACTION_ACTIONS_MAX}; split the transaction",
+                [intent],
+            )
+        self._intents[id_] = intent
+        return intent
+
+    def _close(self) -> tuple[Intent[Any], ...]:
+        """Return the writes; none can be added from now on."""
+        if self._is_closed:
+            raise TransactionRefused("it was committed already; start another transaction", self.intents)
+        self._is_closed = True
+        return self.intents
+
+
+class WriteFailures(Mapping[Intent[Any], WriteFailure[Any]]):
+    """The failures of a transaction by intent, each typed as its intent is."""
+
+    def __init__(self, failures: Sequence[WriteFailure[Any] | None]) -> None:
+        self._failures = {failure.intent: failure for failure in failures if failure is not None}
+
+    def __getitem__(self, intent: Intent[E]) -> WriteFailure[E]:
+        return self._failures[intent]
+
+    def __iter__(self) -> Iterator[Intent[Any]]:
+        return iter(self._failures)
+
+    def __len__(self) -> int:
+        return len(self._failures)
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{intent!r}: {failure.kind}' for intent, failure in self._failures.items())}}}"
+
+
+class TransactionCancelled(TavolaError):
+    """A transaction failed and wrote nothing; `failed` says which intents failed, and why."""
+
+    kind = ErrorKind.CONFLICT
+
+    def __init__(self, reasons: Sequence[WriteFailure[Any] | None]) -> None:
+        self.reasons = tuple(reasons)  # one for each intent, in order; None: that intent did not fail
+        self.failed = WriteFailures(reasons)
+        failures = "; ".join(f"{intent!r}: {failure.error}" for intent, failure in self.failed.items())
+        TavolaError.__init__(self, f"The transaction was cancelled and nothing was written. {failures}")
+
+
+class TransactionItemExists(TransactionCancelled, ItemExists):
+    """A transaction whose only failure is one create of an item that exists already.
+
+    It is also an `ItemExists`, with the stored entity as `found`: when a transaction is retried, this alone means that the
+    first attempt succeeded.
+    """
+
+    def __init__(self, reasons: Sequence[WriteFailure[Any] | None]) -> None:
+        only = next(reason for reason in reasons if reason is not None)
+        self.what = only.intent.what
+        self.found = only.item
+        TransactionCancelled.__init__(self, reasons)
+
+
+def transaction_error(reasons: Sequence[WriteFailure[Any] | None]) -> TransactionCancelled:
+    """Return the error for the outcome of each intent, at least one of which failed."""
+    failed = [reason for reason in reasons if reason is not None]
+    assert failed, "a cancelled transaction has a reason"
+    if len(failed) == 1 and failed[0].kind == "exists":
+        return TransactionItemExists(reasons)
+    return TransactionCancelled(reasons)
 
 
 def commit(context: Context, intents: Sequence[Intent[Any]], token: str | None = None) -> Program[None]:
-    """Do everything that is intended, or nothing and say why; with no intents, nothing is asked."""
+    """Make all writes, or raise why none was made; without intents, nothing is sent."""
     if intents:
-        yield from _perform(context, [PreparedWrite(context, intent) for intent in intents], token)
+        yield from _commit_writes(context, [PreparedWrite(context, intent) for intent in intents], token)
 
 
 @dataclass(frozen=True, slots=True)
 class _TransactAction:
-    """One action of the request: whose it is, and the guard that it is about, if it is about one."""
+    """One action of the request, the write it belongs to, and the guard that it claims or releases, if any."""
 
-    draft: PreparedWrite
+    write: PreparedWrite
     action: dict[str, Any]
-    guard: Guard | None = None
+    guard: UniqueValueGuard | None = None
     claimed: bool = False
 
 
-def _perform(
-    context: Context, drafts: Sequence[PreparedWrite], token: str | None, *, alone: bool = False
+def _commit_writes(
+    context: Context, writes: Sequence[PreparedWrite], token: str | None, *, is_single: bool = False
 ) -> Program[dict[str, Any]]:
-    """Do some drafts together and return the answer; one that needs no guard may be done alone, for half the units."""
-    yield from _read(context, [draft for draft in drafts if draft.reads])
-    overtaken = passing = 0
-    asked: list[_TransactAction] = []
+    """Make writes together and return the response; with `is_single`, one action is sent without a transaction, at half the cost."""
+    yield from _read_items(context, [write for write in writes if write.reads_first])
+    overtaken = retries = 0
+    actions: list[_TransactAction] = []
     while True:
-        if not asked:
+        if not actions:
             now_s = context.clock.now()
-            asked = _assembled(context, drafts, now_s)
+            actions = _prepare_actions(context, writes, now_s)
         try:
-            if alone and len(asked) == 1:
-                answer: dict[str, Any] = yield _single(asked[0].action)
+            if is_single and len(actions) == 1:
+                response: dict[str, Any] = yield _single_call(actions[0].action)
                 break
             token = token or context.entropy.uuid()
-            actions = [each.action for each in asked]
-            answer = yield Call("TransactWriteItems", {"TransactItems": actions, "ClientRequestToken": token})
+            request = {"TransactItems": [action.action for action in actions], "ClientRequestToken": token}
+            response = yield Call("TransactWriteItems", request)
             break
         except IdempotentParameterMismatchFault:
             if not overtaken:
                 raise
-            token = context.entropy.uuid()  # ours was remembered with what was cancelled
+            token = context.entropy.uuid()  # the old token belongs to the actions of a cancelled attempt
             continue
         except (TransactionCanceledFault, ConditionalCheckFailedFault) as fault:
-            verdicts = _judged(drafts, asked, fault, now_s)
-            failed = [verdict for verdict in verdicts if isinstance(verdict, Reason)]
-            lasting = any(reason.kind not in ("conflict", "throttled") for reason in failed)
-            if failed and (lasting or passing + 1 >= context.retry_policy.attempts_max):
-                raise cancelled([v if isinstance(v, Reason) else None for v in verdicts]) from fault
-            passing += bool(failed)
-            if "stale" in verdicts:
-                asked = []
+            outcomes = _outcomes(writes, actions, fault, now_s)
+            failed = [outcome for outcome in outcomes if isinstance(outcome, WriteFailure)]
+            lasting = any(failure.kind not in ("conflict", "throttled") for failure in failed)
+            if failed and (lasting or retries + 1 >= context.retry_policy.attempts_max):
+                reasons = [outcome if isinstance(outcome, WriteFailure) else None for outcome in outcomes]
+                raise transaction_error(reasons) from fault
+            retries += bool(failed)
+            if "stale" in outcomes:
+                actions = []
                 overtaken += 1
                 if overtaken == CONTENTION_MAX:
-                    told = [d.intent.what for d, v in zip(drafts, verdicts, strict=True) if v == "stale"]
-                    raise UpdateContended(", ".join(told), CONTENTION_MAX) from fault
-        yield Sleep(context.retry_policy.pause_s(min(max(passing, overtaken), _GROWTHS_MAX)))
-    for draft in drafts:
-        draft.done()
-    return answer
+                    names = [w.intent.what for w, o in zip(writes, outcomes, strict=True) if o == "stale"]
+                    raise UpdateContended(", ".join(names), CONTENTION_MAX) from fault
+        yield Sleep(context.retry_policy.pause_s(min(max(retries, overtaken), _PAUSE_GROWTHS_MAX)))
+    for write in writes:
+        write.increment_lock()
+    return response
 
 
-def _single(action: dict[str, Any]) -> Call:
-    """Return an action of a transaction as the operation that does it alone."""
+def _single_call(action: dict[str, Any]) -> Call:
+    """Return an action of a transaction as an operation of its own."""
     ((verb, request),) = action.items()
-    operation, more = _ALONE[verb]
-    return Call(operation, {**request, **more})
+    operation, extra_members = _SINGLE_OPERATIONS[verb]
+    return Call(operation, {**request, **extra_members})
 
 
-def _read(context: Context, drafts: Sequence[PreparedWrite]) -> Program[None]:
-    """Let drafts know their items, as they are now."""
+def _read_items(context: Context, writes: Sequence[PreparedWrite]) -> Program[None]:
+    """Read the current items of writes that depend on them."""
     tables: dict[type[Table], list[PreparedWrite]] = {}
-    for draft in drafts:
-        tables.setdefault(draft.shape.home, []).append(draft)
+    for write in writes:
+        tables.setdefault(write.shape.home, []).append(write)
     for table, members in tables.items():
         if len(members) == 1:
-            key = members[0].intent.primary
-            answer = yield Call("GetItem", {"TableName": members[0].name, "Key": key, "ConsistentRead": True})
-            items = [answer.get("Item")]
+            request = {"TableName": members[0].table_name, "Key": members[0].intent.primary}
+            response = yield Call("GetItem", {**request, "ConsistentRead": True})
+            items = [response.get("Item")]
         else:
-            items = yield from get_items(context, table, [draft.intent.primary for draft in members], True)
+            items = yield from get_items(context, table, [write.intent.primary for write in members], True)
         now_s = context.clock.now()
-        for draft, item in zip(members, items, strict=True):
-            draft.learn(item, now_s)
+        for write, item in zip(members, items, strict=True):
+            write.set_item(item, now_s)
 
 
-def _assembled(context: Context, drafts: Sequence[PreparedWrite], now_s: float) -> list[_TransactAction]:
-    """Return the actions of a request: those of the intents in their order, then those of their guards."""
-    missing = [draft.missing() or draft.refused(context) for draft in drafts]
-    if any(missing):
-        raise cancelled(missing)
-    for draft in drafts:
-        draft.work_out(context, now_s)
-    asked = [_TransactAction(draft, draft.action) for draft in drafts]
-    asked += _guard_actions(drafts, now_s)
-    if len(asked) > TRANSACTION_ACTIONS_MAX:
+def _prepare_actions(
+    context: Context, writes: Sequence[PreparedWrite], now_s: float
+) -> list[_TransactAction]:
+    """Return the actions of the request: those of the intents in their order, then those on guards."""
+    failures = [write.check_item(context) for write in writes]
+    if any(failures):
+        raise transaction_error(failures)
+    for write in writes:
+        write.prepare(context, now_s)
+    actions = [_TransactAction(write, write.action) for write in writes]
+    actions += _guard_actions(writes, now_s)
+    if len(actions) > TRANSACTION_ACTIONS_MAX:
         raise TransactionRefused(
-            f"it comes to {len(asked)} actions, the guards of unique values among them, and DynamoDB takes "
-            f"{TRANSACTION_ACTIONS_MAX}; split what need not be done together",
-            [draft.intent for draft in drafts],
+            f"it has {len(actions)} actions, including those on guards of unique values, and DynamoDB allows "
+            f"{TRANSACTION_ACTIONS_MAX}; split the transaction",
+            [write.intent for write in writes],
         )
-    return asked
+    return actions
 
 
-def _guard_actions(drafts: Sequence[PreparedWrite], now_s: float) -> list[_TransactAction]:
-    """Return one action for each guard; a value that one item gives and another takes changes hands in it."""
-    takers: dict[Place, tuple[PreparedWrite, Guard]] = {}
-    givers: dict[Place, list[tuple[PreparedWrite, Guard]]] = {}
-    for draft in drafts:
-        for guard in draft.claims:
-            place = (draft.name, guard.text)
-            if place in takers:
-                other = takers[place][0].intent
+def _guard_actions(writes: Sequence[PreparedWrite], now_s: float) -> list[_TransactAction]:
+    """Return one action for each guard; a value that one item releases and another claims changes owner in one action."""
+    claims: dict[ItemId, tuple[PreparedWrite, UniqueValueGuard]] = {}
+    releases: dict[ItemId, list[tuple[PreparedWrite, UniqueValueGuard]]] = {}
+    for write in writes:
+        for guard in write.claims:
+            id_ = (write.table_name, guard.text)
+            if id_ in claims:
+                other = claims[id_][0].intent
                 raise TransactionRefused(
-                    f"{other!r} and {draft.intent!r} would both have one {guard.field}, which is unique",
-                    [other, draft.intent],
+                    f"{other!r} and {write.intent!r} would have the same {guard.field}, which must be unique",
+                    [other, write.intent],
                 )
-            takers[place] = (draft, guard)
-        for guard in draft.releases:
-            if guard.text not in draft.foreign:
-                givers.setdefault((draft.name, guard.text), []).append((draft, guard))
-    asked: list[_TransactAction] = []
-    for place, (draft, guard) in takers.items():
-        owners = [given.owner for _, given in givers.pop(place, ())]
-        asked.append(_TransactAction(draft, claim(draft.name, guard, owners, now_s), guard, claimed=True))
-    for given in givers.values():
-        draft, guard = given[0]
-        owners = [other.owner for _, other in given[1:]]
-        asked.append(_TransactAction(draft, release(draft.name, guard, owners, now_s), guard))
-    return asked
+            claims[id_] = (write, guard)
+        for guard in write.releases:
+            if guard.text not in write.foreign_guards:
+                releases.setdefault((write.table_name, guard.text), []).append((write, guard))
+    actions: list[_TransactAction] = []
+    for id_, (write, guard) in claims.items():
+        owners = [released.owner for _, released in releases.pop(id_, ())]
+        action = claim(write.table_name, guard, owners, now_s)
+        actions.append(_TransactAction(write, action, guard, claimed=True))
+    for same_guard in releases.values():
+        write, guard = same_guard[0]
+        owners = [other.owner for _, other in same_guard[1:]]
+        actions.append(_TransactAction(write, release(write.table_name, guard, owners, now_s), guard))
+    return actions
 
 
-def _judged(
-    drafts: Sequence[PreparedWrite],
-    asked: Sequence[_TransactAction],
+def _outcomes(
+    writes: Sequence[PreparedWrite],
+    actions: Sequence[_TransactAction],
     fault: TransactionCanceledFault | ConditionalCheckFailedFault,
     now_s: float,
-) -> list[Verdict | None]:
-    """Return what a refusal comes to for each draft."""
+) -> list[Outcome]:
+    """Return what a refusal means for each write."""
     if isinstance(fault, ConditionalCheckFailedFault):
         reasons: Sequence[CancellationReason] = [
             CancellationReason("ConditionalCheckFailed", None, fault.extra.get("Item"))
         ]
     else:
-        reasons = getattr(fault, "reasons", ())  # some endpoints tell none
+        reasons = getattr(fault, "reasons", ())  # some endpoints return none
     if not any(reason.code != "None" for reason in reasons):
         raise fault
-    verdicts: dict[PreparedWrite, Verdict | None] = {}
-    for each, reason in zip(asked, reasons, strict=False):
-        draft = each.draft
-        if each.guard is None:
-            verdicts[draft] = draft.judge(reason, now_s)
-        elif verdicts[draft] is None:
-            # Of a draft that is to be worked out again, what its guards met is of no account.
-            verdicts[draft] = draft.judge_guard(each.guard, claimed=each.claimed, reason=reason)
-    return [verdicts.get(draft) for draft in drafts]
+    outcomes: dict[PreparedWrite, Outcome] = {}
+    for action, reason in zip(actions, reasons, strict=False):
+        write = action.write
+        if action.guard is None:
+            outcomes[write] = write.outcome(reason, now_s)
+        elif outcomes[write] is None:  # for a write that is prepared again, its guards do not matter
+            outcomes[write] = write.guard_outcome(action.guard, claimed=action.claimed, reason=reason)
+    return [outcomes.get(write) for write in writes]
 
 
-def write(context: Context, intent: Intent[E]) -> Program[Item | None]:
-    """Do one intent by itself, with the guards of its unique values; return the item that it left, or deleted.
+def write_intent(context: Context, intent: Intent[E]) -> Program[Item | None]:
+    """Make one write with its guards, and return the item it left, or the one it deleted.
 
-    Of a transaction DynamoDB returns no item: what was changed is read again, what was deleted is told as it
-    was when it was read.
+    A transaction returns no items: an updated item is read again, a deleted one is returned as it was read before.
     """
-    draft = PreparedWrite(context, intent)
+    write = PreparedWrite(context, intent)
     try:
-        answer = yield from _perform(context, [draft], None, alone=True)
+        response = yield from _commit_writes(context, [write], None, is_single=True)
     except TransactionCancelled as error:
         raise error.failed[intent].error from error.__cause__
-    if "Attributes" in answer or not (draft.claims or draft.releases):
-        return answer.get("Attributes", draft.after)
+    if "Attributes" in response or not (write.claims or write.releases):
+        return response.get("Attributes", write.after)
     if intent.kind != "update":
-        return draft.item
-    told: dict[str, Any] = yield Call(
-        "GetItem", {"TableName": draft.name, "Key": intent.primary, "ConsistentRead": True}
-    )
-    return told.get("Item", draft.after)
+        return write.item
+    request = {"TableName": write.table_name, "Key": intent.primary, "ConsistentRead": True}
+    current: dict[str, Any] = yield Call("GetItem", request)
+    return current.get("Item", write.after)
 
 
-def existing(context: Context, entity: Entity, fault: ConditionalCheckFailedFault) -> TavolaError:
-    """Return the error of a creation that was refused because of what is there."""
-    draft = PreparedWrite(context, Intent("create", entity))
-    (verdict,) = _judged([draft], [_TransactAction(draft, {})], fault, context.clock.now())
-    assert isinstance(verdict, Reason)
-    return verdict.error
+def create_error(context: Context, entity: Entity, fault: ConditionalCheckFailedFault) -> TavolaError:
+    """Return the error of a create whose condition failed."""
+    write = PreparedWrite(context, Intent("create", entity))
+    (outcome,) = _outcomes([write], [_TransactAction(write, {})], fault, context.clock.now())
+    assert isinstance(outcome, WriteFailure)
+    return outcome.error
 
 
 @overload
@@ -266,45 +401,45 @@ def get_together(context: Context, *keys: Any) -> Program[Any]:
     as_list = len(keys) == 1 and not isinstance(keys[0], PrimaryKey)
     if as_list:
         keys = tuple(keys[0])
-    wanted: dict[Place, dict[str, Any]] = {}
-    places: list[tuple[Any, Place]] = []
+    gets: dict[ItemId, dict[str, Any]] = {}
+    ids: list[tuple[Any, ItemId]] = []
     for key in keys:
-        shape, values, entity = keyed(key)
+        shape, values, entity = resolve_target(key)
         if entity is not None:
             raise ModelError(
                 shape.entity.__name__, f"get_together takes keys, such as {shape.entity.__name__}.Key(…)"
             )
         name, primary = context.name_of(shape.home), shape.primary(values)
-        place = place_of(name, primary)
-        places.append((shape, place))
-        wanted[place] = {"Get": {"TableName": name, "Key": primary}}
-    if not wanted:
+        id_ = item_id(name, primary)
+        ids.append((shape, id_))
+        gets[id_] = {"Get": {"TableName": name, "Key": primary}}
+    if not gets:
         return [] if as_list else ()
-    if len(wanted) > TRANSACTION_ACTIONS_MAX:
+    if len(gets) > TRANSACTION_ACTIONS_MAX:
         raise TransactionRefused(
-            f"it would read {len(wanted)} items, and DynamoDB reads {TRANSACTION_ACTIONS_MAX} at one moment; "
-            "get_many() reads any number, each as it is when its turn comes"
+            f"it would read {len(gets)} items, and DynamoDB reads at most {TRANSACTION_ACTIONS_MAX} in a transaction; "
+            "get_many() reads any number, but not at one moment"
         )
-    found = dict(zip(wanted, (yield from _read_together(context, list(wanted.values()))), strict=True))
+    items = dict(zip(gets, (yield from _transact_get(context, list(gets.values()))), strict=True))
     now_s = context.clock.now()
     entities: list[Entity | None] = []
-    for shape, place in places:
-        item = found[place]
-        gone = item is None or expired(shape.home, item, now_s)
-        entities.append(None if gone or item is None else entity_of(shape.entity, item))
+    for shape, id_ in ids:
+        item = items[id_]
+        present = item is not None and not is_expired(shape.home, item, now_s)
+        entities.append(entity_of(shape.entity, item) if present and item is not None else None)
     return entities if as_list else tuple(entities)
 
 
-def _read_together(context: Context, gets: list[dict[str, Any]]) -> Program[list[Item | None]]:
+def _transact_get(context: Context, gets: list[dict[str, Any]]) -> Program[list[Item | None]]:
     attempt = 0
     while True:
         try:
-            answer = yield Call("TransactGetItems", {"TransactItems": gets})
-            return [found.get("Item") for found in answer["Responses"]]
+            response = yield Call("TransactGetItems", {"TransactItems": gets})
+            return [member.get("Item") for member in response["Responses"]]
         except TransactionCanceledFault as fault:
             attempt += 1
-            reasons = [reason.code for reason in getattr(fault, "reasons", ())]
-            lasting = not reasons or any(code != "None" and code not in PASSING for code in reasons)
+            codes = [reason.code for reason in getattr(fault, "reasons", ())]
+            lasting = not codes or any(code != "None" and code not in TRANSIENT_REASONS for code in codes)
             if lasting or attempt >= context.retry_policy.attempts_max:
                 raise
         yield Sleep(context.retry_policy.pause_s(attempt))

@@ -17,11 +17,10 @@ part, DynamoDB has to scan.
 - serves with a filter: `operation` is `filter`, and `filtered` has the conditions
 - needs a merge: `shards` or `partition_ranges` says that one read takes several queries
 - does not serve: `operation` is `scan`; `missing` has the partition fields without a value
-- nearly serves: `obstacle` and `obstacle_fields` say what stands in the way
+- nearly serves: `obstacle` and `obstacle_fields` say why not
 - sort order: `ordered` says whether items come in the need's order
 
-Whether an index holds all attributes that a read needs is a question to the index alone, not to the need's conditions:
-`TableDesign.projected_attributes`.
+Whether an index projects all attributes that a read needs is decided separately, by `TableDesign.projected_attributes`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from tavola.model.document import EntityDesign, Given, KeyDesign, Need, SourceDe
 from tavola.values import Value
 
 PathOperation = Literal["get", "query", "filter", "scan"]
-Obstacle = Literal["", "stretch", "partial", "gap", "early-range"]
+Obstacle = Literal["", "partition-range", "partial", "gap", "early-range"]
 PartT = TypeVar("PartT")
 
 RANGE_OPERATORS = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
@@ -48,7 +47,7 @@ _GRAINS = ("year", "month", "day", "hour", "minute", "second", "s", "ms")
 class KeyMatch(Generic[PartT]):
     """How far the conditions of a read determine a key. The parts are names, or whatever the caller gave."""
 
-    missing: tuple[PartT, ...]  # partition parts without a value; if there are any, the key is of no use
+    missing: tuple[PartT, ...]  # partition parts without a value; with any of these, the key cannot be used
     equal: tuple[PartT, ...]  # leading sort parts that are compared with =
     rest: tuple[PartT, ...]  # the other sort parts: the answer is sorted by them
     ranged: bool  # the first of `rest` is limited to a range
@@ -68,7 +67,7 @@ def match_key(
     partitions to read are known from a part's condition, and is `equals` unless given.
     """
     missing = tuple(part for part in partition if not (fixes or equals)(part))
-    count = next((at for at, part in enumerate(sort) if not equals(part)), len(sort))
+    count = next((position for position, part in enumerate(sort) if not equals(part)), len(sort))
     rest = tuple(sort[count:])
     return KeyMatch(missing, tuple(sort[:count]), rest, bool(rest) and ranges(rest[0]))
 
@@ -91,12 +90,12 @@ class AccessPath:
     operation: PathOperation
     filtered: tuple[Given, ...] = ()  # conditions that the key does not decide
     missing: tuple[str, ...] = ()  # partition fields without a value, which is why it takes a scan
-    ordered: bool = True  # items come in the order that the need wants
+    ordered: bool = True  # items come in the requested order
     partition_ranges: tuple[
         str, ...
     ] = ()  # partition fields with a range of grains: one query for each grain
     obstacle: Obstacle = ""
-    """Why the key nearly serves: a partition field has only a range (`stretch`), some partition fields have no value
+    """Why the key nearly serves: a partition field has only a range (`partition-range`), some partition fields have no value
     (`partial`), a sort field before one with a condition has none (`gap`), or has only a range (`early-range`)."""
     obstacle_fields: tuple[str, ...] = ()
 
@@ -104,6 +103,11 @@ class AccessPath:
     def serves(self) -> bool:
         """Whether the key decides all conditions."""
         return self.operation in ("get", "query")
+
+    @property
+    def target_name(self) -> str:
+        """The index that it reads, or the table."""
+        return self.key.index or self.table.name
 
     @property
     def shards(self) -> int:
@@ -126,10 +130,9 @@ def access_paths(table: TableDesign, entity: EntityDesign, need: Need) -> tuple[
 
     Indexes that may lack some of the needed items (sparse ones, and those of some members) are left out.
     """
-    keys = [key for key in (entity.key, *entity.keys) if key is not None]
     paths = [
         _match_path(table, entity, key, need)
-        for key in keys
+        for key in entity.all_keys
         if _contains_all_results(table, entity, key, need)
     ]
     return tuple(sorted(paths, key=lambda path: path.rank))
@@ -226,10 +229,11 @@ def _match_path(table: TableDesign, entity: EntityDesign, key: KeyDesign, need: 
     decided = fixed | {member.field for member in key.members}
     if match.ranged:
         decided.add(match.rest[0].field)
+    nullable = {field.name for field in entity.fields if field.nullable}
     decided |= {
         name
         for name, condition in conditions.items()
-        if condition.operator == "exists" and (name in key.fields or not _is_nullable(entity, name))
+        if condition.operator == "exists" and (name in key.fields or name not in nullable)
     }
     filtered = tuple(condition for condition in need.where if condition.field not in decided)
     order = [name for name in need.order if name not in fixed]
@@ -254,7 +258,7 @@ def _scan(
     conditions = {condition.field: condition for condition in need.where}
     obstacle: Obstacle = ""
     if all(_is_range(conditions.get(name)) for name in missing):
-        obstacle = "stretch"
+        obstacle = "partition-range"
     elif any(part.field not in missing for part in partition):
         obstacle = "partial"
     fields = missing if obstacle else ()
@@ -295,7 +299,3 @@ def _is_equality(condition: Given | None) -> bool:
 
 def _is_range(condition: Given | None) -> bool:
     return condition is not None and condition.operator in RANGE_OPERATORS
-
-
-def _is_nullable(entity: EntityDesign, name: str) -> bool:
-    return any(field.name == name and field.nullable for field in entity.fields)

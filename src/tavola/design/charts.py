@@ -1,4 +1,4 @@
-"""What all charts of a design share: file formats, matplotlib loaded on first use, and bytes out of a figure.
+"""Shared by all charts of a design: file formats, matplotlib loaded on first use, and a figure as bytes.
 
 matplotlib comes with the extra `tavola[charts]`. It is imported only when a chart is drawn.
 """
@@ -14,13 +14,16 @@ from tavola.errors import ErrorKind, TavolaError
 FORMATS = ("svg", "png")
 
 
-class ChartRefused(TavolaError):
+class ChartError(TavolaError):
     """A chart in a format that cannot be drawn."""
 
+    code = "chart-refused"
 
-class ChartLibraryMissing(TavolaError):
+
+class MissingChartLibrary(TavolaError):
     """matplotlib is not installed."""
 
+    code = "chart-library-missing"
     kind = ErrorKind.NOT_INSTALLED
 
 
@@ -28,7 +31,7 @@ def chart_format(path: Path) -> str:
     """Return the format of a chart's file, by its name."""
     form = path.suffix.lower().lstrip(".")
     if form not in FORMATS:
-        raise ChartRefused(f"{path} is no picture that can be made; let its name end in .svg or .png")
+        raise ChartError(f"cannot draw {path}; use a file name that ends in .svg or .png")
     return form
 
 
@@ -37,8 +40,8 @@ def load_matplotlib() -> Any:
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to load
     except ImportError as error:
-        raise ChartLibraryMissing(
-            "a chart needs matplotlib, which is not installed; install it with: pip install 'tavola[charts]'"
+        raise MissingChartLibrary(
+            "matplotlib is not installed; install it with: pip install 'tavola[charts]'"
         ) from error
     return mpl
 

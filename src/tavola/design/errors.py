@@ -1,4 +1,4 @@
-"""Errors of the design tools: requests to lint, solve or simulate that cannot be carried out."""
+"""Errors of the design tools: the linter, solver or simulator cannot run as requested."""
 
 from __future__ import annotations
 
@@ -6,32 +6,40 @@ from tavola.errors import TavolaError
 
 
 class LintError(TavolaError):
-    """A request that the linter cannot carry out."""
+    """The linter cannot run as requested."""
 
 
-class RuleUnknown(LintError):
-    """A name that no rule has."""
+class UnknownRule(LintError):
+    """No rule has this name."""
+
+    code = "rule-unknown"
 
     def __init__(self, name: str, near: str | None = None) -> None:
         self.name = name
-        hint = f"did you mean {near}?" if near else "`tavola explain` lists them"
-        super().__init__(f"{name} is no rule; {hint}")
+        hint = f"did you mean {near}?" if near else "run `tavola explain` to list the rules"
+        super().__init__(f"Unknown rule {name!r}; {hint}")
 
 
-class RulesMissing(LintError):
+class NoRulesSelected(LintError):
     """The selection leaves no rule to run."""
 
+    code = "rules-missing"
+
     def __init__(self) -> None:
-        super().__init__("no rule is left to run; name one that is not left out, or leave out fewer")
+        super().__init__("No rule is left to run; select a rule that is not ignored, or ignore fewer rules")
 
 
-class SolveRefused(TavolaError):
-    """A design that cannot be solved as it is told; `place` names the need, entity or field."""
+class SolverError(TavolaError):
+    """A design that cannot be solved; `place` names the need, entity or field."""
+
+    code = "solve-refused"
 
     def __init__(self, place: str, problem: str) -> None:
         self.place = place
         super().__init__(f"{place}: {problem}" if place else problem)
 
 
-class SimulationRefused(TavolaError):
-    """A design without rates, a trace without requests, a setting out of bounds; the sentence says what to do."""
+class SimulationError(TavolaError):
+    """A design without rates, a trace without requests, or a setting out of range; the message says what to do."""
+
+    code = "simulation-refused"

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 
 from tavola.design.access_paths import RANGE_OPERATORS
 from tavola.model.document import Given, Need
+
+CENT = Decimal("0.01")
+HALF_CENT = Decimal("0.005")  # the smallest amount that rounds to a cent
 
 
 def join_names(names: Iterable[str], last: str = "and") -> str:
@@ -26,7 +30,7 @@ def list_first(names: Sequence[str], most: int = 3) -> str:
 
 
 def truncate(text: str, most: int) -> str:
-    """Return a text with at most so many characters."""
+    """Return a text cut to at most `most` characters."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -45,6 +49,24 @@ def format_count(count: int, one: str, more: str = "") -> str:
     return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
+def format_money(amount: Decimal, currency: str = "USD") -> str:
+    """Return an amount to the cent: `$1,234.50`, `12.00 EUR`; a smaller amount than a cent is `< $0.01`.
+
+    A price below a cent is for a unit that is too small: multiply it first, as in `$0.34 per 1,000 requests`.
+    """
+    sign = "-" if amount <= -HALF_CENT else "< " if 0 < amount < HALF_CENT else ""
+    digits = "0.01" if sign == "< " else f"{abs(amount):,.2f}"
+    return f"{sign}${digits}" if currency == "USD" else f"{sign}{digits} {currency}"
+
+
+def format_price(amount: Decimal) -> str:
+    """Return a unit price to the cent; below a dollar to a tenth of a cent, as AWS publishes it: `$0.125`, `$6.13`."""
+    if not CENT <= amount < 1:
+        return format_money(amount)
+    digits = f"{amount:.3f}"
+    return f"${digits.removesuffix('0')}"
+
+
 def format_size(amount: float) -> str:
     """Return bytes in the largest unit that fits."""
     for unit, factor in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
@@ -55,23 +77,24 @@ def format_size(amount: float) -> str:
 
 def describe_key_for(need: Need) -> str:
     """Return a description of an index key that would serve a need. One key has one range and one order."""
-    equal = [given.field for given in need.where if given.operator in ("=", "in")]
-    ranges = [given.field for given in need.where if given.operator in RANGE_OPERATORS]
-    elements = [given.field for given in need.where if given.operator == "contains"]
+    equal = [condition.field for condition in need.where if condition.operator in ("=", "in")]
+    ranges = [condition.field for condition in need.where if condition.operator in RANGE_OPERATORS]
+    elements = [condition.field for condition in need.where if condition.operator == "contains"]
     if elements and not equal and not ranges and not need.order:
-        return f"an item for each value in {join_names(elements)}, keyed by it"
+        return f"one item per value of {join_names(elements)}, with that value as partition key"
     ordered = bool(need.order) and (not ranges or need.order[0] in ranges)
     sorts = list(need.order) if ordered else ranges[:1]
-    equal += [f"a band of {name}" for name in ranges if name not in sorts]
-    partition = f"partition key {join_names(equal)}" if equal else "one constant partition key in shards"
+    equal += [f"a bucket of {name}" for name in ranges if name not in sorts]
+    partition = f"partition key {join_names(equal)}" if equal else "a constant, sharded partition key"
     key = f"an index with {partition}" + (f" and sort key {join_names(sorts)}" if sorts else "")
     if ordered or not need.order:
         return key
-    return f"{key}, and sort the answer by {join_names(need.order)} yourself"
+    return f"{key}, and sort the result by {join_names(need.order)} in the application"
 
 
 def describe_conditions(conditions: Iterable[Given]) -> str:
     """Return conditions as a list in a sentence: `status`, `created_at >=`."""
     return join_names(
-        each.field if each.operator == "=" else f"{each.field} {each.operator}" for each in conditions
+        condition.field if condition.operator == "=" else f"{condition.field} {condition.operator}"
+        for condition in conditions
     )

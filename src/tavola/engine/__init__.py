@@ -6,9 +6,8 @@ stored as the bytes that are sent, so reading one copies bytes and converts noth
 """
 
 from tavola.engine.emulation import SWITCHES, EmulationRefused, HotItem, Hottest
-from tavola.engine.engine import Engine
-from tavola.engine.observers import Observer, ObserverNotifier
-from tavola.engine.request_context import AccessGuard, ItemAccess, RequestContext
+from tavola.engine.engine import Engine, PendingRead
+from tavola.engine.request_context import AccessGuard, ItemAccess, Observer, ObserverNotifier, RequestContext
 from tavola.engine.storage import (
     StoreDamaged,
     StoreError,
@@ -32,6 +31,7 @@ __all__ = [
     "ItemAccess",
     "Observer",
     "ObserverNotifier",
+    "PendingRead",
     "RequestContext",
     "StoreDamaged",
     "StoreError",

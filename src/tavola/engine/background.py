@@ -21,10 +21,10 @@ from tavola.limits import STREAM_RETENTION_S
 _log = logging.getLogger("tavola.engine")
 
 _DAY_S = 86_400
-_UPKEEP_S = 60.0  # interval of the clean-up
-_REMEMBERED_S = 3_600.0  # how far back the history goes that emulation needs
+_CLEANUP_S = 60.0  # interval of the clean-up
+_EMULATION_HISTORY_S = 3_600.0  # how far back the history goes that emulation needs
 _TRIM_ROWS = 2_000
-_ORDER_S = 3_600.0  # how long a log stays indexed by key after a read as of a time
+_KEY_INDEX_S = 3_600.0  # how long a log stays indexed by key after a read as of a time
 
 
 class BackgroundTasks:
@@ -34,14 +34,14 @@ class BackgroundTasks:
         self._services = services
         self._sweep_every_s = sweep_every_s
         self._sweep_at_s = 0.0
-        self._upkeep_at_s = 0.0
+        self._cleanup_at_s = 0.0
         self._sweeping: list[int] = []  # tables with expired items left in this round
         self._trimming: list[int] = []  # logs left to trim in this round
-        self._forgetting = False  # streams or backups have expired
+        self._dropping_expired = False  # streams or backups have expired
         self._expiring = False
         self._unfilled = False
-        self._complained = ""  # the last error that was logged, to log it once
-        self._at_work: BackgroundJob | None = None  # the job whose step has begun and not ended
+        self._logged_error = ""  # the last error that was logged, to log it once
+        self._running_job: BackgroundJob | None = None  # the job whose step has begun and not ended
 
     @property
     def may_have_work(self) -> bool:
@@ -50,7 +50,7 @@ class BackgroundTasks:
         return (
             services.catalog.has_changed
             or self._unfilled
-            or services.jobs.pending
+            or bool(services.jobs.unfinished)
             or self._expiring
             or services.catalog.has_logs
         )
@@ -60,19 +60,25 @@ class BackgroundTasks:
         services = self._services
         if services.catalog.has_changed:
             self._inspect_catalog()
-        if self._unfilled or services.jobs.pending or self._sweeping or self._trimming or self._forgetting:
+        if (
+            self._unfilled
+            or services.jobs.unfinished
+            or self._sweeping
+            or self._trimming
+            or self._dropping_expired
+        ):
             return True
         now_s = services.clock.now()
         if self._expiring and self._is_due(now_s, self._sweep_at_s, self._sweep_every_s):
             self._sweep_at_s = now_s + self._sweep_every_s
             self._sweeping = [table.definition.number for table in tables_with_expiry(services.catalog)]
-        if self._is_due(now_s, self._upkeep_at_s, _UPKEEP_S):
-            self._upkeep_at_s = now_s + _UPKEEP_S
+        if self._is_due(now_s, self._cleanup_at_s, _CLEANUP_S):
+            self._cleanup_at_s = now_s + _CLEANUP_S
             self._trimming = sorted(services.catalog.logs())
-            self._forgetting = Backups(services.store).any_expired(now_s) or services.streams.has_due_work(
+            self._dropping_expired = Backups(services.store).any_expired(
                 now_s
-            )
-        return bool(self._sweeping or self._trimming or self._forgetting)
+            ) or services.streams.has_due_work(now_s)
+        return bool(self._sweeping or self._trimming or self._dropping_expired)
 
     @staticmethod
     def _is_due(now_s: float, at_s: float, every_s: float) -> bool:
@@ -93,8 +99,8 @@ class BackgroundTasks:
         self._unfilled = False
         if self._sweeping:
             self._delete_expired(self._sweeping.pop(0))
-        elif self._forgetting:
-            self._forgetting = False
+        elif self._dropping_expired:
+            self._dropping_expired = False
             now_s = self._services.clock.now()
             self._services.streams.roll_and_expire(now_s)
             Backups(self._services.store).drop_expired(now_s)
@@ -121,22 +127,22 @@ class BackgroundTasks:
         job = jobs.next()
         if job is None:
             return
-        self._at_work = job
+        self._running_job = job
         step = STEPS.get(job.kind)
         if step is None:
-            raise LookupError(f"{job.kind} is no kind of job that this Tavola knows")
+            raise LookupError(f"this version of Tavola has no job of kind {job.kind}")
         jobs.advance(job, step(self._services, job.state))
-        self._at_work = None
+        self._running_job = None
 
     def abandon_job(self, error: Exception) -> bool:
         """Abandon the job that failed unexpectedly, in the open transaction; return whether it was a job."""
-        job, self._at_work = self._at_work, None
+        job, self._running_job = self._running_job, None
         if job is None:
-            if repr(error) != self._complained:
-                self._complained = repr(error)
-                _log.error("Background work failed and is left for later: %r", error)
+            if repr(error) != self._logged_error:
+                self._logged_error = repr(error)
+                _log.error("Background work failed and will be retried: %r", error)
         else:
-            _log.error("Job %s (%s) failed and is given up: %r", job.id, job.kind, error)
+            _log.error("Job %s (%s) failed and is abandoned: %r", job.id, job.kind, error)
             self._services.jobs.cancel(job.id)
             if job.kind in ABANDONED:
                 why = str(error) if isinstance(error, TavolaError) else repr(error)
@@ -164,7 +170,7 @@ class BackgroundTasks:
         table = catalog.of_number(number)
         pinned = number in catalog.kept_logs() if table is None else table.definition.pins > 0
         return pinned or not self._is_due(
-            now_s, catalog.as_of_read_at_s.get(number, -_ORDER_S) + _ORDER_S, _ORDER_S
+            now_s, catalog.as_of_read_at_s.get(number, -_KEY_INDEX_S) + _KEY_INDEX_S, _KEY_INDEX_S
         )
 
     def _needed_since_s(self, number: int, now_s: float) -> float | None:
@@ -180,8 +186,8 @@ class BackgroundTasks:
                 needed.append(now_s - recovery.days * _DAY_S)
             if table.definition.pins:
                 needed.append(0.0)
-            if catalog.remembers:
-                needed.append(now_s - _REMEMBERED_S)
+            if catalog.keeps_all_history:
+                needed.append(now_s - _EMULATION_HISTORY_S)
         if number in catalog.kept_logs():
             needed.append(0.0)
         return min(needed) if needed else None
@@ -197,7 +203,7 @@ def upgrade(services: Services) -> None:
             enable_expiry(catalog, table, ttl.attribute, ttl.changed_at_s)
     for table in catalog.tables():
         stream = table.definition.stream
-        labels = {kept.label for kept in services.streams.of_table(table.definition.number)}
+        labels = {live_stream.label for live_stream in services.streams.of_table(table.definition.number)}
         if stream is not None and stream.enabled and stream.label not in labels:
             services.begin()
             services.streams.enable(table, services.clock.now())

@@ -1,7 +1,7 @@
-"""Backups: tables that were put aside, each on a rack of its own that outlives its table.
+"""Backups: stored rows that outlive their table, with the definition that the table had.
 
-A backup made on demand is a copy; the backup that deleting a table makes is the table's own rack, which is
-simply kept. A backup knows the definition that its table had, so that it can be described and restored.
+An on-demand backup is a copy of the rows. The backup that is made when a table with recovery is deleted consists of the
+table's own rows, which are simply kept. The definition is needed to describe a backup and to restore it.
 """
 
 from __future__ import annotations
@@ -91,16 +91,16 @@ class Backups:
 
     def drop_expired(self, now_s: float) -> int:
         """Remove expired backups and return their number."""
-        expired = self._expired(now_s)
+        expired = self._find_expired(now_s)
         for backup in expired:
             self.drop(backup)
         return len(expired)
 
     def any_expired(self, now_s: float) -> bool:
         """Return whether any backup has expired."""
-        return bool(self._expired(now_s))
+        return bool(self._find_expired(now_s))
 
-    def _expired(self, now_s: float) -> list[Backup]:
+    def _find_expired(self, now_s: float) -> list[Backup]:
         return [
             backup
             for backup in self
@@ -112,7 +112,7 @@ def pin(catalog: Catalog, table: StoredTable) -> tuple[StoredTable, int]:
     """Keep a table's past from now on; return the table and the current position of its log."""
     definition = table.definition
     pinned = catalog.change(table, msgspec.structs.replace(definition, pins=definition.pins + 1))
-    assert pinned.journal is not None, "a table that is pinned is journalled"
+    assert pinned.journal is not None, "a pinned table has a journal"
     return pinned, pinned.journal.position
 
 
@@ -123,10 +123,10 @@ def unpin(catalog: Catalog, store: Store, number: int) -> None:
         definition = table.definition
         catalog.change(table, msgspec.structs.replace(definition, pins=definition.pins - 1))
         return
-    kept = _kept_definition(store, number)
-    assert kept is not None, "a table that was pinned is there, or what is left of it"
-    if kept.pins > 1:
-        keep_table(store, msgspec.structs.replace(kept, pins=kept.pins - 1))
+    pinned = _kept_definition(store, number)
+    assert pinned is not None, "a pinned table exists, or its definition is kept"
+    if pinned.pins > 1:
+        keep_table(store, msgspec.structs.replace(pinned, pins=pinned.pins - 1))
         return
     store.delete_record(KEPT_LOG, str(number))
     catalog.has_changed = True
@@ -146,9 +146,9 @@ def pinned_table(catalog: Catalog, store: Store, number: int, position: int) -> 
     """
     table = catalog.of_number(number)
     if table is None:
-        kept = _kept_definition(store, number)
-        assert kept is not None, "a table that was pinned is there, or what is left of it"
-        table = StoredTable(kept, store, TableCounts())
+        definition = _kept_definition(store, number)
+        assert definition is not None, "a pinned table exists, or its definition is kept"
+        table = StoredTable(definition, store, TableCounts())
     log = store.log(number)
     index_log_if_needed(log, position, _do_nothing)
     return table_at_position(table, log, position)
@@ -156,8 +156,8 @@ def pinned_table(catalog: Catalog, store: Store, number: int, position: int) -> 
 
 def kept_tables(store: Store) -> list[StoredTable]:
     """Return the deleted tables that are kept because they are still being copied."""
-    kept = (msgspec.json.decode(data, type=TableDefinition) for _, data in store.records(KEPT_LOG))
-    return [StoredTable(definition, store, TableCounts()) for definition in kept]
+    definitions = (msgspec.json.decode(data, type=TableDefinition) for _, data in store.records(KEPT_LOG))
+    return [StoredTable(definition, store, TableCounts()) for definition in definitions]
 
 
 def _do_nothing() -> None:

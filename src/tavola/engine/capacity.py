@@ -1,7 +1,7 @@
-"""Consumed capacity: what a call costs, by table and by index, in DynamoDB's units.
+"""Consumed capacity: the units that a call costs, by table and index.
 
-Reads count bytes before filter and projection; writes count the larger of the images. An index that a write
-does not change costs nothing. The steps and halves themselves are the values room's.
+Reads count bytes before filter and projection; writes count the larger of the old and the new image. An index that a
+write does not change costs nothing. `tavola.values` computes units from sizes.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def index_write_units(
     old_keys, new_keys = (keys_of(table, image[2]) if image else none for image in (old, new))
     old_sizes, new_sizes = (sizes_of(table, image[1], image[2]) if image else none for image in (old, new))
     units: dict[str, float] = {}
-    for place, index in enumerate(table.indexes):
-        before, after = old_sizes[place], new_sizes[place]
-        if before is None or after is None or old_keys[place] != new_keys[place]:
+    for position, index in enumerate(table.indexes):
+        before, after = old_sizes[position], new_sizes[position]
+        if before is None or after is None or old_keys[position] != new_keys[position]:
             cost = index_units(before, after, moved=True)
         else:
             assert old is not None
@@ -51,8 +51,8 @@ def vector_write_bytes(
         before, after = images
         if before is not None and after is not None:
             same = before[1][vector.place] == after[1][vector.place]
-            held = (vector.projection_of(before[0]), vector.projection_of(after[0]))
-            if same and equal({"M": held[0]}, {"M": held[1]}):
+            old_part, new_part = vector.projection_of(before[0]), vector.projection_of(after[0])
+            if same and equal({"M": old_part}, {"M": new_part}):
                 continue
         cost = write_bytes(vector, before and before[0], after and after[0])
         if cost:
@@ -66,10 +66,10 @@ def _same_entry(index: StoredIndex, old: Item, new: Item) -> bool:
 
 @dataclass(slots=True)
 class CapacityUsage:
-    """What one call consumed on one table."""
+    """The capacity that one call consumed on one table."""
 
     table: StoredTable
-    table_name: str  # the name or ARN by which the caller knows the table
+    table_name: str  # the name or ARN in the request
     reads: float = 0.0
     writes: float = 0.0
     index_reads: dict[str, float] = field(default_factory=dict)
@@ -87,55 +87,51 @@ class CapacityUsage:
             self.vector_bytes[name] = self.vector_bytes.get(name, 0) + cost
 
     def render(self, mode: str, *, split: bool = False) -> dict[str, Any]:
-        """Return the answer's ConsumedCapacity; `split` tells reads and writes apart too."""
+        """Return ConsumedCapacity for a response; with `split`, also by reads and writes."""
         indexes = sum(self.index_reads.values()) + sum(self.index_writes.values())
-        answer: dict[str, Any] = {
+        members: dict[str, Any] = {
             "TableName": self.table_name,
             "CapacityUnits": self.reads + self.writes + indexes,
         }
         if split:
             reads = self.reads + sum(self.index_reads.values())
             writes = self.writes + sum(self.index_writes.values())
-            answer |= _split_units(reads, writes)
+            members |= _split_units(reads, writes)
         if mode == "INDEXES":
-            answer["Table"] = {"CapacityUnits": self.reads + self.writes}
+            members["Table"] = {"CapacityUnits": self.reads + self.writes}
             if split:
-                answer["Table"] |= _split_units(self.reads, self.writes)
+                members["Table"] |= _split_units(self.reads, self.writes)
             if self.vector_bytes:
-                answer["VectorIndexes"] = {
+                members["VectorIndexes"] = {
                     name: {"VectorWriteRequestBytes": float(bytes_)}
                     for name, bytes_ in self.vector_bytes.items()
                 }
             for is_global, member in ((False, "LocalSecondaryIndexes"), (True, "GlobalSecondaryIndexes")):
-                arms = self._render_indexes(is_global, split)
-                if arms:
-                    answer[member] = arms
-        return answer
+                indexes_of_kind = self._render_indexes(is_global, split)
+                if indexes_of_kind:
+                    members[member] = indexes_of_kind
+        return members
 
     def _render_indexes(self, is_global: bool, split: bool) -> dict[str, Any]:
-        arms: dict[str, Any] = {}
+        rendered: dict[str, Any] = {}
         for index in self.table.indexes:
-            touched = index.name in self.index_reads or index.name in self.index_writes
-            if index.is_global == is_global and touched:
+            accessed = index.name in self.index_reads or index.name in self.index_writes
+            if index.is_global == is_global and accessed:
                 reads = self.index_reads.get(index.name, 0.0)
                 writes = self.index_writes.get(index.name, 0.0)
-                arms[index.name] = {"CapacityUnits": reads + writes}
+                rendered[index.name] = {"CapacityUnits": reads + writes}
                 if split:
-                    arms[index.name] |= _split_units(reads, writes)
-        return arms
+                    rendered[index.name] |= _split_units(reads, writes)
+        return rendered
 
 
 def _split_units(reads: float, writes: float) -> dict[str, float]:
-    units = {}
-    if reads:
-        units["ReadCapacityUnits"] = reads
-    if writes:
-        units["WriteCapacityUnits"] = writes
-    return units
+    units = {"ReadCapacityUnits": reads, "WriteCapacityUnits": writes}
+    return {name: amount for name, amount in units.items() if amount}
 
 
 def add_write_units(usage: CapacityUsage, write: ItemWrite, factor: float = 1.0) -> None:
-    """Add what a write costs to `usage`; `factor` applies to the table, not to its indexes."""
+    """Add the units of a write to `usage`; `factor` applies to the table, not to its indexes."""
     current = write.current
     usage.writes += factor * write_units(current.size, write.size)
     if write.table.indexes:

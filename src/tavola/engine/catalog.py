@@ -1,8 +1,8 @@
 """Catalog: table and index definitions, their states and their counters.
 
-A definition is frozen and stored; a `Table` is a definition at run time, with schemas, columns and rows. A changed
-definition creates a new `Table`, so a reader never sees half of a change. Each table has a number that is never reused:
-a table that is created again under an old name inherits nothing.
+A `TableDefinition` is frozen and stored; a `StoredTable` is a definition at run time, with schemas, columns and rows. A
+changed definition creates a new `StoredTable`, so a reader never sees half of a change. Each table has a number that is
+never reused: a table that is created again under an old name inherits nothing.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class Recovery(msgspec.Struct, frozen=True):
         had, has = PastCapacity.of(old, now_s), PastCapacity.of(new, now_s)
         if had == has:
             return self
-        kept = [each for each in self.past if each.until_s >= now_s - self.days * _DAY_S]
-        return msgspec.structs.replace(self, past=(*kept, had)[-_PAST_CAPACITIES_MAX:])
+        recent = [capacity for capacity in self.past if capacity.until_s >= now_s - self.days * _DAY_S]
+        return msgspec.structs.replace(self, past=(*recent, had)[-_PAST_CAPACITIES_MAX:])
 
 
 class Restored(msgspec.Struct, frozen=True):
@@ -192,8 +192,8 @@ class TableDefinition(msgspec.Struct, frozen=True):
         used = {self.hash, self.range}
         used |= {name for index in self.indexes for name in (*index.hash, *index.range)}
         used |= {name for vector in self.vectors for name, _ in vector.schema}
-        kept = {name: type_ for name, type_ in types.items() if name in used}
-        return msgspec.structs.replace(self, types=kept)
+        used_types = {name: type_ for name, type_ in types.items() if name in used}
+        return msgspec.structs.replace(self, types=used_types)
 
 
 class StoredIndex:
@@ -300,8 +300,8 @@ class StoredTable:
         self.facts: TableFacts | None = None  # cached for guards, while valid
         self.columns = tuple(column for index in self.indexes for column in index.columns)
         self.vectors: tuple[Vector, ...] = ()
-        for kept in definition.vectors:
-            vector = Vector(kept, self.schema.names, definition.types, len(self.columns))
+        for vector_definition in definition.vectors:
+            vector = Vector(vector_definition, self.schema.names, definition.types, len(self.columns))
             self.vectors += (vector,)
             self.columns += vector.columns
             self.indexed |= vector.watched
@@ -320,17 +320,17 @@ class Catalog:
     """All tables of all accounts and regions in one store."""
 
     def __init__(self, store: Store, clock: Clock, *, keeps_all_history: bool = False) -> None:
-        """Read the catalog of a store; with `remembers`, the past of every table is kept."""
+        """Read the catalog of a store; with `keeps_all_history`, the past of every table is kept."""
         self._store = store
         self._clock = clock
         self.timeline = LogClock(clock)
-        self.remembers = keeps_all_history
+        self.keeps_all_history = keeps_all_history
         self._logs: set[int] = set()
         self.as_of_read_at_s: dict[int, float] = {}  # by table number, the time of the last read of its past
         self.history = HistoryCache()
         self.has_changed = True  # a change may have created background work
         self._tables: dict[tuple[str, str, str], StoredTable] = {}
-        self._touched: set[StoredTable] = set()
+        self._counts_changed: set[StoredTable] = set()
         self.load()
 
     def load(self) -> None:
@@ -340,18 +340,18 @@ class Catalog:
         self.has_changed = True
         tables: dict[tuple[str, str, str], StoredTable] = {}
         for number, data in self._store.records(_KIND):
-            kept = counts.get(number)
+            stored = counts.get(number)
             try:
                 definition = msgspec.json.decode(data, type=TableDefinition)
-                counted = TableCounts.decode(kept) if kept else TableCounts()
-                table = StoredTable(definition, self._store, counted, self._journal(definition))
+                table_counts = TableCounts.decode(stored) if stored else TableCounts()
+                table = StoredTable(definition, self._store, table_counts, self._journal(definition))
             except (msgspec.DecodeError, KeyError) as error:
                 raise StoreDamaged(
                     f"the store is damaged (the definition of a table cannot be read: {error}); restore it "
                     "from a backup"
                 ) from error
             tables[definition.account, definition.region, definition.name] = table
-        self._touched.clear()
+        self._counts_changed.clear()
         self._tables = tables
         self.history.forget()
 
@@ -390,11 +390,11 @@ class Catalog:
         for vector in definition.vectors:
             self.add_vector(definition, vector)
         table = StoredTable(definition, self._store, TableCounts(), self._journal(definition))
-        self._keep(table)
+        self._save(table)
         return table
 
     def change(self, table: StoredTable, definition: TableDefinition) -> StoredTable:
-        """Replace the definition of a table and return the new `Table`."""
+        """Replace the definition of a table and return the new `StoredTable`."""
         if definition.recovery is not None:
             recovery = definition.recovery.with_past_capacity(table.definition, definition, self._clock.now())
             definition = msgspec.structs.replace(definition, recovery=recovery)
@@ -403,8 +403,8 @@ class Catalog:
         changed.settled = table.settled and definition.ready_at_s == table.definition.ready_at_s
         for vector in changed.vectors:
             vector.adopt_copy(table.vectors)
-        self._touched.discard(table)
-        self._keep(changed)
+        self._counts_changed.discard(table)
+        self._save(changed)
         return changed
 
     def drop(self, table: StoredTable, *, keep_rows: bool = False) -> None:
@@ -418,14 +418,14 @@ class Catalog:
         self.has_changed = True
         self._store.delete_record(_KIND, _number(definition))
         self._store.delete_record(_COUNTS, _number(definition))
-        self._touched.discard(table)
+        self._counts_changed.discard(table)
         del self._tables[definition.account, definition.region, definition.name]
 
     def add_columns(self, table: TableDefinition, index: IndexDefinition) -> None:
         """Add the columns of a new index to the table's rows."""
-        made = StoredIndex(index, table)
-        for column in made.columns:
-            self._store.add_column(table.number, column, ordered=made.is_ordered(column))
+        added = StoredIndex(index, table)
+        for column in added.columns:
+            self._store.add_column(table.number, column, ordered=added.is_ordered(column))
 
     def drop_columns(self, table: TableDefinition, index: IndexDefinition) -> None:
         """Drop the columns of an index."""
@@ -472,13 +472,13 @@ class Catalog:
 
     def mark_counts_changed(self, table: StoredTable) -> None:
         """Mark a table's counts as changed, to be saved with this transaction."""
-        self._touched.add(table)
+        self._counts_changed.add(table)
 
     def save_counts(self) -> None:
         """Write the changed counts; the last step of a transaction."""
-        for table in self._touched:
+        for table in self._counts_changed:
             self._store.put_record(_COUNTS, _number(table.definition), table.counts.encode())
-        self._touched.clear()
+        self._counts_changed.clear()
 
     def is_active(self, table: StoredTable) -> bool:
         """Return whether a table is past CREATING."""
@@ -489,7 +489,7 @@ class Catalog:
     def _journal(self, definition: TableDefinition) -> Journal | None:
         """Return the journal of a table with a stream or recovery, creating its log if needed; None without either."""
         view = definition.stream.view if definition.stream is not None and definition.stream.enabled else None
-        history = self.remembers or definition.recovery is not None or definition.pins > 0
+        history = self.keeps_all_history or definition.recovery is not None or definition.pins > 0
         if view is None and not history:
             return None
         self.timeline.tick()  # the first log of a store may begin in the middle of a call
@@ -507,12 +507,12 @@ class Catalog:
             brief=not self._store.in_memory,
         )
 
-    def _keep(self, table: StoredTable) -> None:
+    def _save(self, table: StoredTable) -> None:
         self.has_changed = True
         definition = table.definition
         self._store.put_record(_KIND, _number(definition), msgspec.json.encode(definition))
         self._tables[definition.account, definition.region, definition.name] = table
-        self._touched.add(table)
+        self._counts_changed.add(table)
 
 
 def _number(definition: TableDefinition) -> str:

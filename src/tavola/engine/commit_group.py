@@ -4,7 +4,7 @@ The problem. A commit is durable only after an fsync, and SQLite has one writer.
 itself, the disk would set the pace: at 150 µs for an fsync, 6,000 writes per second, however many clients there are.
 
 The idea. Requests that arrive together join one open transaction. Each is executed at once, under the engine's lock,
-but its response is held back. When the event loop has worked off everything that was ready, one of the participants
+but its response is held back. When the event loop has processed everything that was ready, one of the participants
 commits for all:
 
     participant A ── PutItem ─────┐
@@ -28,11 +28,11 @@ States:
      │                 ▼                    ▼
      └───────────── FAILED ◄────────────────┘
       every participant
-      has been told
+      knows the error
 
 FAILED means that the transaction was rolled back, and that some participants do not know it yet. Each of them gets the
-error from its own `commit`. Until the last one has, every request is refused: it might otherwise be executed between a
-participant's lost write and the news of the loss. If nobody is left to tell, the group goes straight back to IDLE.
+error from its own `commit`. Until the last one has, every request is refused: it might otherwise be executed after a
+participant's write was lost and before that participant knows. Without participants, the group returns to IDLE at once.
 
 Separate from the states, and permanent until the store is opened again: after a failed write or fsync the content of
 the disk is uncertain, so `write_failure` refuses all later writes while reads continue; and if even the rollback
@@ -50,7 +50,7 @@ from enum import Enum, auto
 from threading import get_ident
 
 from tavola.engine.catalog import Catalog
-from tavola.engine.observers import ObserverNotifier
+from tavola.engine.request_context import ObserverNotifier
 from tavola.engine.storage import Store, StoreError, StoreFailed
 from tavola.protocol.faults import InternalServerFault
 
@@ -94,8 +94,8 @@ class CommitGroup:
         self._catalog = catalog
         self._reload = reload
         self._collecting_thread: int | None = None  # its calls join as the participant None
-        self._participants: set[object] = set()  # who wrote in the open transaction, or was answered from it
-        self._failed_participants: dict[object, StoreError] = {}  # who has not been told of the rollback
+        self._participants: set[object] = set()  # those that wrote in the open transaction, or read from it
+        self._failed_participants: dict[object, StoreError] = {}  # those that do not know of the rollback
         self.state = _IDLE
         self.error: StoreError | None = None  # why the group FAILED
         self.call_has_written = False  # the current call opened the transaction, or wrote in it
@@ -117,7 +117,7 @@ class CommitGroup:
         return participant is not None or get_ident() == self._collecting_thread
 
     def check_failed(self) -> None:
-        """Raise InternalServerFault while a participant has not been told that the group failed."""
+        """Raise InternalServerFault while a participant does not know that the group failed."""
         if self.state is _FAILED:
             raise InternalServerFault(str(self.error))
 
@@ -168,7 +168,7 @@ class CommitGroup:
     def commit(self) -> None:
         """Commit the open transaction; raise the error if it was rolled back instead.
 
-        The caller hears of a failure by the exception; the participants hear of it when they commit.
+        The caller gets a failure as the exception, the participants when they commit.
         """
         self.state = _COMMITTING
         try:
@@ -216,7 +216,7 @@ class CommitGroup:
         self._store.rollback()
 
     def _end_undone(self, error: StoreError, reason: str) -> None:
-        """Leave the OPEN or COMMITTING state without a commit, and note whom to tell."""
+        """Leave the OPEN or COMMITTING state without a commit, and keep the error for each participant."""
         if self.state in (_OPEN, _COMMITTING):
             self.state = _IDLE
         if self._participants:

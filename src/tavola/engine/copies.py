@@ -1,14 +1,14 @@
-"""Copies: the rows of one table into another's rack, a slice at a time.
+"""Copies of a table's rows to another table, a slice at a time; backups and restores are such copies.
 
-Backups and restores are copies. What is the same on both sides is taken over as it is, index entries too:
-an item is looked into only where an index of the target is not one of the source. A slice is a transaction
-of its own, so its size is bound by rows and by bytes, and the place it reached is kept with it.
+Rows are copied as they are, with their index entries. An item is decoded only if the target has an index that the source
+does not have. Each slice is a transaction of its own, limited in rows and bytes, and stores the position it reached.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.jobs import next_rows
@@ -28,8 +28,7 @@ class CopyIncomplete(TavolaError):
     """A finished copy does not have the items of its source."""
 
 
-@dataclass(frozen=True, slots=True)
-class CopyPosition:
+class CopyPosition(Struct, frozen=True):
     """The progress of a copy, and the number of rows of its next step."""
 
     after: bytes = b""  # the last key that is done; empty: none yet
@@ -49,24 +48,24 @@ START = CopyPosition()
 """The position at which a copy begins."""
 
 
-def copy_slice(source: StoredTable, target: StoredTable, place: CopyPosition) -> CopyPosition | None:
+def copy_slice(source: StoredTable, target: StoredTable, position: CopyPosition) -> CopyPosition | None:
     """Copy the rows after a position and count them; return the next position, or None at the end."""
-    bounds = Bounds(place.after + b"\x00" if place.after else b"", None)
-    found = source.rows.rows(bounds, place.rows)
-    if found:
-        rows = _with_entries(source, target, found)
+    bounds = Bounds(position.after + b"\x00" if position.after else b"", None)
+    source_rows = source.rows.rows(bounds, position.rows)
+    if source_rows:
+        rows = _with_entries(source, target, source_rows)
         target.rows.insert_rows(rows)
         _count(target, rows)
-    if len(found) < place.rows:
+    if len(source_rows) < position.rows:
         return None
     rows_next = next_rows(
-        place.rows,
-        sum(row[1] for row in found),
+        position.rows,
+        sum(row[1] for row in source_rows),
         slice_bytes=_SLICE_BYTES,
         rows_min=_SLICE_ROWS_MIN,
         rows_max=SLICE_ROWS_MAX,
     )
-    return CopyPosition(found[-1][0], rows_next)
+    return CopyPosition(source_rows[-1][0], rows_next)
 
 
 def check_complete(target: StoredTable, items: int, bytes_: int) -> None:
@@ -74,38 +73,42 @@ def check_complete(target: StoredTable, items: int, bytes_: int) -> None:
     counts = target.counts
     if (counts.items, counts.bytes) != (items, bytes_):
         raise CopyIncomplete(
-            f"it should hold {items:,} items of {bytes_:,} bytes, and {counts.items:,} of {counts.bytes:,} bytes "
-            "are there; `tavola verify` tells what is wrong with the store's file"
+            f"the copy has {counts.items:,} items of {counts.bytes:,} bytes, expected {items:,} of {bytes_:,}; "
+            "check the store's file with `tavola verify`"
         )
 
 
 def _with_entries(source: StoredTable, target: StoredTable, rows: list[KeyedRow]) -> list[KeyedRow]:
     """Return rows with the target's entries in place of the source's."""
-    taken = [(index, _reusable_columns(source, index)) for index in every_index(target)]
-    if any(places is None for _, places in taken):
-        return [_with_computed_entries(row, taken) for row in rows]
+    reusable = [(index, _reusable_columns(source, index)) for index in every_index(target)]
+    if any(columns is None for _, columns in reusable):
+        return [_with_computed_entries(row, reusable) for row in rows]
     if source.columns == target.columns:
         return rows
-    kept = [place for _, places in taken if places is not None for place in places]
-    return [(row[0], row[1], row[2], row[3], *(row[place] for place in kept)) for row in rows]
+    columns_copied = [position for _, columns in reusable if columns is not None for position in columns]
+    return [(row[0], row[1], row[2], row[3], *(row[position] for position in columns_copied)) for row in rows]
 
 
 def _with_computed_entries(
-    row: KeyedRow, taken: Sequence[tuple[StoredIndex | Vector, range | None]]
+    row: KeyedRow, reusable: Sequence[tuple[StoredIndex | Vector, range | None]]
 ) -> KeyedRow:
     item = decode_item(row[2])
     entries: list[Entry] = []
-    for index, places in taken:
-        entries += entry_of(index, item) if places is None else row[places.start : places.stop]
+    for index, columns in reusable:
+        entries += entry_of(index, item) if columns is None else row[columns.start : columns.stop]
     return row[0], row[1], row[2], row[3], *entries
 
 
 def _reusable_columns(source: StoredTable, index: StoredIndex | Vector) -> range | None:
-    """Return where in a source's row the entries of an index are; None if it has no such index, complete."""
-    for own in every_index(source):
-        if own.name == index.name and own.definition.filled_to is None and _are_alike(own, index):
-            start = 4 + source.columns.index(own.column)
-            return range(start, start + len(own.columns))
+    """Return the positions of an index's entries in a source row; None if the source lacks the index, complete."""
+    for source_index in every_index(source):
+        if (
+            source_index.name == index.name
+            and source_index.definition.filled_to is None
+            and _are_alike(source_index, index)
+        ):
+            start = 4 + source.columns.index(source_index.column)
+            return range(start, start + len(source_index.columns))
     return None
 
 
@@ -132,9 +135,9 @@ def _count(target: StoredTable, rows: Sequence[KeyedRow]) -> None:
     counts.items += len(rows)
     counts.bytes += sum(row[1] for row in rows)
     for index in every_index(target):
-        place = 4 + target.columns.index(index.column)
-        sized = 1 if index.projected is None else place + 1
-        sizes = [row[sized] for row in rows if row[place] is not None]
+        column = 4 + target.columns.index(index.column)
+        size_column = 1 if index.projected is None else column + 1
+        sizes = [row[size_column] for row in rows if row[column] is not None]
         slot = index.definition.slot
         counts.index_items[slot] = counts.index_items.get(slot, 0) + len(sizes)
         counts.index_bytes[slot] = counts.index_bytes.get(slot, 0) + sum(

@@ -1,19 +1,21 @@
 """Engine: DynamoDB in this process; open it, call it, close it.
 
 A request is the JSON body that AWS would receive, and the response is the body that AWS would send, so callers in this
-process and over HTTP get the same responses from the same code. The engine executes one call at a time, under a lock;
-it can be used from several threads. `commit_group` explains when a call's writes become durable.
+process and over HTTP get the same responses from the same code. The engine executes one call at a time, under a lock; it
+can be used from several threads. A long read is the exception: it can pause, and other calls are executed meanwhile
+(`reads`). `commit_group` explains when a call's writes become durable.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
+from math import inf
 from threading import RLock
 from types import TracebackType
-from typing import Any, get_args
+from typing import Any, get_args, overload
 
 import msgspec
 
@@ -24,22 +26,55 @@ from tavola.engine.commit_group import CommitGroup, GroupState
 from tavola.engine.emulation import Emulation, Hottest, Switches, parse_switches
 from tavola.engine.isolation import ClientTokens
 from tavola.engine.jobs import JobStore
-from tavola.engine.observers import ObservedContext, Observer, ObserverNotifier
 from tavola.engine.operations import HANDLERS, EmulatedCall, OperationCall, Services
-from tavola.engine.request_context import RequestContext
+from tavola.engine.reads import Steps
+from tavola.engine.request_context import ObservedContext, Observer, ObserverNotifier, RequestContext
 from tavola.engine.signed_tokens import TokenSigner
 from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull
 from tavola.engine.streams import Streams
 from tavola.engine.transfer import Buckets
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import Scope
+from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 from tavola.protocol.faults import Fault, InternalServerFault, ResourceNotFoundFault, SerializationFault
 from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.requests import parse, parse_coerced, unknown_operation
 from tavola.values import ValueMalformed
 
 _BACKGROUND_CALLER_S = 5.0
+
+
+class PendingRead:
+    """A query or scan that has begun and not ended; `Engine.resume` continues it, `abandon` ends it."""
+
+    __slots__ = ("_report", "_steps", "participant")
+
+    def __init__(self, steps: Steps[bytes], participant: object = None) -> None:
+        self._steps = steps
+        self._report: Callable[[Fault | None], None] | None = None
+        self.participant = participant  # of the commit group
+
+    def report_end(self, report: Callable[[Fault | None], None]) -> None:
+        """Call `report` once, when the read ends: with the fault if it failed."""
+        self._report = report
+
+    def run(self, slice_s: float) -> bytes | None:
+        """Run steps until the slice or the read ends; the engine's lock is held."""
+        until_s = monotonic() + slice_s
+        try:
+            while True:
+                next(self._steps)
+                if monotonic() >= until_s:
+                    return None
+        except StopIteration as stop:
+            response: bytes = stop.value
+            return response
+
+    def end(self, fault: Fault | None = None) -> None:
+        """Report the end of the read, and drop what is left of it: it is complete, has failed or is not needed any more."""
+        self._steps.close()
+        report, self._report = self._report, None
+        if report is not None:
+            report(fault)
 
 
 class Engine:
@@ -115,7 +150,7 @@ class Engine:
             raise ValueError(f"wording must be one of {', '.join(get_args(MessageStyle))}, not {wording!r}")
         switches = Switches() if emulate is None else parse_switches(emulate)
         if key is not None and (path is None or not key):
-            raise ValueError("a key is for a store in a file, and must not be empty")
+            raise ValueError("`key` needs a path (a store in memory is not encrypted), and must not be empty")
         store = Store.open(path, sync=sync, cache_mb=cache_mb, key=key)
         try:
             return cls(
@@ -133,6 +168,7 @@ class Engine:
                 store.close()
             raise
 
+    @overload
     def execute(
         self,
         operation: str,
@@ -141,15 +177,43 @@ class Engine:
         context: RequestContext | None = None,
         *,
         participant: object = None,
-    ) -> bytes:
+    ) -> bytes: ...
+
+    @overload
+    def execute(
+        self,
+        operation: str,
+        body: bytes,
+        scope: Scope = DEFAULT_SCOPE,
+        context: RequestContext | None = None,
+        *,
+        participant: object = None,
+        slice_s: float | None,
+    ) -> bytes | PendingRead: ...
+
+    def execute(
+        self,
+        operation: str,
+        body: bytes,
+        scope: Scope = DEFAULT_SCOPE,
+        context: RequestContext | None = None,
+        *,
+        participant: object = None,
+        slice_s: float | None = None,
+    ) -> bytes | PendingRead:
         """Return the response body of a request, or raise the fault that AWS would return.
 
         Writes are durable on return, unless the thread collects writes or the call names a `participant` of the commit
         group. The caller must then check `dirty` and, if it is set, `commit(participant)` before it reveals the
         response. A participant of its own for each call gets the outcome of that call alone.
+
+        With `slice_s`, a query or scan that takes longer than that is returned unfinished. Its context must not be used
+        for another request until it ends.
         """
         if self._observing is not None and not isinstance(context, ObservedContext):
-            return self._observed(self._observing, operation, body, scope, context, participant)
+            return self._execute_observed(
+                self._observing, operation, body, scope, context, participant, slice_s
+            )
         handler = HANDLERS.get(operation)
         if handler is None:
             raise unknown_operation(operation)
@@ -167,9 +231,11 @@ class Engine:
                 if context is not None and context.guard is not None:
                     context.guard.check(operation, request, call)
                 try:
-                    answer = handler(call, request)
+                    response: Any = handler(call, request)
                 except ValueMalformed:
-                    answer = self._execute_coerced(call, handler)
+                    response = self._execute_coerced(call, handler)
+                if response.__class__ is not bytes:
+                    response = self._begin_read(response, slice_s, participant)
             except Fault:
                 # Every refusal happens before the first row is written.
                 if joins:
@@ -179,45 +245,90 @@ class Engine:
                 group.fail_call(error)
                 raise InternalServerFault(str(error)) from error
             except BaseException as error:
-                group.fail_call(StoreError(f"the request could not be carried out ({error!r})"))
+                group.fail_call(StoreError(f"the request failed unexpectedly ({error!r})"))
                 raise
             if joins:
                 group.join(participant)
             else:
                 self._commit_call()
-            return answer
+            return response  # type: ignore[no-any-return]  # not steps
 
-    def _observed(
+    def _begin_read(
+        self, steps: Steps[bytes], slice_s: float | None, participant: object
+    ) -> bytes | PendingRead:
+        """Run the steps of a read for one slice; emulated throttling charges a page at once, so those run to the end."""
+        read = PendingRead(steps, participant)
+        at_once = slice_s is None or self._services.emulation.active
+        response = read.run(inf if at_once else slice_s)  # type: ignore[arg-type]  # a number
+        return read if response is None else response
+
+    def resume(self, read: PendingRead, slice_s: float) -> bytes | None:
+        """Continue a read for one slice of time; return its response, or None if it is still unfinished.
+
+        As after `execute`, nothing may be revealed before the open transaction is durable: check `dirty`.
+        """
+        group = self._group
+        with self._lock:
+            try:
+                self._check_open()
+                group.check_accepting()
+                response = read.run(slice_s)
+            except Fault as fault:
+                read.end(fault)
+                raise
+            except BaseException as error:
+                known = error if isinstance(error, StoreError) else StoreError(f"the read failed ({error!r})")
+                group.fail_call(known)
+                read.end(InternalServerFault(str(known)))
+                if isinstance(error, StoreError):
+                    raise InternalServerFault(str(error)) from error
+                raise
+            finally:
+                group.join(read.participant)
+            if response is not None:
+                read.end()
+            return response
+
+    def _execute_observed(
         self,
         observing: ObserverNotifier,
         operation: str,
         body: bytes,
         scope: Scope,
         context: RequestContext | None,
-        by: object,
-    ) -> bytes:
+        participant: object,
+        slice_s: float | None,
+    ) -> bytes | PendingRead:
         """Execute a call and notify the observer, after the commit if the response has to wait for one."""
         began_s, began = self._services.clock.now(), monotonic()
-        watched = ObservedContext.of(context)
-        fault: Fault | None = None
+        observed = ObservedContext.of(context)
+
+        def report(fault: Fault | None) -> None:
+            if context is not None:
+                observed.copy_to(context)
+            accesses = (*(observed.accesses or ()), *self._services.emulation.take_refused())
+            note = operation, scope, began_s, began, accesses, fault, body
+            if self._group.state is GroupState.OPEN:
+                observing.report_after_commit(note)
+            else:
+                observing.report(note)
+
         with self._lock:  # no commit between the call and the check of the state
             try:
-                return self.execute(operation, body, scope, watched, participant=by)
-            except Fault as raised:
-                fault = raised
+                response = self.execute(
+                    operation, body, scope, observed, participant=participant, slice_s=slice_s
+                )
+            except Fault as fault:
+                report(fault)
                 raise
             except BaseException as error:
-                fault = InternalServerFault(str(error))
+                report(InternalServerFault(str(error)))
                 raise
-            finally:
-                if context is not None:
-                    watched.copy_to(context)
-                accesses = (*(watched.accesses or ()), *self._services.emulation.take_refused())
-                note = operation, scope, began_s, began, accesses, fault, body
-                if self._group.state is GroupState.OPEN:
-                    observing.report_after_commit(note)
-                else:
-                    observing.report(note)
+            if isinstance(response, bytes):
+                report(None)
+            else:
+                response.report_end(report)
+            return response
 
     def observe(self, observer: Observer | None) -> None:
         """Set the observer that is notified after each call, replacing the current one; None removes it.
@@ -236,10 +347,9 @@ class Engine:
         context: RequestContext | None = None,
     ) -> dict[str, Any]:
         """Return the response to a request, both as DynamoDB JSON in Python's types."""
-        answer: dict[str, Any] = msgspec.json.decode(
-            self.execute(operation, msgspec.json.encode(request), scope, context)
-        )
-        return answer
+        body = self.execute(operation, msgspec.json.encode(request), scope, context)
+        response: dict[str, Any] = msgspec.json.decode(body) if body else {}
+        return response
 
     def hottest(
         self, table_name: str, index_name: str | None = None, scope: Scope = DEFAULT_SCOPE, *, count: int = 10
@@ -270,8 +380,8 @@ class Engine:
                 raise ResourceNotFoundFault.of_table(table_name)
             if table.journal is None:
                 return ()
-            places = [table.journal.log.id_at(moment_us) for moment_us in moments_us]
-            return tuple(later - earlier for earlier, later in pairwise(places))
+            ids = [table.journal.log.id_at(moment_us) for moment_us in moments_us]
+            return tuple(later - earlier for earlier, later in pairwise(ids))
 
     @property
     def clock(self) -> Clock:
@@ -307,7 +417,7 @@ class Engine:
 
     @property
     def dirty(self) -> bool:
-        """Whether some writes are not durable yet, or were lost and a participant has not been told.
+        """Whether some writes are not durable yet, or were lost and a participant does not know it yet.
 
         Read without the lock, while another thread may use the store; therefore it does not query the store.
         """
@@ -319,9 +429,8 @@ class Engine:
         The failure may have happened in another participant's commit. If one of those succeeded, nothing is left to do.
         """
         with self._lock:
-            if (
-                self._group.commit_for(participant) and participant is not None
-            ):  # a collecting thread runs background work itself
+            committed = self._group.commit_for(participant)
+            if committed and participant is not None:  # a collecting thread runs background work itself
                 self._run_due_tasks()
 
     def run_background_work(self, budget_ms: float = 5.0) -> bool:
@@ -362,15 +471,15 @@ class Engine:
         """Abandon the job that failed and return whether there was one; other tasks are retried."""
         try:
             self._group.begin()
-            given_up = self._background.abandon_job(error)
+            was_job = self._background.abandon_job(error)
             self._group.commit()
         except StoreError as second:
             self._group.roll_back(second)
             return False
         except Exception as second:  # noqa: BLE001 - clients are served regardless
-            self._group.roll_back(StoreError(f"giving up background work failed ({second!r})"))
+            self._group.roll_back(StoreError(f"abandoning background work failed ({second!r})"))
             return False
-        return given_up
+        return was_job
 
     @property
     def write_failure(self) -> str | None:
@@ -397,20 +506,20 @@ class Engine:
     ) -> None:
         self.close()
 
-    def _execute_coerced(self, call: OperationCall, handler: Any) -> bytes:
+    def _execute_coerced(self, call: OperationCall, handler: Any) -> bytes | Steps[bytes]:
         """Execute a request whose values need the conversions that AWS makes; refuse it where AWS makes none."""
         try:
             request = parse_coerced(call.operation, call.body, self._wording)
             if call.context is not None and call.context.guard is not None:
                 call.context.guard.check(call.operation, request, call)
-            answer: bytes = handler(call, request)
+            response: bytes | Steps[bytes] = handler(call, request)
         except ValueMalformed as malformed:
             raise SerializationFault(str(malformed)) from malformed
-        return answer
+        return response
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreError("the engine is closed; open it again to go on")
+            raise StoreError("the engine is closed; open it again to continue")
 
     def _commit_call(self) -> None:
         """Commit what a call wrote, then run due tasks if no one calls `run_background_work`."""

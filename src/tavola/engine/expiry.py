@@ -1,8 +1,7 @@
-"""Expiry: finding and deleting the items whose time is over.
+"""Expiry: deletes items whose time to live is over.
 
-A table with time to live keeps, in a column of its own, the second at which each item expires, ordered;
-so a sweep reads what is due and nothing else, however large the table is. An item is deleted as it stands at
-that moment: one that was renewed in the meantime is not due any more.
+A table with time to live has an ordered column with the second at which each item expires, so a sweep reads only the
+items that are due, however large the table is. An item whose expiry was extended before the sweep is not due any more.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _SLICE_ROWS = 256
 
 
 def enable_expiry(catalog: Catalog, table: StoredTable, attribute: str, changed_at_s: float) -> StoredTable:
-    """Switch expiry on: the column is made, and filled from the rows that are there a slice at a time."""
+    """Turn expiry on: add the column, which is then filled from the existing rows a slice at a time."""
     definition = table.definition
     slot = definition.slots + 1
     column = f"t{slot}"
@@ -30,10 +29,10 @@ def enable_expiry(catalog: Catalog, table: StoredTable, attribute: str, changed_
 
 
 def disable_expiry(catalog: Catalog, table: StoredTable, changed_at_s: float) -> StoredTable:
-    """Switch expiry off and let go of its column."""
+    """Turn expiry off and drop its column."""
     definition = table.definition
     ttl = definition.ttl
-    assert ttl is not None, "only what is on is switched off"
+    assert ttl is not None, "expiry is on"
     if ttl.column is not None:
         catalog.drop_column(definition.number, ttl.column)
     off = TimeToLive(ttl.attribute, False, changed_at_s)
@@ -54,14 +53,14 @@ def fill_slice(catalog: Catalog, table: StoredTable) -> None:
     ttl = table.definition.ttl
     assert ttl is not None, "a column that is filled belongs to a setting"
     assert ttl.filled_to is not None, "only a column that is not complete is filled"
-    found = table.rows.walk(ttl.filled_to, _SLICE_ROWS)
-    for row in found:
+    rows = table.rows.walk(ttl.filled_to, _SLICE_ROWS)
+    for row in rows:
         expires = expiry_of(decode_item(row[2]).get(ttl.attribute))
-        standing: tuple[Entry, ...] = row[4:]
-        entries = (*standing[:-1], expires)  # the column is the last
-        if entries != standing:
+        current: tuple[Entry, ...] = row[4:]
+        entries = (*current[:-1], expires)  # the column is the last
+        if entries != current:
             table.rows.fill(row[0], entries)
-    reached = found[-1][0] if len(found) == _SLICE_ROWS else None
+    reached = rows[-1][0] if len(rows) == _SLICE_ROWS else None
     changed = msgspec.structs.replace(ttl, filled_to=reached)
     catalog.change(table, msgspec.structs.replace(table.definition, ttl=changed))
 
@@ -72,9 +71,9 @@ def tables_with_expiry(catalog: Catalog) -> list[StoredTable]:
 
 
 def delete_expired_slice(catalog: Catalog, table: StoredTable, now_s: float, delay_s: float = 0.0) -> int:
-    """Delete some of the items that are due, the oldest first, and return how many.
+    """Delete some of the expired items, the oldest first, and return how many.
 
-    What expired more than five years ago is left alone, as AWS does: it is more likely a mistake than a time.
+    As on AWS, a time more than five years ago does not count: it is more likely a mistake.
     """
     ttl = table.definition.ttl
     if ttl is None or ttl.column is None:

@@ -48,32 +48,32 @@ class IndexHistory:
         """Undo further changes, up to `last`; only the first change of each key counts."""
         if last <= self.reached:
             return
-        found: list[PastEntry] = []
+        entries: list[PastEntry] = []
         while self.reached < last:
             changes = log.read(self.reached, last, _EVERYTHING, _CHUNK_ROWS)
             for change in changes:
                 if change.key in self.changed:
                     continue
                 self.changed.add(change.key)
-                made = None if change.old is None else entry_of(change.old)
-                if made is not None:
-                    found.append(PastEntry(made[0], change.key, made[1], change.id))
+                entry = None if change.old is None else entry_of(change.old)
+                if entry is not None:
+                    entries.append(PastEntry(entry[0], change.key, entry[1], change.id))
             self.reached = changes[-1].id if changes else last
-        self.entries = sorted(self.entries + found) if found else self.entries
+        self.entries = sorted(self.entries + entries) if entries else self.entries
 
     def between(
         self, bounds: Bounds, after: tuple[bytes, bytes] | None, *, reverse: bool
     ) -> Iterator[PastEntry]:
         """Yield the entries within bounds, after a pair of entry and key."""
         entries = self.entries
-        low = _place(entries, (bounds.lower,))
-        high = len(entries) if bounds.upper is None else _place(entries, (bounds.upper,))
+        low = bisect_left(entries, (bounds.lower,))
+        high = len(entries) if bounds.upper is None else bisect_left(entries, (bounds.upper,))
         if after is not None and reverse:
-            high = min(high, _place(entries, after))
+            high = min(high, bisect_left(entries, after))
         elif after is not None:
-            low = max(low, _place(entries, (after[0], after[1] + b"\x00")))
-        places = range(high - 1, low - 1, -1) if reverse else range(low, high)
-        return (entries[place] for place in places)
+            low = max(low, bisect_left(entries, (after[0], after[1] + b"\x00")))
+        positions = range(high - 1, low - 1, -1) if reverse else range(low, high)
+        return (entries[position] for position in positions)
 
 
 class HistoryCache:
@@ -91,32 +91,27 @@ class HistoryCache:
         last = log.span()[1]
         if last - position > PAST_CHANGES_MAX:
             raise ValidationFault(
-                f"The table was changed {last - position:,} times since then, and a read of an index as of a time "
-                f"undoes {PAST_CHANGES_MAX:,} changes at most; read the table itself as of then, or restore it to "
-                "that time with RestoreTableToPointInTime and read the index there"
+                f"The table was changed {last - position:,} times since then; a read of an index as of a time can "
+                f"undo {PAST_CHANGES_MAX:,} changes at most. Read the table itself as of that time, or restore it "
+                "with RestoreTableToPointInTime and read the index of the restored table"
             )
-        place = number, column, position
-        past = self._kept.get(place)
+        cache_key = number, column, position
+        past = self._kept.get(cache_key)
         if past is None:
-            past = self._kept[place] = IndexHistory(position)
-        self._kept.move_to_end(place)
+            past = self._kept[cache_key] = IndexHistory(position)
+        self._kept.move_to_end(cache_key)
         try:
             past.extend(log, last, entry_of)
         except BaseException:
-            del self._kept[place]  # incomplete
+            del self._kept[cache_key]  # incomplete
             raise
-        held = sum(len(each.changed) for each in self._kept.values())
-        while held > PAST_CHANGES_MAX and len(self._kept) > 1:
+        cached = sum(len(state.changed) for state in self._kept.values())
+        while cached > PAST_CHANGES_MAX and len(self._kept) > 1:
             _, dropped = self._kept.popitem(last=False)
-            held -= len(dropped.changed)
+            cached -= len(dropped.changed)
         return past
 
     def forget(self, number: int | None = None) -> None:
         """Drop the histories of one table, or of all, because the rows they were made from may be gone."""
-        for place in [place for place in self._kept if number in (None, place[0])]:
-            del self._kept[place]
-
-
-def _place(entries: list[PastEntry], pair: tuple[bytes] | tuple[bytes, bytes]) -> int:
-    """Return the position of the first entry that is not before a pair."""
-    return bisect_left(entries, pair)
+        for cache_key in [cache_id for cache_id in self._kept if number in (None, cache_id[0])]:
+            del self._kept[cache_key]

@@ -1,8 +1,8 @@
-"""Transactions: idempotency tokens, kept with the writes they stand for.
+"""Idempotency tokens of transactions, stored with their writes.
 
-One writer at a time makes every transaction strictly serializable: it sees all that was done before it and
-nothing in between. What is left to do is the token: the same one with the same payload, within ten minutes
-of completion, is answered and not done again, also after a restart, for it is committed with the writes.
+The engine executes one call at a time, so every transaction is strictly serializable without further work. What remains
+is the client request token: a transaction with the same token and the same payload, within ten minutes of the first one,
+gets its response without being executed again. The token is committed with the writes, so that holds after a restart too.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _SWEEP_EVERY = 256
 
 
 class TransactionReceipt(msgspec.Struct, frozen=True):
-    """What is kept of a completed transaction: its payload's digest, its end, what a replay is billed."""
+    """A completed transaction: the digest of its payload, its expiry, and what a replay is billed."""
 
     digest: str
     expires_at_s: float
-    reads: list[tuple[str, float]]  # table as the request named it, units of reading its items back
+    reads: list[tuple[str, float]]  # table name or ARN in the request, and the read units of its items
 
 
 @dataclass(slots=True)
@@ -37,10 +37,10 @@ class ClientTokens:
 
     store: Store
     clock: Clock
-    _since_sweep: int = _SWEEP_EVERY  # the first one after opening sweeps
+    _since_sweep: int = _SWEEP_EVERY  # so that the first one after opening sweeps
 
     def find_receipt(self, scope: Scope, token: str, digest: str) -> TransactionReceipt | None:
-        """Return the receipt of a transaction done before; refuse the token of another payload."""
+        """Return the receipt of an earlier transaction; refuse a token that was used with another payload."""
         data = self.store.get_record(_KIND, _name(scope, token))
         if data is None:
             return None
@@ -52,7 +52,7 @@ class ClientTokens:
         return receipt
 
     def save_receipt(self, scope: Scope, token: str, digest: str, reads: list[tuple[str, float]]) -> None:
-        """Keep a token in the transaction that did its writes, and sweep out old ones now and then."""
+        """Store a token in the transaction of its writes, and occasionally delete expired ones."""
         now_s = self.clock.now()
         receipt = TransactionReceipt(digest, now_s + TRANSACTION_TOKEN_LIFE_S, reads)
         self.store.put_record(
@@ -65,7 +65,7 @@ class ClientTokens:
 
 
 def digest_payload(payload: Any) -> str:
-    """Return the digest of a payload, the same whatever the order of its members."""
+    """Return the digest of a payload, independent of the order of its members."""
     return blake2b(msgspec.json.encode(payload, order="deterministic"), digest_size=16).hexdigest()
 
 

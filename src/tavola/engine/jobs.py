@@ -1,7 +1,10 @@
-"""Jobs: long work in slices, between the requests of others, that goes on after a restart.
+"""Background jobs: long work done in slices between requests, which continues after a restart, and why some failed.
 
-A job is a kind and a state. A step does one slice and gives the state to go on from, kept in the same
-transaction as the slice itself: whatever happens, a slice is done once.
+A job is a kind and a state. A step does one slice and returns the state to continue from, which is stored in the
+transaction of the slice itself: so each slice takes effect exactly once.
+
+A restore is answered when it starts. If it fails, its table is deleted, as on AWS, where the console shows the reason. Here
+the reason is kept for a day, and DescribeTable or DescribeBackup returns it for the missing table or backup.
 """
 
 from __future__ import annotations
@@ -11,13 +14,16 @@ from typing import Any
 import msgspec
 
 from tavola.engine.storage import Store
+from tavola.protocol.instants import instant_text
 
 _KIND = "job"
 _SEQUENCE = ("sequence", "job")
+_FAILURE = "failure"
+_FAILURE_KEPT_S = 86_400.0
 
 
 class BackgroundJob(msgspec.Struct, frozen=True):
-    """One piece of long work, as far as it has come."""
+    """A job and its progress."""
 
     id: str
     kind: str
@@ -25,36 +31,27 @@ class BackgroundJob(msgspec.Struct, frozen=True):
 
 
 class JobStore:
-    """The jobs that are not finished, in the order they were started."""
+    """The unfinished jobs, in the order in which they were started."""
 
-    __slots__ = ("_store", "_waiting")
+    __slots__ = ("_store", "unfinished")
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._waiting: dict[str, BackgroundJob] = {}
+        self.unfinished: dict[str, BackgroundJob] = {}  # by id
         self.load()
 
     def load(self) -> None:
-        """Read the jobs anew from the store."""
-        self._waiting = {
+        """Reload the jobs from the store."""
+        self.unfinished = {
             name: msgspec.json.decode(data, type=BackgroundJob) for name, data in self._store.records(_KIND)
         }
 
-    @property
-    def pending(self) -> bool:
-        """Tell whether there is a job to be done."""
-        return bool(self._waiting)
-
     def next(self) -> BackgroundJob | None:
-        """Return the job whose turn it is: the one that was started, or worked on, the longest ago."""
-        return next(iter(self._waiting.values()), None)
-
-    def find(self, id_: str) -> BackgroundJob | None:
-        """Return a job that is not finished."""
-        return self._waiting.get(id_)
+        """Return the next job: the one that was started, or worked on, the longest ago."""
+        return next(iter(self.unfinished.values()), None)
 
     def start(self, kind: str, state: dict[str, Any]) -> str:
-        """Begin a job in the open transaction and return its id."""
+        """Start a job in the open transaction and return its id."""
         last, name = _SEQUENCE
         number = int(self._store.get_record(last, name) or b"0") + 1
         self._store.put_record(last, name, str(number).encode())
@@ -63,28 +60,57 @@ class JobStore:
         return job.id
 
     def advance(self, job: BackgroundJob, state: dict[str, Any] | None) -> None:
-        """Keep how far a job has come, in the transaction of its slice; None: it is finished."""
-        self._waiting.pop(job.id, None)
+        """Store the progress of a job in the transaction of its slice; None: it is finished."""
+        self.unfinished.pop(job.id, None)
         if state is None:
             self._store.delete_record(_KIND, job.id)
         else:
             self._save(BackgroundJob(job.id, job.kind, state))
 
     def cancel(self, id_: str) -> None:
-        """Let go of a job that is not finished."""
-        if self._waiting.pop(id_, None) is not None:
+        """Cancel an unfinished job."""
+        if self.unfinished.pop(id_, None) is not None:
             self._store.delete_record(_KIND, id_)
 
     def _save(self, job: BackgroundJob) -> None:
         self._store.put_record(_KIND, job.id, msgspec.json.encode(job))
-        self._waiting[job.id] = job
+        self.unfinished[job.id] = job
 
 
 def next_rows(rows: int, bytes_: int, *, slice_bytes: int, rows_min: int, rows_max: int) -> int:
-    """Return how many rows a next slice takes, so that it stays near the bytes that a slice should have.
-
-    Slices of small and of large items then take about as long.
-    """
+    """Return the number of rows for the next slice, so that each has about `slice_bytes` and takes about as long."""
     if bytes_ > 2 * slice_bytes:
         return max(rows_min, rows * slice_bytes // bytes_)
     return min(rows_max, rows * 2) if bytes_ < slice_bytes else rows
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """What failed, when and why."""
+
+    at_s: float
+    what: str
+    why: str
+
+    @property
+    def sentence(self) -> str:
+        """The failure as a sentence."""
+        at = instant_text(round(self.at_s * 1000) * 1000)
+        return f"{self.what} failed at {at}: {self.why}"
+
+
+def record_failure(store: Store, arn: str, failure: Failure) -> None:
+    """Store why a table or backup was not completed, in the open transaction."""
+    store.delete_due(_FAILURE, failure.at_s)
+    store.put_record(_FAILURE, arn, msgspec.json.encode(failure), due_s=failure.at_s + _FAILURE_KEPT_S)
+
+
+def failure_of(store: Store, arn: str, now_s: float) -> Failure | None:
+    """Return why a table or backup was not completed, if that was within a day."""
+    data = store.get_record(_FAILURE, arn)
+    failure = None if data is None else msgspec.json.decode(data, type=Failure)
+    return failure if failure is not None and now_s < failure.at_s + _FAILURE_KEPT_S else None
+
+
+def forget_failure(store: Store, arn: str) -> None:
+    """Delete the failure of a table or backup that is created again, in the open transaction."""
+    store.delete_record(_FAILURE, arn)

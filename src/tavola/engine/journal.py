@@ -1,6 +1,7 @@
 """Journal: writes a table's change log, in the same transaction as each change.
 
-One log serves all who need past changes: streams read it forward, and reads as of a time undo it backward.
+A write is an `ItemWrite` until it is applied; here it becomes a stored change, a `ChangeLogRow`. One log serves every
+reader of past changes: streams read it forward, and reads as of a time undo it backward.
 
     log id        1         2         3         4
     change     INSERT a  MODIFY a  INSERT b  REMOVE a
@@ -9,9 +10,9 @@ One log serves all who need past changes: streams read it forward, and reads as 
                ├── a stream reads forward: 1, 2, 3, 4 ──►
                ◄── the table as of id 2 undoes 4 and 3: a=2, no b ──┤
 
-Since change and log row are committed together, neither can exist without the other. Ids have no gaps, and times never
-decrease from one id to the next (`Timeline`), even if the clock is set back; so a time maps to one position in the log,
-and a transaction, all of whose changes have the same time, is visible either completely or not at all.
+Since the changed row and its log row are committed together, neither can exist without the other. Ids have no gaps, and
+times never decrease from one id to the next (`LogClock`), even if the clock is set back. So a time maps to one position in
+the log, and a transaction, whose changes all have the same time, is visible either completely or not at all.
 
 The cost is one more row for each write, of tables that have a stream or point-in-time recovery. Only the images that a
 reader can ask for are kept: a stream needs those of its view, recovery the old image of each change. In a file, a new
@@ -41,8 +42,8 @@ _encode = msgspec.json.Encoder().encode
 _LENGTHS = Struct("<II")
 _DIFFERENCE_BYTES_MIN = 128  # shorter images are stored whole
 
-# For an insert, a modification and a removal: is the old image kept, and the new one? Where a view needs
-# neither, one is kept all the same, since the keys of the record are read from it.
+# For an insert, a modification and a removal: is the old image kept, and the new one? Even if a view needs neither, one
+# is kept, because the keys of the stream record are read from it.
 _KEPT: dict[str | None, tuple[tuple[bool, bool], ...]] = {
     "NEW_AND_OLD_IMAGES": ((False, True), (True, True), (True, False)),
     "NEW_IMAGE": ((False, True), (False, True), (True, False)),
@@ -58,7 +59,7 @@ def new_image(row: ChangeLogRow) -> bytes | None:
     if new is None or not row.mark & DIFFERS:
         return new
     old = row.old
-    assert old is not None, "what differs has something to differ from"
+    assert old is not None, "a difference is stored together with the old image"
     head, tail = _LENGTHS.unpack_from(new)
     return b"".join((old[:head], new[_LENGTHS.size :], old[len(old) - tail :]))
 
@@ -84,16 +85,16 @@ def _difference(old: bytes, new: bytes) -> bytes:
     return _LENGTHS.pack(head, tail) + new[head : len(new) - tail]
 
 
-def _common(one: bytes, other: bytes, most: int) -> int:
-    """Return the length of the common prefix, at most `most`, by binary search."""
-    alike, beyond = 0, most + 1
-    while beyond - alike > 1:
-        middle = (alike + beyond) // 2
-        if one[alike:middle] == other[alike:middle]:
-            alike = middle
+def _common(one: bytes, other: bytes, length_max: int) -> int:
+    """Return the length of the common prefix, at most `length_max`, by binary search."""
+    equal, different = 0, length_max + 1
+    while different - equal > 1:
+        middle = (equal + different) // 2
+        if one[equal:middle] == other[equal:middle]:
+            equal = middle
         else:
-            beyond = middle
-    return alike
+            different = middle
+    return equal
 
 
 class LogClock:

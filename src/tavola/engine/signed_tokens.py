@@ -19,7 +19,7 @@ from tavola.engine.storage import Store
 from tavola.entropy import Entropy
 from tavola.protocol.arns import Scope
 
-_KIND, _NAME = "secret", "seals"
+_KIND, _NAME = "secret", "seals"  # part of the file format
 _SECRET_BYTES = 32
 _CODE_BYTES = 16
 

@@ -14,15 +14,15 @@ For a range of keys, the current rows and the first change of each key are read 
 has a change is replaced by the old image, or left out if there was none. `AsOfTableStore` offers this as a `TableStore`,
 so queries and scans work on the past unchanged.
 
-The cost: a read by key needs the log in key order, an index that is built when the past is first read and dropped later.
-Reading an index of the past is more expensive: which entries it had follows only from all changes since then, which the
-first page goes through (`history` keeps the result). What is given up: definitions are not versioned, so the past is read
-with the table's current indexes.
+Cost: a read by key needs the log in key order, an index that is built when the past is first read and dropped later.
+Reading a past index costs more: its entries follow only from all changes since then, which the first page reads
+(`history` caches the result). Limitation: definitions are not versioned, so the past is read with the table's current
+indexes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import partial
 from heapq import merge
@@ -58,7 +58,7 @@ _CHUNK_ROWS = 128
 _VERSIONS_READ = 4
 _EVERYTHING = Bounds(b"", None)
 _UNORDERED_CHANGES_MAX = 500
-_EVERY_BYTE = 1 << 62
+_UNLIMITED_BYTES = 1 << 62
 _SECOND_US = 1_000_000
 _DAY_US = 86_400 * _SECOND_US
 
@@ -74,19 +74,19 @@ class Version(NamedTuple):
 
 
 def table_at_position(
-    table: StoredTable, log: ChangeLog, position: int, pasts: HistoryCache | None = None
+    table: StoredTable, log: ChangeLog, position: int, histories: HistoryCache | None = None
 ) -> StoredTable:
-    """Return a table with the rows that it had after a change of its log; `pasts` caches its indexes."""
+    """Return a table with the rows that it had after a change of its log; `histories` caches its indexes."""
     past = copy(table)
-    past.rows = AsOfTableStore(table, log, position, pasts)
+    past.rows = AsOfTableStore(table, log, position, histories)
     past.vectors = tuple(copy(vector) for vector in table.vectors)
     for vector in past.vectors:
-        vector.copy = None  # the copy in memory has the current vectors
+        vector.copy = None  # the in-memory copy holds the current vectors
     return past
 
 
 def window_of(table: StoredTable, now_s: float) -> tuple[int, int]:
-    """Return the earliest and the latest time that the table can be read as of, in microseconds.
+    """Return the earliest and latest times at which the table's past can be read, in microseconds.
 
     If the clock was set back, the log continues from its latest time, and so does the window.
     """
@@ -102,7 +102,7 @@ def window_of(table: StoredTable, now_s: float) -> tuple[int, int]:
 def position_at(table: StoredTable, at_us: int, now_s: float) -> int:
     """Return the last change at or before a time; raise InvalidRestoreTimeFault outside the window."""
     earliest_us, latest_us = window_of(table, now_s)
-    if not _is_kept(at_us, earliest_us, latest_us):
+    if not _is_in_window(at_us, earliest_us, latest_us):
         raise InvalidRestoreTimeFault(
             f"RestoreDateTime '{instant_text(at_us)}' must be within EarliestRestorableDateTime "
             f"'{instant_text(earliest_us)}' and LatestRestorableDateTime '{instant_text(latest_us)}'"
@@ -111,23 +111,23 @@ def position_at(table: StoredTable, at_us: int, now_s: float) -> int:
 
 
 def table_at(
-    table: StoredTable, at_us: int, now_s: float, begin: Callable[[], None], pasts: HistoryCache
+    table: StoredTable, at_us: int, now_s: float, begin: Callable[[], None], histories: HistoryCache
 ) -> StoredTable:
     """Return the table as of a time; raise InvalidRestoreTimeFault outside the window."""
     earliest_us, latest_us = window_of(table, now_s)
-    if not _is_kept(at_us, earliest_us, latest_us):
+    if not _is_in_window(at_us, earliest_us, latest_us):
         raise InvalidRestoreTimeFault(
-            f"The past of table '{table.name}' is kept from {instant_text(earliest_us)} to "
-            f"{instant_text(latest_us)}, and {instant_text(at_us)} is outside of that; read as of a time between"
+            f"Table '{table.name}' can be read as of times from {instant_text(earliest_us)} to "
+            f"{instant_text(latest_us)}; {instant_text(at_us)} is outside of this window"
         )
     position = _position(table, at_us)
     assert table.journal is not None, "a table with a window is journalled"
     index_log_if_needed(table.journal.log, position, begin)
-    return table_at_position(table, table.journal.log, position, pasts)
+    return table_at_position(table, table.journal.log, position, histories)
 
 
-def _is_kept(at_us: int, earliest_us: int, latest_us: int) -> bool:
-    """Return whether a time is in the window, with its whole first second, because SDKs truncate times to seconds."""
+def _is_in_window(at_us: int, earliest_us: int, latest_us: int) -> bool:
+    """Return whether a time is in the window; its whole first second counts, because SDKs truncate times to seconds."""
     return earliest_us // _SECOND_US * _SECOND_US <= at_us <= latest_us
 
 
@@ -139,9 +139,9 @@ def _position(table: StoredTable, at_us: int) -> int:
 
 
 def index_log_if_needed(log: ChangeLog, position: int, begin: Callable[[], None]) -> None:
-    """Index a log by key if many changes follow a position; a few are found as fast without.
+    """Index a log by key if many changes follow a position; a few are found as fast without one.
 
-    So writes do not pay for the index until the past is read. Building it takes about a second for a million changes.
+    Writes therefore do not pay for the index until the past is read. Building it takes about a second for a million changes.
     """
     if log.span()[1] - position > _UNORDERED_CHANGES_MAX and not log.has_key_index:
         begin()
@@ -152,14 +152,14 @@ class AsOfTableStore:
     """The rows of a table as of a position in its log; read-only."""
 
     def __init__(
-        self, table: StoredTable, log: ChangeLog, position: int, pasts: HistoryCache | None = None
+        self, table: StoredTable, log: ChangeLog, position: int, histories: HistoryCache | None = None
     ) -> None:
         """Read a table at a position of its log, which must have the old images of all later changes."""
         self._table = table
         self._current: TableStore = table.rows
         self._log = log
         self._position = position
-        self._pasts = HistoryCache() if pasts is None else pasts
+        self._histories = HistoryCache() if histories is None else histories
 
     def get(self, key: bytes) -> ItemRow | None:
         """Return the item and size of the row with this key."""
@@ -188,8 +188,8 @@ class AsOfTableStore:
                 bounds = Bounds(lower, after if upper is None else min(upper, after))
             else:
                 bounds = Bounds(max(lower, after + b"\x00"), upper)
-        found = ((row[2], row[1], row[3]) for row in self._rows_by_key(bounds, reverse, _chunk(limit)))
-        return _take_page(found, limit, budget)
+        rows = ((row[2], row[1], row[3]) for row in self._rows_by_key(bounds, reverse, _chunk(limit)))
+        return _take_page(rows, limit, budget)
 
     def index_page(
         self,
@@ -203,8 +203,8 @@ class AsOfTableStore:
         reverse: bool,
     ) -> ItemPage:
         """Return the items and index sizes of rows, ordered by an index column and then by key, after a pair."""
-        found = self._index_entries(column, bounds, _chunk(limit), after, reverse)
-        return _take_page(((item, size, 0) for _, _, item, size in found), limit, budget)
+        entries = self._index_entries(column, bounds, _chunk(limit), after, reverse)
+        return _take_page(((item, size, 0) for _, _, item, size in entries), limit, budget)
 
     def rows(self, bounds: Bounds, limit: int, *, reverse: bool = False) -> list[KeyedRow]:
         """Return up to `limit` whole rows within the bounds, in key order."""
@@ -214,80 +214,60 @@ class AsOfTableStore:
         self, column: str, bounds: Bounds, limit: int, *, after: tuple[bytes, bytes] | None, reverse: bool
     ) -> list[KeyedRow]:
         """Return up to `limit` whole rows ordered by an index column and then by key, after the pair `after`."""
-        found = self._index_entries(column, bounds, _chunk(limit), after, reverse)
-        return [self._row_of_image(key, item) for _, key, item, _ in islice(found, limit)]
+        entries = self._index_entries(column, bounds, _chunk(limit), after, reverse)
+        return [self._row_of_image(key, item) for _, key, item, _ in islice(entries, limit)]
 
     def total(self, column: str, size_column: str, bounds: Bounds) -> int:
         """Return the sum of a size column over the rows within bounds of a column."""
         if column == "key":
             return sum(row[1] for row in self._rows_by_key(bounds, False, _CHUNK_ROWS))
-        return self.index_page(column, size_column, bounds, -1, _EVERY_BYTE, after=None, reverse=False)[1]
+        return self.index_page(column, size_column, bounds, -1, _UNLIMITED_BYTES, after=None, reverse=False)[
+            1
+        ]
 
     def entries(self, column: str) -> Iterator[tuple[bytes, bytes]]:
         """Yield the key and entry of every row that has an entry in a column."""
-        place = 4 + self._table.columns.index(column)
+        position = 4 + self._table.columns.index(column)
         for row in self._rows_by_key(_EVERYTHING, False, _CHUNK_ROWS):
-            entry = row[place]
+            entry = row[position]
             if isinstance(entry, bytes):
                 yield row[0], entry
 
-    def insert(self, key: bytes, size: int, item: bytes, entries: Sequence[Entry]) -> NoReturn:
-        """Raise: the past is read-only."""
+    def _refuse(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        """Raise: the past is read-only, its rows have no ids to walk by, and nothing in it expires."""
         raise read_only_fault()
 
-    def replace(
-        self, row: int, size: int, item: bytes, old: Sequence[Entry], entries: Sequence[Entry]
-    ) -> NoReturn:
-        """Raise: the past is read-only."""
-        raise read_only_fault()
-
-    def fill(self, row: int, entries: Sequence[Entry]) -> NoReturn:
-        """Raise: the past is read-only."""
-        raise read_only_fault()
-
-    def delete(self, row: int) -> NoReturn:
-        """Raise: the past is read-only."""
-        raise read_only_fault()
-
-    def insert_rows(self, rows: Sequence[KeyedRow]) -> NoReturn:
-        """Raise: the past is read-only."""
-        raise read_only_fault()
-
-    def walk(self, after_row: int, limit: int) -> NoReturn:
-        """Raise: rows of the past have no ids; `rows` reads by key."""
-        raise read_only_fault()
-
-    def due(self, column: str, after: int, upto: int, limit: int) -> NoReturn:
-        """Raise: nothing in the past expires."""
-        raise read_only_fault()
+    insert = replace = fill = delete = insert_rows = walk = due = _refuse
 
     def _rows_by_key(self, bounds: Bounds, reverse: bool, chunk: int) -> Iterator[KeyedRow]:
         """Yield the rows as they were, in key order: the current rows with later changes undone.
 
-        Rows and changes are read in chunks and merged up to the end of the chunk that reaches less far. So neither a
-        long range without changes nor one whose rows were all deleted is held in memory.
+        Rows and changes are read in chunks and merged up to the end of the chunk that ends first. This way,
+        neither a long range without changes nor one whose rows were all deleted is held in memory.
         """
         while True:
-            standing = self._current.rows(bounds, chunk, reverse=reverse)
+            current = self._current.rows(bounds, chunk, reverse=reverse)
             changes = self._log.first_changes(bounds, self._position, chunk, reverse=reverse)
             ends: list[bytes] = []
-            if len(standing) == chunk:
-                ends.append(standing[-1][0])
+            if len(current) == chunk:
+                ends.append(current[-1][0])
             if len(changes) == chunk:
                 ends.append(changes[-1].key)
             end = (max(ends) if reverse else min(ends)) if ends else None
             if end is not None:
-                standing = [row for row in standing if (row[0] >= end if reverse else row[0] <= end)]
-                changes = [each for each in changes if (each.key >= end if reverse else each.key <= end)]
-            yield from self._undo(standing, changes, reverse)
+                current = [row for row in current if (row[0] >= end if reverse else row[0] <= end)]
+                changes = [
+                    change for change in changes if (change.key >= end if reverse else change.key <= end)
+                ]
+            yield from self._undo(current, changes, reverse)
             if end is None:
                 return
             bounds = Bounds(bounds.lower, end) if reverse else Bounds(end + b"\x00", bounds.upper)
 
-    def _undo(self, standing: list[KeyedRow], changes: list[ChangeLogRow], reverse: bool) -> list[KeyedRow]:
+    def _undo(self, current: list[KeyedRow], changes: list[ChangeLogRow], reverse: bool) -> list[KeyedRow]:
         if not changes:
-            return standing
-        rows = {row[0]: row for row in standing}
+            return current
+        rows = {row[0]: row for row in current}
         for change in changes:
             if change.old is None:
                 rows.pop(change.key, None)
@@ -311,10 +291,12 @@ class AsOfTableStore:
         """Yield the entries that an index had then, in order: the unchanged ones merged with those of changed rows."""
         index = next(index for index in self._table.indexes if index.column == column)
         number = self._table.definition.number
-        past = self._pasts.index_history(number, column, self._log, self._position, partial(_entry, index))
-        standing = self._unchanged_entries(index, past, bounds, after, reverse, chunk)
+        past = self._histories.index_history(
+            number, column, self._log, self._position, partial(_entry, index)
+        )
+        current = self._unchanged_entries(index, past, bounds, after, reverse, chunk)
         undone = self._changed_entries(past, bounds, after, reverse)
-        return merge(standing, undone, key=itemgetter(0, 1), reverse=reverse)
+        return merge(current, undone, key=itemgetter(0, 1), reverse=reverse)
 
     def _unchanged_entries(
         self,
@@ -326,18 +308,18 @@ class AsOfTableStore:
         chunk: int,
     ) -> Iterator[_IndexedItem]:
         """Yield the entries of rows that have not changed since then, in index order."""
-        place = 4 + self._table.columns.index(index.column)
+        position = 4 + self._table.columns.index(index.column)
         while True:
             rows = self._current.index_rows(index.column, bounds, chunk, after=after, reverse=reverse)
             for row in rows:
                 if row[0] not in past.changed:
-                    entry, size = row[place], row[1] if index.projected is None else row[place + 1]
+                    entry, size = row[position], row[1] if index.projected is None else row[position + 1]
                     assert isinstance(entry, bytes), "a row of an index has an entry"
                     assert isinstance(size, int), "an entry has a size"
                     yield entry, row[0], row[2], size
             if len(rows) < chunk:
                 return
-            last: Any = rows[-1][place]
+            last: Any = rows[-1][position]
             after = (last, rows[-1][0])
 
     def _changed_entries(
@@ -346,7 +328,7 @@ class AsOfTableStore:
         """Yield the entries that changed rows had then, with their items."""
         for entry, key, size, change in past.between(bounds, after, reverse=reverse):
             image = self._log.read(change - 1, change, _EVERYTHING, 1)[0].old
-            assert image is not None, "an entry of the past is that of an old image"
+            assert image is not None, "every past entry comes from an old image"
             yield entry, key, image, size
 
 
@@ -364,7 +346,7 @@ def _entry(index: StoredIndex, image: bytes) -> tuple[bytes, int] | None:
 def read_only_fault() -> ValidationFault:
     """Return the fault for a write to the past."""
     return ValidationFault(
-        "A request as of a time only reads, and this one would write; ask without the time to change what stands"
+        "A request as of a past time cannot write; send it without the time to change the current data"
     )
 
 
@@ -377,38 +359,38 @@ def versions(table: StoredTable, key: bytes, after: int, limit: int) -> tuple[li
     assert journal is not None, "only a table with a journal has a past"
     changes: list[ChangeLogRow] = []
     total = 0
-    more = True
-    while more and len(changes) <= limit and total < PAGE_BYTES_MAX:
-        wanted = min(_VERSIONS_READ, limit + 1 - len(changes))
-        chunk = journal.log.changes_of(key, changes[-1].id if changes else after, wanted)
+    has_more = True
+    while has_more and len(changes) <= limit and total < PAGE_BYTES_MAX:
+        count = min(_VERSIONS_READ, limit + 1 - len(changes))
+        chunk = journal.log.changes_of(key, changes[-1].id if changes else after, count)
         total += sum(len(change.old or b"") for change in chunk)
         changes += chunk
-        more = len(chunk) == wanted
+        has_more = len(chunk) == count
     # The version after a change is the old image of the next one; after the last one it is the current item.
     images = [change.old for change in changes[1:]]
-    if not more:
-        standing = table.rows.get(key)
-        images.append(None if standing is None else standing[0])
-    found = [
+    if not has_more:
+        current = table.rows.get(key)
+        images.append(None if current is None else current[0])
+    item_versions = [
         Version(change.at_us, image, bool(change.mark & BY_SERVICE))
         for change, image in zip(changes, images, strict=False)
     ]
-    return found, changes[len(found) - 1].id if more else None
+    return item_versions, changes[len(item_versions) - 1].id if has_more else None
 
 
 def _chunk(limit: int) -> int:
     return _CHUNK_ROWS if limit < 0 else max(16, min(limit + 1, 1024))
 
 
-def _take_page(found: Iterator[ItemRow], limit: int, budget: int) -> ItemPage:
+def _take_page(candidates: Iterator[ItemRow], limit: int, budget: int) -> ItemPage:
     """Return rows up to the limit, or up to the one that brings the sum of sizes to the budget."""
-    lines: list[ItemRow] = []
+    rows: list[ItemRow] = []
     total = 0
     if limit == 0:
-        return lines, total
-    for line in found:
-        lines.append(line)
-        total += line[1]
-        if total >= budget or len(lines) == limit:
+        return rows, total
+    for row in candidates:
+        rows.append(row)
+        total += row[1]
+        if total >= budget or len(rows) == limit:
             break
-    return lines, total
+    return rows, total

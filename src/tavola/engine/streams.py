@@ -111,8 +111,8 @@ class Streams:
 
     def load(self) -> None:
         """Reload the streams from the store."""
-        kept = (msgspec.json.decode(data, type=Stream) for _, data in self._store.records(_KIND))
-        self._kept = {stream.arn: stream for stream in kept}
+        streams = (msgspec.json.decode(data, type=Stream) for _, data in self._store.records(_KIND))
+        self._kept = {stream.arn: stream for stream in streams}
 
     def __iter__(self) -> Iterator[Stream]:
         return iter(tuple(self._kept.values()))
@@ -145,7 +145,7 @@ class Streams:
         """Create the stream of a table whose definition has just got one, with one shard for each partition."""
         definition = table.definition
         setting = definition.stream
-        assert setting is not None, "a stream is begun where there is one"
+        assert setting is not None, "the definition has a stream"
         assert table.journal is not None, "a table with a stream has a journal"
         stream = Stream(
             number=definition.number,
@@ -159,11 +159,11 @@ class Streams:
             created_at_s=now_s,
         )
         count = min(partitions_of(table), _SHARDS_OPEN_MAX)
-        edges = [place * _HASHES // count for place in range(count + 1)]
+        edges = [position * _HASHES // count for position in range(count + 1)]
         first = table.journal.position + 1
         shards = tuple(
-            StreamShard(_shard_id(stream, now_s, place), first, low, high, now_s)
-            for place, (low, high) in enumerate(pairwise(edges))
+            StreamShard(_shard_id(stream, now_s, position), first, low, high, now_s)
+            for position, (low, high) in enumerate(pairwise(edges))
         )
         return self.save(msgspec.structs.replace(stream, shards=shards))
 
@@ -211,14 +211,14 @@ class Streams:
                 self._store.delete_record(_KIND, _name(stream))
                 del self._kept[stream.arn]
                 continue
-            kept = tuple(
+            remaining = tuple(
                 shard
                 for shard in stream.shards
                 if shard.closed_at_s is None or shard.closed_at_s >= horizon_s
             )
             current = stream
-            if kept != stream.shards:
-                current = self.save(msgspec.structs.replace(stream, shards=kept))
+            if remaining != stream.shards:
+                current = self.save(msgspec.structs.replace(stream, shards=remaining))
             if any(
                 shard.last is None and shard.opened_at_s + STREAM_SHARD_LIFE_S <= now_s
                 for shard in current.shards
@@ -287,11 +287,11 @@ def read_shard(log: ChangeLog, shard: StreamShard, after: int, limit: int) -> tu
     rows: list[ChangeLogRow] = []
     total = 0
     while len(rows) < limit and total < STREAM_RESPONSE_BYTES_MAX:
-        wanted = min(_CHUNK_ROWS, limit - len(rows))
-        chunk = log.read(rows[-1].id if rows else after, upto, shard.bounds, wanted)
+        count = min(_CHUNK_ROWS, limit - len(rows))
+        chunk = log.read(rows[-1].id if rows else after, upto, shard.bounds, count)
         total += sum(len(row.old or b"") + len(row.new or b"") for row in chunk)
         rows += chunk
-        if len(chunk) < wanted:
+        if len(chunk) < count:
             return rows, max(after, upto)
     return rows, rows[-1].id
 
@@ -302,20 +302,20 @@ def render_record(stream: Stream, row: ChangeLogRow) -> tuple[bytes, int]:
     new = new_image(row)
     image = new if new is not None else row.old
     assert image is not None, "a record has an image to read its keys from"
-    held: Item = decode_item(image)
-    keys = held if row.mark & KEYS_ALONE else {name: held[name] for name in stream.key_names}
+    item: Item = decode_item(image)
+    keys = item if row.mark & KEYS_ALONE else {name: item[name] for name in stream.key_names}
     size = item_size(keys)
-    told: dict[str, object] = {
+    change: dict[str, object] = {
         "ApproximateCreationDateTime": row.at_us // 1_000_000,
         "Keys": keys,
     }
     if stream.view in ("NEW_IMAGE", "NEW_AND_OLD_IMAGES") and new is not None:
-        told["NewImage"] = msgspec.Raw(new)
-        size += item_size(held)
+        change["NewImage"] = msgspec.Raw(new)
+        size += item_size(item)
     if stream.view in ("OLD_IMAGE", "NEW_AND_OLD_IMAGES") and kind != INSERT and row.old is not None:
-        told["OldImage"] = msgspec.Raw(row.old)
+        change["OldImage"] = msgspec.Raw(row.old)
         size += item_size(decode_item(row.old))
-    told |= {
+    change |= {
         "SequenceNumber": sequence_number(row.id),
         "SizeBytes": size,
         "StreamViewType": stream.view,
@@ -326,7 +326,7 @@ def render_record(stream: Stream, row: ChangeLogRow) -> tuple[bytes, int]:
         "eventVersion": "1.1",
         "eventSource": "aws:dynamodb",
         "awsRegion": stream.region,
-        "dynamodb": told,
+        "dynamodb": change,
     }
     if row.mark & BY_SERVICE:
         record["userIdentity"] = {"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"}
@@ -339,9 +339,20 @@ def _close_shard(shard: StreamShard, last: int, now_s: float) -> StreamShard:
     return msgspec.structs.replace(shard, last=last, closed_at_s=now_s)
 
 
-def _shard_id(stream: Stream, now_s: float, place: int) -> str:
-    code = blake2b(f"{stream.arn}#{place}".encode(), digest_size=4).hexdigest()
-    return f"shardId-{int(now_s * 1000):020d}-{code}"
+def _shard_id(stream: Stream, now_s: float, position: int) -> str:
+    """Return an id that sorts after those of the stream's shards, even if the clock was set back.
+
+    `position` is the number of shards before it. The time of an id is a little ahead of the clock if several shards begin
+    in one millisecond.
+    """
+    code = blake2b(f"{stream.arn}#{position}".encode(), digest_size=4).hexdigest()
+    latest_ms = max([_milliseconds_of(shard.id) for shard in stream.shards], default=-1)
+    at_ms = max(int(now_s * 1000), latest_ms + 1) + position - len(stream.shards)
+    return f"shardId-{at_ms:020d}-{code}"
+
+
+def _milliseconds_of(shard_id: str) -> int:
+    return int(shard_id.split("-")[1])
 
 
 def _name(stream: Stream) -> str:

@@ -1,9 +1,9 @@
-"""Vectors: which items a vector index holds, and what it keeps of each.
+"""Vector indexes: which items they contain, and the entry of each.
 
-An item is in a vector index if it has the vector and the attribute that partitions the index. Its entry is
-a column of the item's row, as those of other indexes are: the vector in 32-bit floats, then the values that
-a search may ask for; so an index can never disagree with its table. Whoever searches keeps a copy of the
-entries in memory and is told of each that changes.
+An item is in a vector index if it has the vector and, if the index is partitioned, the partitioning attribute. Its entry
+is a column of the item's row, like the entries of other indexes: the vector as 32-bit floats, then the values that a
+search may filter by. So an index always agrees with its table. A search keeps a copy of the entries in memory
+(`nearest`), which each write updates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Distance = Literal["COSINE", "DOT_PRODUCT", "EUCLIDEAN"]
 
 
 class VectorDefinition(msgspec.Struct, frozen=True):
-    """A vector index as it is kept."""
+    """The stored definition of a vector index."""
 
     name: str
     slot: int  # names its columns; never used again in this table
@@ -36,30 +36,30 @@ class VectorDefinition(msgspec.Struct, frozen=True):
     distance: Distance
     projection: Literal["ALL", "INCLUDE", "KEYS_ONLY"]
     named: tuple[str, ...] = ()  # the attributes that INCLUDE names
-    schema: tuple[tuple[str, str], ...] = ()  # what a search may ask for: names, each HASH or INLINE_FILTER
+    schema: tuple[tuple[str, str], ...] = ()  # attributes to filter by, each HASH or INLINE_FILTER
     ready_at_s: float = 0.0
     filled_to: int | None = None  # the row up to which it is backfilled; None: complete
 
     @property
     def hash(self) -> tuple[str, ...]:
-        """Return the attribute that parts the index, if there is one."""
+        """Return the attribute that partitions the index, if there is one."""
         return tuple(name for name, kind in self.schema if kind == "HASH")
 
 
-class Copy(Protocol):
+class VectorCopy(Protocol):
     """The entries of a vector index in memory, by the key of their item."""
 
     def put(self, key: bytes, entry: bytes) -> None:
-        """Take an entry in, in place of one of this key."""
+        """Add an entry, or replace the one with this key."""
         ...
 
     def remove(self, key: bytes) -> None:
-        """Let go of the entry of a key."""
+        """Remove the entry with a key."""
         ...
 
 
 class Vector:
-    """A vector index made ready: its columns, what it projects, what it is searched by."""
+    """A vector index at run time: its columns, projection and search attributes."""
 
     __slots__ = (
         "attribute",
@@ -98,14 +98,14 @@ class Vector:
             self.columns = (self.column, self.size_column)
         self.watched = frozenset((self.attribute, *self.names, *(self.projected or ())))
         self.place = place  # of its entry among those of a row
-        self.copy: Copy | None = None
+        self.copy: VectorCopy | None = None
 
     def entries_of(
         self, item: Item, *, updating: bool = False, written: frozenset[str] | None = None
     ) -> tuple[Entry, ...]:
         """Return an item's entry for each column; refuse an item that the index cannot take.
 
-        An update is held to what it has `written`; what stood there before it is passed over.
+        For an update, only the attributes in `written` are checked; unchanged ones were accepted before.
         """
         entry = self._entry(item, updating, written)
         if self.projected is None:
@@ -113,21 +113,21 @@ class Vector:
         return (entry, None if entry is None else self.size_of(item))
 
     def size_of(self, item: Item) -> int:
-        """Return the bytes that the index holds of an item: its vector in floats, and what it projects."""
+        """Return the size of an item in the index: its vector as floats, and the projected attributes."""
         projected = item if self.projected is None else self.projected & item.keys()
         rest = sum(text_size(name) + value_size(item[name]) for name in projected if name != self.attribute)
         return _FLOAT_BYTES * self.dimensions + text_size(self.attribute) + rest
 
     def counted_size(self, size: int, entries: Sequence[Entry]) -> int | None:
-        """Return the bytes that a row counts for in the index, None where it is not in it."""
+        """Return the size of a row in the index, None if it is not in the index."""
         if entries[self.place] is None:
             return None
-        own = size if self.projected is None else entries[self.place + 1]
-        assert isinstance(own, int), "the second column of a projection is its size"
-        return own
+        projected_size = size if self.projected is None else entries[self.place + 1]
+        assert isinstance(projected_size, int), "the second column of a projection is its size"
+        return projected_size
 
     def update_copy(self, key: bytes, old: Sequence[Entry] | None, new: Sequence[Entry] | None) -> None:
-        """Bring the copy in memory in line with a row that came, changed or went (None: no row)."""
+        """Update the copy in memory for a row that was added, changed or deleted (None: no row)."""
         if self.copy is None:
             return
         before = None if old is None else old[self.place]
@@ -139,13 +139,13 @@ class Vector:
             self.copy.remove(key)
 
     def adopt_copy(self, former: Sequence[Vector]) -> None:
-        """Take over the copy in memory of the same index before its table changed."""
-        for each in former:
-            if each.column == self.column and each.definition.filled_to is None:
-                self.copy = each.copy
+        """Reuse the copy in memory of the same index after its table's definition changed."""
+        for former_index in former:
+            if former_index.column == self.column and former_index.definition.filled_to is None:
+                self.copy = former_index.copy
 
     def projection_of(self, item: Item) -> Item:
-        """Return what the index holds of an item, without the vector."""
+        """Return the projected attributes of an item, without the vector."""
         return {
             name: value
             for name, value in item.items()
@@ -161,19 +161,19 @@ class Vector:
             except ValidationFault:
                 if written is None or self.attribute in written:
                     raise
-        kept = packed is not None
+        is_in_index = packed is not None
         for name in self.names:
-            held = item.get(name)
-            if held is None:
-                kept = kept and name != self.hash
+            filter_value = item.get(name)
+            if filter_value is None:
+                is_in_index = is_in_index and name != self.hash
                 continue
             try:
-                self._check(name, held, updating)
+                self._check(name, filter_value, updating)
             except ValidationFault:
                 if written is None or name in written:
                     raise
-                kept = False
-        if packed is None or not kept:
+                is_in_index = False
+        if packed is None or not is_in_index:
             return None
         if not self.names:
             return packed
@@ -197,8 +197,8 @@ class Vector:
             raise self._wrong_number(numbers) from None
 
     def _wrong_number(self, numbers: list[Value]) -> ValidationFault:
-        for place, number in enumerate(numbers):
-            at = f"{self.attribute}[{place}]"
+        for position, number in enumerate(numbers):
+            at = f"{self.attribute}[{position}]"
             if "N" not in number:
                 return ValidationFault(
                     f"{_INVALID}Invalid type for parameter {at}, Expected: 32-bit floating point number, "
@@ -214,7 +214,7 @@ class Vector:
         raise AssertionError("one of the numbers was refused")
 
     def _check(self, name: str, value: Value, updating: bool) -> None:
-        """Refuse a value that the search schema cannot take."""
+        """Refuse a value that does not fit the search schema."""
         expected, actual = self.types[name], tag_of(value)
         if actual != expected:
             raise ValidationFault(
@@ -249,6 +249,6 @@ class Vector:
 
 
 def write_bytes(vector: Vector, old: Item | None, new: Item | None) -> int:
-    """Return the bytes that a write costs on a vector index, from the entries' two images; 0: unchanged."""
+    """Return the bytes that a write costs on a vector index, from the old and new image; 0 if unchanged."""
     sizes = [vector.size_of(image) for image in (old, new) if image is not None]
     return max(VECTOR_REQUEST_BYTES_MIN, *sizes) if sizes else 0

@@ -136,13 +136,22 @@ def prepare_put(current: CurrentItem, item: Item, size: int) -> ItemWrite:
     return ItemWrite(current, item, encode_item(item), size, entries)
 
 
-def prepare_replacement(current: CurrentItem, item: Item, size: int, written: frozenset[str]) -> ItemWrite:
-    """Return the write of an updated item, in which only the attributes `written` differ from the current one."""
+def prepare_replacement(
+    current: CurrentItem,
+    item: Item,
+    size: int,
+    written: frozenset[str],
+    copied: frozenset[str] = frozenset(),
+) -> ItemWrite:
+    """Return the write of an updated item, in which only the attributes `written` differ from the current one.
+
+    `copied` are those of them that were set to the value of another attribute.
+    """
     table = current.table
     if current.row is not None and table.indexed.isdisjoint(written):
         entries = current.entries
     else:
-        entries = entries_of(table, item, updating=True, written=written)
+        entries = entries_of(table, item, updating=True, written=written, copied=copied)
     _check_size(current, size, entries, UPDATE_TOO_LARGE)
     return ItemWrite(current, item, encode_item(item), size, entries)
 
@@ -226,8 +235,8 @@ def _check_size(current: CurrentItem, size: int, entries: tuple[Entry, ...], mes
             raise ValidationFault(message)
         return
     locally = [
-        own or 0
-        for index, own in zip(table.indexes, sizes_of(table, size, entries), strict=True)
+        index_sizes or 0
+        for index, index_sizes in zip(table.indexes, sizes_of(table, size, entries), strict=True)
         if not index.is_global
     ]
     if size + sum(locally) > ITEM_BYTES_MAX:
@@ -243,11 +252,17 @@ def _check_size(current: CurrentItem, size: int, entries: tuple[Entry, ...], mes
 
 
 def entries_of(
-    table: StoredTable, item: Item, *, updating: bool = False, written: frozenset[str] | None = None
+    table: StoredTable,
+    item: Item,
+    *,
+    updating: bool = False,
+    written: frozenset[str] | None = None,
+    copied: frozenset[str] = frozenset(),
 ) -> tuple[Entry, ...]:
     """Return an item's entry for each index column; refuse an item that an index cannot take.
 
-    `written` is what an update has written: a vector index looks at that alone.
+    `written` has the attributes that an update wrote: a vector index checks only those. `copied` are those that it set
+    to the value of another attribute, which are refused in other words.
     """
     entries: list[Entry] = []
     sizes: dict[str, int] = {}  # of the attributes, once for all projections
@@ -255,7 +270,7 @@ def entries_of(
         try:
             key = index.schema.entry_of(item)
         except KeyRefused as refused:
-            raise _refusal(index, refused, updating) from refused
+            raise _refusal(index, refused, updating, copied) from refused
         entries.append(key)
         if index.projected is not None:
             if key is not None and not sizes:
@@ -271,14 +286,14 @@ def entries_of(
 
 
 def every_index(table: StoredTable) -> tuple[StoredIndex | Vector, ...]:
-    """Return the indexes of a table, the vector indexes after the others, as their columns stand."""
+    """Return the indexes of a table in the order of their columns: vector indexes after the others."""
     return (*table.indexes, *table.vectors)
 
 
 def entry_of(index: StoredIndex | Vector, item: Item) -> tuple[Entry, ...]:
-    """Return an item's entry for each column of one index; none where the index cannot take it.
+    """Return an item's entry for each column of one index; None if the index cannot take the item.
 
-    For an item that is there already, and was not written under this index: AWS passes it over.
+    For items that existed before the index; AWS skips those that do not fit.
     """
     if isinstance(index, Vector):
         return index.entries_of(item, written=frozenset())
@@ -292,9 +307,9 @@ def entry_of(index: StoredIndex | Vector, item: Item) -> tuple[Entry, ...]:
 
 
 def expiry_of(value: Value | None) -> int | None:
-    """Return the epoch second at which an attribute's value lets an item expire; None where it never does.
+    """Return the expiry time in an attribute value, in epoch seconds; None if the item does not expire.
 
-    Only a number does, and only one that can be a time: anything else AWS ignores.
+    AWS ignores everything but a number that can be a time.
     """
     if value is None or "N" not in value:
         return None
@@ -306,40 +321,40 @@ def expiry_of(value: Value | None) -> int | None:
 
 
 def projected_size(projected: frozenset[str], item: Item) -> int:
-    """Return the bytes that the projected part of an item counts for."""
+    """Return the size of the projected part of an item."""
     return sum(text_size(name) + value_size(item[name]) for name in projected if name in item)
 
 
 def project_entry(index: StoredIndex, item: Item) -> Item:
-    """Return what an index holds of an item."""
+    """Return the part of an item that an index projects."""
     if index.projected is None:
         return item
     return {name: value for name, value in item.items() if name in index.projected}
 
 
 def sizes_of(table: StoredTable, size: int, entries: Sequence[Entry]) -> list[int | None]:
-    """Return for each index the bytes of a row's entry, None where it has none."""
+    """Return for each index the size of a row's entry, None if it has no entry."""
     sizes: list[int | None] = []
-    place = 0
+    position = 0
     for index in table.indexes:
         if index.projected is None:
-            sizes.append(None if entries[place] is None else size)
-            place += 1
+            sizes.append(None if entries[position] is None else size)
+            position += 1
         else:
-            own = entries[place + 1]
-            assert own is None or isinstance(own, int), "the second column of a projection is its size"
-            sizes.append(own)
-            place += 2
+            entry = entries[position + 1]
+            assert entry is None or isinstance(entry, int), "the second column of a projection is its size"
+            sizes.append(entry)
+            position += 2
     return sizes
 
 
 def keys_of(table: StoredTable, entries: Sequence[Entry]) -> list[Entry]:
-    """Return for each index the ordered key of a row's entry, None where it has none."""
+    """Return for each index the ordered key of a row's entry, None if it has no entry."""
     keys: list[Entry] = []
-    place = 0
+    position = 0
     for index in table.indexes:
-        keys.append(entries[place])
-        place += len(index.columns)
+        keys.append(entries[position])
+        position += len(index.columns)
     return keys
 
 
@@ -350,7 +365,7 @@ def recount(
     new_size: int,
     new: Sequence[Entry] | None,
 ) -> None:
-    """Bring a table's counts in line with a row that came, changed or went (None: no row)."""
+    """Update a table's counts for a row that was added, changed or deleted (None: no row)."""
     counts: TableCounts = table.counts
     counts.items += (new is not None) - (old is not None)
     counts.bytes += new_size - old_size
@@ -375,10 +390,12 @@ def _recount(counts: TableCounts, slot: int, was: int | None, now: int | None) -
         counts.index_bytes[slot] = counts.index_bytes.get(slot, 0) + (now or 0) - (was or 0)
 
 
-def _refusal(index: StoredIndex, refused: KeyRefused, updating: bool) -> ValidationFault:
+def _refusal(
+    index: StoredIndex, refused: KeyRefused, updating: bool, copied: frozenset[str]
+) -> ValidationFault:
     match refused.reason:
         case "type":
-            if updating and refused.actual in ("M", "L"):
+            if refused.name in copied:
                 return ValidationFault(
                     "The update expression attempted to update the secondary index key to unsupported type"
                 )

@@ -15,6 +15,6 @@ module that owns them:
     nodes, walks       the syntax tree
     parser, lexer, checker, reserved
                        text to tree
-    builder, renderer  conditions built in Python, and back to text and placeholders
+    renderer           trees back to text and placeholders
     errors             `ExpressionError`, `UpdateRefused`
 """

@@ -1,14 +1,12 @@
-"""Placeholders of a request: their checks, and their substitution in a tree."""
+"""Placeholders of a request, and their substitution in a tree; `plans` checks them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, TypeVar
+from collections.abc import Mapping
+from typing import TypeVar
 
 from msgspec import Struct, field
 
-from tavola.expressions.errors import ExpressionError
 from tavola.expressions.nodes import (
     Action,
     Add,
@@ -16,7 +14,7 @@ from tavola.expressions.nodes import (
     Arithmetic,
     Between,
     Comparison,
-    Delete,
+    DeleteElements,
     FunctionCall,
     InList,
     Leaf,
@@ -34,11 +32,7 @@ from tavola.expressions.nodes import (
     UpdateNode,
     ValueRef,
 )
-from tavola.limits import EXPRESSION_PLACEHOLDER_BYTES_MAX
 from tavola.values import Value
-
-_NAME_KEY = re.compile(r"#[A-Za-z0-9_]+")
-_VALUE_KEY = re.compile(r":[A-Za-z0-9_]+")
 
 TreeT = TypeVar("TreeT", bound=Tree)
 
@@ -48,64 +42,6 @@ class Bindings(Struct, frozen=True):
 
     names: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Value] = field(default_factory=dict)
-
-
-class Plan(Protocol):
-    """A compiled expression, as seen by placeholder checks."""
-
-    @property
-    def names_used(self) -> frozenset[str]:
-        """The name placeholders that the expression uses."""
-
-    @property
-    def values_used(self) -> frozenset[str]:
-        """The value placeholders that the expression uses."""
-
-
-def check_placeholder_keys(names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
-    """Refuse an empty map of placeholders, an invalid placeholder and an empty name."""
-    if names is not None:
-        _check_keys("ExpressionAttributeNames", names, _NAME_KEY)
-        for key, name in names.items():
-            if not name:
-                raise ExpressionError(
-                    f"ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}"
-                )
-    if values is not None:
-        _check_keys("ExpressionAttributeValues", values, _VALUE_KEY)
-
-
-def _check_keys(parameter: str, entries: Mapping[str, Any], form: re.Pattern[str]) -> None:
-    if not entries:
-        raise ExpressionError(f"{parameter} must not be empty")
-    for key in entries:
-        if len(key) > EXPRESSION_PLACEHOLDER_BYTES_MAX:
-            raise ExpressionError(
-                f"{parameter} contains invalid key: The expression attribute map contains a key that is "
-                f"too long; size of key: {len(key.encode(errors='surrogatepass'))}"
-            )
-        if not form.fullmatch(key):
-            raise ExpressionError(f'{parameter} contains invalid key: Syntax error; key: "{key}"')
-
-
-def check_placeholders(bindings: Bindings, plans: Iterable[Plan]) -> None:
-    """Refuse placeholders that no expression of the request uses; names are checked before values."""
-    if bindings.names or bindings.values:
-        plans = tuple(plans)
-    if bindings.names:
-        _check_used("ExpressionAttributeNames", bindings.names, [plan.names_used for plan in plans])
-    if bindings.values:
-        _check_used("ExpressionAttributeValues", bindings.values, [plan.values_used for plan in plans])
-
-
-def _check_used(parameter: str, bound: Mapping[str, Any], used: list[frozenset[str]]) -> None:
-    if len(used) == 1 and bound.keys() <= used[0]:
-        return
-    unused = [key for key in bound if not any(key in some for some in used)]
-    if unused:
-        raise ExpressionError(
-            f"Value provided in {parameter} unused in expressions: keys: {{{', '.join(unused)}}}"
-        )
 
 
 def bind(tree: TreeT, bindings: Bindings) -> TreeT:
@@ -182,7 +118,7 @@ class Substitution:
                 return Set(path, self.operand(value))
             case Add(_, amount):
                 return Add(path, self._value(amount))
-            case Delete(_, amount):
-                return Delete(path, self._value(amount))
+            case DeleteElements(_, amount):
+                return DeleteElements(path, self._value(amount))
             case Remove():
                 return Remove(path)

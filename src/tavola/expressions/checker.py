@@ -20,7 +20,7 @@ from tavola.expressions.nodes import (
     Between,
     Comparison,
     ConditionNode,
-    Delete,
+    DeleteElements,
     FunctionCall,
     InList,
     Leaf,
@@ -35,10 +35,24 @@ from tavola.expressions.nodes import (
     ValueRef,
 )
 from tavola.expressions.parser import Parsed
-from tavola.expressions.paths import check_disjoint, path_text, steps_of
-from tavola.expressions.reserved import is_reserved
-from tavola.expressions.walks import calls_of, leaves_of, operands_of, paths_of, terms_of, tree_operands
-from tavola.limits import EXPRESSION_BYTES_MAX, EXPRESSION_IN_OPERANDS_MAX, EXPRESSION_OPERATORS_MAX
+from tavola.expressions.paths import (
+    calls_of,
+    check_disjoint,
+    leaves_of,
+    operands_of,
+    path_text,
+    paths_of,
+    steps_of,
+    terms_of,
+    tree_operands,
+)
+from tavola.expressions.renderer import is_reserved
+from tavola.limits import (
+    EXPRESSION_BYTES_MAX,
+    EXPRESSION_IN_OPERANDS_MAX,
+    EXPRESSION_OPERATORS_MAX,
+    PATH_LEVELS_MAX,
+)
 from tavola.values import Value, compare, tag_of
 
 LIST_INDEX_MAX = 2**31 - 1  # an index is a signed 32-bit integer
@@ -111,9 +125,9 @@ def check_condition(
     rules: list[ValueRule] = []
     for leaf in leaves:
         for term in terms_of(operands_of(leaf)):
-            check.defined(term)
+            check.check_defined(term)
         rules += check.leaf(leaf)
-    return CheckedTree(check.resolved(parsed.tree), tuple(rules))
+    return CheckedTree(check.resolve(parsed.tree), tuple(rules))
 
 
 def check_update(
@@ -135,17 +149,17 @@ def check_update(
     for call in calls:
         for inner in call.operands:
             if isinstance(inner, FunctionCall) and inner.function == "list_append":
-                check.misused(inner.function)
+                check.refuse_use(inner.function)
     if parsed.repeated:
         check.refuse(f'The "{parsed.repeated}" section can only be used once in an update expression;')
     for kind in (Path, ValueRef):
         for term in terms_of(operands):
             if isinstance(term, kind):
-                check.defined(term)
-    tree = check.resolved(parsed.tree)
+                check.check_defined(term)
+    tree = check.resolve(parsed.tree)
     check_disjoint([steps_of(action.path) for action in tree.actions], field)
     for action in tree.actions:
-        if isinstance(action, Add | Delete):
+        if isinstance(action, Add | DeleteElements):
             check.amount(action)
     for action in tree.actions:
         if isinstance(action, Set):
@@ -161,8 +175,8 @@ def check_projection(
     check.form(parsed)
     check.no_reserved_word(parsed.tree)
     for path in parsed.tree.paths:
-        check.defined(path)
-    tree = check.resolved(parsed.tree)
+        check.check_defined(path)
+    tree = check.resolve(parsed.tree)
     check_disjoint(map(steps_of, tree.paths), field)
     return CheckedTree(tree)
 
@@ -178,8 +192,8 @@ def _check_bounds(field: str, lower: str, upper: str, values: Values) -> None:
         else "upper bound to be greater than or equal to lower bound"
     )
     raise ExpressionError(
-        f"Invalid {field}: The BETWEEN operator requires {broken}; lower bound operand: {_printed(low)}, "
-        f"upper bound operand: {_printed(high)}"
+        f"Invalid {field}: The BETWEEN operator requires {broken}; lower bound operand: {_render_value(low)}, "
+        f"upper bound operand: {_render_value(high)}"
     )
 
 
@@ -191,7 +205,7 @@ def _check_type_name(field: str, ref: str, values: Values) -> None:
         )
 
 
-def _printed(value: Value) -> str:
+def _render_value(value: Value) -> str:
     tag = tag_of(value)
     return f"AttributeValue: {{{tag}:{value[tag]}}}"
 
@@ -207,13 +221,13 @@ class _Check:
     def refuse(self, sentence: str) -> NoReturn:
         raise ExpressionError(f"Invalid {self.field}: {sentence}")
 
-    def misused(self, function: str) -> NoReturn:
+    def refuse_use(self, function: str) -> NoReturn:
         self.refuse(f"The function is not allowed to be used this way in an expression; function: {function}")
 
     def needs_path(self, function: str) -> NoReturn:
         self.refuse(f"Operator or function requires a document path; operator or function: {function}")
 
-    def resolved(self, tree: TreeT) -> TreeT:
+    def resolve(self, tree: TreeT) -> TreeT:
         return Substitution(self.names).tree(tree)
 
     def form(self, parsed: Parsed[TreeT]) -> None:
@@ -225,6 +239,11 @@ class _Check:
             self.refuse(
                 f"The expression contains too many operators; operator count: {EXPRESSION_OPERATORS_MAX + 1}"
             )
+        for path in paths_of(parsed.tree):
+            if len(path.steps) > PATH_LEVELS_MAX:
+                self.refuse(
+                    f"The document path has too many nesting levels; nesting levels: {len(path.steps)}"
+                )
 
     def no_reserved_word(self, tree: Tree) -> None:
         for path in paths_of(tree):
@@ -232,7 +251,7 @@ class _Check:
                 if isinstance(step, str) and is_reserved(step):
                     self.refuse(f"Attribute name is a reserved keyword; reserved keyword: {step}")
 
-    def defined(self, term: Operand) -> None:
+    def check_defined(self, term: Operand) -> None:
         if isinstance(term, ValueRef) and term.name not in self.values:
             self.refuse(
                 "An expression attribute value used in expression is not defined; "
@@ -256,7 +275,7 @@ class _Check:
             return "BOOL"
         return None
 
-    def typed(self, function: str, operand: Operand, allowed: tuple[str, ...]) -> None:
+    def check_type(self, function: str, operand: Operand, allowed: tuple[str, ...]) -> None:
         tag = self.type_of(operand)
         if tag is not None and tag not in allowed:
             self.wrong_type(function, tag)
@@ -267,7 +286,7 @@ class _Check:
             f"operator or function: {function}, operand type: {tag}"
         )
 
-    def counted(self, function: str, count: int) -> NoReturn:
+    def refuse_count(self, function: str, count: int) -> NoReturn:
         self.refuse(
             "Incorrect number of operands for operator or function; "
             f"operator or function: {function}, number of operands: {count}"
@@ -289,18 +308,18 @@ class _Check:
         for call in (*calls_of(operands_of(leaf)), leaf):
             for operand in operands_of(call):
                 if isinstance(operand, FunctionCall) and operand.function != "size":
-                    self.misused(operand.function)
+                    self.refuse_use(operand.function)
         if isinstance(leaf, FunctionCall) and leaf.function == "size":
-            self.misused(leaf.function)
+            self.refuse_use(leaf.function)
 
     def leaf(self, leaf: Leaf) -> list[ValueRule]:
         """Check one comparison or call: operand counts, then distinctness, then types."""
         nodes: tuple[Leaf, ...] = (*calls_of(operands_of(leaf)), leaf)
         for node in nodes:
             if isinstance(node, FunctionCall) and len(node.operands) != _CONDITION_ARITY[node.function]:
-                self.counted(node.function, len(node.operands))
+                self.refuse_count(node.function, len(node.operands))
             if isinstance(node, InList) and len(node.choices) > EXPRESSION_IN_OPERANDS_MAX:
-                self.counted("IN", len(node.choices) + 1)
+                self.refuse_count("IN", len(node.choices) + 1)
         for node in nodes:
             self.distinct(node)
         rules: list[ValueRule] = []
@@ -332,19 +351,19 @@ class _Check:
     def types(self, leaf: Leaf) -> list[ValueRule]:
         match leaf:
             case Comparison(operator, left, right) if operator not in ("=", "<>"):
-                self.typed(operator, left, _ORDERED)
-                self.typed(operator, right, _ORDERED)
+                self.check_type(operator, left, _ORDERED)
+                self.check_type(operator, right, _ORDERED)
             case Between(operand, lower, upper):
-                for each in (operand, lower, upper):
-                    self.typed("BETWEEN", each, _ORDERED)
+                for part in (operand, lower, upper):
+                    self.check_type("BETWEEN", part, _ORDERED)
                 if isinstance(lower, ValueRef) and isinstance(upper, ValueRef):
                     return [self.value_rule(partial(_check_bounds, self.field, lower.name, upper.name))]
             case FunctionCall("attribute_exists" | "attribute_not_exists" as function, (operand,)):
                 if not isinstance(operand, Path):
                     self.needs_path(function)
             case FunctionCall("begins_with", (first, second)):
-                self.typed("begins_with", first, ("S", "B"))
-                self.typed("begins_with", second, ("S", "B"))
+                self.check_type("begins_with", first, ("S", "B"))
+                self.check_type("begins_with", second, ("S", "B"))
             case FunctionCall("size", (operand,)):
                 tag = self.type_of(operand)
                 if tag in ("N", "BOOL", "NULL"):
@@ -352,7 +371,7 @@ class _Check:
             case FunctionCall("attribute_type", (_, operand)):
                 if not isinstance(operand, ValueRef):
                     self.wrong_type("attribute_type", self.type_of(operand) or _ALL_TYPE_NAMES)
-                self.typed("attribute_type", operand, ("S",))
+                self.check_type("attribute_type", operand, ("S",))
                 return [self.value_rule(partial(_check_type_name, self.field, operand.name))]
             case _:
                 pass
@@ -365,7 +384,7 @@ class _Check:
 
     # Updates
 
-    def amount(self, action: Add | Delete) -> None:
+    def amount(self, action: Add | DeleteElements) -> None:
         tag = self.type_of(action.value)
         operator = "ADD" if isinstance(action, Add) else "DELETE"
         if tag in _LONG_TYPES and not (operator == "ADD" and tag == "N"):
@@ -379,14 +398,14 @@ class _Check:
         operands = (value.left, value.right) if isinstance(value, Arithmetic) else (value,)
         for call in calls_of(operands):
             if len(call.operands) != _UPDATE_ARITY[call.function]:
-                self.counted(call.function, len(call.operands))
+                self.refuse_count(call.function, len(call.operands))
             if call.function == "if_not_exists" and not isinstance(call.operands[0], Path):
                 self.needs_path(call.function)
             if call.function == "list_append":
                 for operand in call.operands:
                     if isinstance(operand, ValueRef):
-                        self.typed(call.function, operand, ("L",))
+                        self.check_type(call.function, operand, ("L",))
         if isinstance(value, Arithmetic):
             for operand in operands:
                 if isinstance(operand, ValueRef):
-                    self.typed(value.operator, operand, ("N",))
+                    self.check_type(value.operator, operand, ("N",))

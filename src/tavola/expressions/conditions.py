@@ -2,12 +2,16 @@
 
 A condition is compiled once to functions, one per node, which are called for each item; that is several times faster
 than walking the tree. A missing attribute satisfies no comparison except `<>`.
+
+A filter is evaluated for every item of a page. Before that, `prepare_values` puts the constant operands of each `IN` into
+a set, so that 100 operands cost one lookup per item and not 100 comparisons.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -27,7 +31,7 @@ from tavola.expressions.nodes import (
     ValueRef,
 )
 from tavola.expressions.paths import compile_reader, steps_of
-from tavola.values import Item, Value, binary_size, compare, equal
+from tavola.values import Item, Value, binary_size, compare, equal, tag_of
 
 Values = Mapping[str, Value]
 Test = Callable[[Item, Values], bool]
@@ -36,9 +40,17 @@ Read = Callable[[Item, Values], Value | None]
 _NOTHING: Item = {}
 _SET_OF = {"S": "SS", "N": "NS", "B": "BS"}
 _SCALARS = ("S", "N", "B", "BOOL", "NULL")
+_HASHED_FROM = 4  # operands of an IN; comparing fewer is as fast
 
 
-class Condition(Struct, frozen=True):
+class OperandSet(Struct, frozen=True):
+    """The scalar placeholders of one `IN`, and the name under which `prepare_values` keeps their set."""
+
+    name: str  # not a placeholder's, which begin with a colon
+    placeholders: tuple[str, ...]
+
+
+class CompiledCondition(Struct, frozen=True):
     """A compiled condition, and the attributes and placeholders it uses."""
 
     tree: ConditionNode
@@ -47,16 +59,36 @@ class Condition(Struct, frozen=True):
     nested: frozenset[str]  # attributes that a path goes into with `.` or `[]`
     names_used: frozenset[str]
     values_used: frozenset[str]
+    operand_sets: tuple[OperandSet, ...] = ()
 
 
-def evaluate(condition: Condition, item: Item | None, values: Values) -> bool:
+def prepare_values(condition: CompiledCondition, values: Values) -> Values:
+    """Return the values for evaluating a condition many times: with the operands of each long `IN` as a set."""
+    if not condition.operand_sets:
+        return values
+    prepared: dict[str, Any] = dict(values)
+    for operands in condition.operand_sets:
+        prepared[operands.name] = _pairs(values[name] for name in operands.placeholders)
+    return prepared
+
+
+def evaluate(condition: CompiledCondition, item: Item | None, values: Values) -> bool:
     """Return whether an item meets a condition; None is a missing item."""
     return condition.test(_NOTHING if item is None else item, values)
 
 
-def compile_decider(node: ConditionNode, types: Mapping[str, str] | None = None) -> Test:
-    """Return the function that evaluates a checked condition; `types` are those of its values, if known."""
-    return _Compiler({} if types is None else types).test(node)
+def compile_decider(node: ConditionNode) -> Test:
+    """Return the function that evaluates a checked condition."""
+    return compile_with_sets(node, {})[0]
+
+
+def compile_with_sets(node: ConditionNode, types: Mapping[str, str]) -> tuple[Test, tuple[OperandSet, ...]]:
+    """Return the function that evaluates a checked condition, and the sets that `prepare_values` adds to its values.
+
+    `types` are those of the values, where they are known.
+    """
+    compiler = _Compiler(types)
+    return compiler.test(node), tuple(compiler.operand_sets)
 
 
 def size_of(value: Value) -> int | None:
@@ -108,6 +140,7 @@ class _Compiler:
 
     def __init__(self, types: Mapping[str, str]) -> None:
         self.types = types
+        self.operand_sets: list[OperandSet] = []
 
     def test(self, node: ConditionNode) -> Test:
         match node:
@@ -124,11 +157,11 @@ class _Compiler:
                 same = self.equality(left, right)
                 return lambda item, values: not same(item, values)
             case Comparison(operator, left, right):
-                return _ordered(operator, self.read(left), self.read(right))
+                return _order_test(operator, self.read(left), self.read(right))
             case Between(operand, lower, upper):
                 return _between(self.read(operand), self.read(lower), self.read(upper))
             case InList(operand, choices):
-                return _member(self.read(operand), tuple(map(self.read, choices)))
+                return self.membership(operand, choices)
             case FunctionCall(function, operands):
                 return self.call(function, operands)
 
@@ -152,6 +185,29 @@ class _Compiler:
 
         return same
 
+    def membership(self, operand: Operand, choices: tuple[Operand, ...]) -> Test:
+        """Return the test of an `IN`; where most of its operands are scalar literals or placeholders, by lookup."""
+        literals: list[Value] = []
+        placeholders: list[str] = []
+        others: list[Read] = []
+        for choice in choices:
+            if isinstance(choice, Literal) and tag_of(choice.value) in _SCALARS:
+                literals.append(choice.value)
+            elif isinstance(choice, ValueRef) and self.types.get(choice.name) in _SCALARS:
+                placeholders.append(choice.name)
+            else:
+                others.append(self.read(choice))
+        read = self.read(operand)
+        compare_all = _member(read, tuple(map(self.read, choices)))
+        if len(literals) + len(placeholders) < _HASHED_FROM:
+            return compare_all
+        test = _member(read, tuple(others))
+        if placeholders:
+            operand_set = OperandSet(f"IN {len(self.operand_sets)}", tuple(placeholders))
+            self.operand_sets.append(operand_set)
+            test = _prepared_member(read, operand_set.name, test, compare_all)
+        return _hashed_member(read, _pairs(literals), test) if literals else test
+
     def read(self, operand: Operand) -> Read:
         match operand:
             case ValueRef(name):
@@ -171,7 +227,7 @@ class _Compiler:
                 test = self.test(condition)
                 return lambda item, values: {"BOOL": test(item, values)}
             case FunctionCall(function):
-                raise AssertionError(f"{function} gives no value, and was checked to be asked for none")
+                raise AssertionError(f"the checker lets {function} be used as a condition only")
 
     def call(self, function: str, operands: tuple[Operand, ...]) -> Test:
         first = self.read(operands[0])
@@ -180,13 +236,13 @@ class _Compiler:
         return _both(_RELATIONS[function], first, self.read(operands[1]))
 
 
-def _existence(operand: Operand, read: Read, wanted: bool) -> Test:
+def _existence(operand: Operand, read: Read, exists: bool) -> Test:
     if isinstance(operand, Path) and len(operand.steps) == 1:
         name = operand.steps[0]
-        if wanted:
+        if exists:
             return lambda item, values: name in item
         return lambda item, values: name not in item
-    if wanted:
+    if exists:
         return lambda item, values: read(item, values) is not None
     return lambda item, values: read(item, values) is None
 
@@ -197,8 +253,8 @@ def _all(tests: tuple[Test, ...]) -> Test:
         return lambda item, values: first(item, values) and second(item, values)
 
     def test(item: Item, values: Values) -> bool:
-        for each in tests:  # noqa: SIM110  # a generator costs more than the test
-            if not each(item, values):
+        for test in tests:  # noqa: SIM110  # a generator costs more than the test
+            if not test(item, values):
                 return False
         return True
 
@@ -207,23 +263,23 @@ def _all(tests: tuple[Test, ...]) -> Test:
 
 def _any(tests: tuple[Test, ...]) -> Test:
     def test(item: Item, values: Values) -> bool:
-        for each in tests:  # noqa: SIM110  # a generator costs more than the test
-            if each(item, values):
+        for test in tests:  # noqa: SIM110  # a generator costs more than the test
+            if test(item, values):
                 return True
         return False
 
     return test
 
 
-def _ordered(operator: str, left: Read, right: Read) -> Test:
-    wanted = {"<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (1, 0)}[operator]
+def _order_test(operator: str, left: Read, right: Read) -> Test:
+    accepted_orders = {"<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (1, 0)}[operator]
 
     def test(item: Item, values: Values) -> bool:
         a = left(item, values)
         if a is None:
             return False
         b = right(item, values)
-        return b is not None and compare(a, b) in wanted
+        return b is not None and compare(a, b) in accepted_orders
 
     return test
 
@@ -251,6 +307,43 @@ def _member(operand: Read, choices: tuple[Read, ...]) -> Test:
         return False
 
     return test
+
+
+def _pairs(scalars: Iterable[Value]) -> frozenset[tuple[str, Any]]:
+    """Return scalars as pairs of tag and content. Canonical scalars are equal exactly if their pairs are."""
+    return frozenset(pair for scalar in scalars for pair in scalar.items())
+
+
+def _hashed_member(operand: Read, members: frozenset[tuple[str, Any]], compare_others: Test) -> Test:
+    """Return the test of an `IN` with literal operands."""
+
+    def test(item: Item, values: Values) -> bool:
+        value = operand(item, values)
+        return value is not None and (_is_member(value, members) or compare_others(item, values))
+
+    return test
+
+
+def _prepared_member(operand: Read, name: str, compare_others: Test, compare_all: Test) -> Test:
+    """Return the test of an `IN` whose operands may have been put into a set by `prepare_values`.
+
+    A condition of a write is evaluated once: comparing its operands is cheaper than hashing them.
+    """
+
+    def test(item: Item, values: Values) -> bool:
+        members: Any = values.get(name)
+        if members is None:
+            return compare_all(item, values)
+        value = operand(item, values)
+        return value is not None and (_is_member(value, members) or compare_others(item, values))
+
+    return test
+
+
+def _is_member(value: Value, members: frozenset[tuple[str, Any]]) -> bool:
+    for pair in value.items():
+        return pair[0] in _SCALARS and pair in members
+    return False
 
 
 def _both(relation: Callable[[Value, Value], bool], left: Read, right: Read) -> Test:

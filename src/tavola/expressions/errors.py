@@ -11,7 +11,7 @@ class ExpressionError(TavolaError):
     `span` is the start and end of a syntax error in the text; None if the error has no single location.
     """
 
-    remedy = "Mend the value or expression that is named; nothing was changed."
+    remedy = "Fix the value or expression named above; nothing was changed."
 
     def __init__(self, sentence: str, span: tuple[int, int] | None = None) -> None:
         self.span = span

@@ -27,8 +27,7 @@ from tavola.expressions.nodes import (
     Truth,
     ValueRef,
 )
-from tavola.expressions.paths import steps_of
-from tavola.expressions.walks import operands_of
+from tavola.expressions.paths import operands_of, steps_of
 from tavola.keys import Bounds, KeyAttribute, KeyRefused, KeySchema, SortCondition, partition_bounds
 from tavola.values import Value
 
@@ -37,6 +36,7 @@ Values = Mapping[str, Value]
 _FIELD = "KeyConditionExpression"
 _MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NOT_SUPPORTED = "Query key condition not supported"
+LEGACY_COUNT = "Conditions can be of length 1 or 2 only"
 
 
 class KeyClause(Struct, frozen=True):
@@ -57,6 +57,7 @@ class KeyCondition(Struct, frozen=True):
     attributes: frozenset[str]
     names_used: frozenset[str]
     values_used: frozenset[str]
+    is_legacy: bool = False  # from KeyConditions
 
 
 class KeyRange(Struct, frozen=True):
@@ -80,14 +81,19 @@ def clauses_of(tree: ConditionNode) -> Clauses:
 
 def key_bounds(condition: KeyCondition, schema: KeySchema, values: Values) -> KeyRange:
     """Return the range that a query reads under a schema; refuse a condition that does not fit it."""
+    if condition.is_legacy and len(condition.clauses) > 2 and len(schema.attributes) <= 2:
+        raise ExpressionError(LEGACY_COUNT)
     hash_clauses, range_clauses = _clauses_by_schema(condition.clauses, schema)
     hash_values = tuple(
-        [_fitting(clause.operands[0], schema.hash[at], values) for at, clause in enumerate(hash_clauses)]
+        [
+            _fitting(clause.operands[0], schema.hash[position], values)
+            for position, clause in enumerate(hash_clauses)
+        ]
     )
     range_values: list[Value] = []
     last = None
-    for at, clause in enumerate(range_clauses):
-        part = schema.range[at]
+    for position, clause in enumerate(range_clauses):
+        part = schema.range[position]
         fitting = [_fitting(operand, part, values) for operand in clause.operands]
         if clause.operator == "=":
             if not fitting[0][part.type]:
@@ -139,7 +145,7 @@ def _refuse_operator(operator: str) -> NoReturn:
 
 
 def _conjuncts(tree: ConditionNode) -> list[Leaf]:
-    found: list[Leaf] = []
+    leaves: list[Leaf] = []
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -151,8 +157,8 @@ def _conjuncts(tree: ConditionNode) -> list[Leaf]:
             case Not():
                 _refuse_operator("NOT")
             case _:
-                found.append(node)
-    return found
+                leaves.append(node)
+    return leaves
 
 
 def _clause(leaf: Leaf) -> KeyClause:
@@ -172,7 +178,7 @@ def _clause(leaf: Leaf) -> KeyClause:
     name: str | None = None
     place = 0
     operands: list[ValueRef | Literal] = []
-    for at, operand in enumerate(operands_of(leaf)):
+    for position, operand in enumerate(operands_of(leaf)):
         if isinstance(operand, FunctionCall | Truth):
             _refuse("KeyConditionExpressions cannot contain nested operations")
         if not isinstance(operand, Path):
@@ -183,7 +189,7 @@ def _clause(leaf: Leaf) -> KeyClause:
         steps = steps_of(operand)
         if len(steps) > 1:
             _refuse("KeyConditionExpressions cannot have conditions on nested attributes")
-        name, place = str(steps[0]), at
+        name, place = str(steps[0]), position
     if name is None:
         _refuse(f"Invalid condition in {_FIELD}: No key attribute specified")
     if place and operator not in _MIRRORED:

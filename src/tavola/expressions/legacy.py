@@ -9,12 +9,12 @@ are already checked.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from tavola.expressions.conditions import Condition, compile_decider
+from tavola.expressions.conditions import CompiledCondition, compile_decider
 from tavola.expressions.errors import ExpressionError
-from tavola.expressions.key_conditions import KeyClause, KeyCondition
+from tavola.expressions.key_conditions import LEGACY_COUNT, KeyClause, KeyCondition
 from tavola.expressions.nodes import (
     Action,
     Add,
@@ -22,7 +22,7 @@ from tavola.expressions.nodes import (
     Between,
     Comparison,
     ConditionNode,
-    Delete,
+    DeleteElements,
     FunctionCall,
     InList,
     Literal,
@@ -35,9 +35,9 @@ from tavola.expressions.nodes import (
     UpdateNode,
 )
 from tavola.expressions.plans import projection_of, update_of
-from tavola.expressions.projections import Projection
-from tavola.expressions.updates import Update
-from tavola.values import Value, compare, tag_of
+from tavola.expressions.projections import CompiledProjection
+from tavola.expressions.updates import CompiledUpdate
+from tavola.values import Value, compare, name_problem, tag_of
 
 _NONE: frozenset[str] = frozenset()
 _ORDERED = ("S", "N", "B")
@@ -55,12 +55,12 @@ _ADDABLE = ("N", "SS", "NS", "BS", "L")  # lists too, although the documentation
 _DELETABLE = ("SS", "NS", "BS")
 
 
-def legacy_expected(expected: Mapping[str, Any], conditional_operator: str | None) -> Condition:
+def legacy_expected(expected: Mapping[str, Any], conditional_operator: str | None) -> CompiledCondition:
     """Return Expected as a condition."""
     return _condition([_expectation(name, entry) for name, entry in expected.items()], conditional_operator)
 
 
-def legacy_filter(filters: Mapping[str, Any], conditional_operator: str | None) -> Condition:
+def legacy_filter(filters: Mapping[str, Any], conditional_operator: str | None) -> CompiledCondition:
     """Return QueryFilter or ScanFilter as a condition."""
     parts = []
     for name, entry in filters.items():
@@ -77,30 +77,39 @@ def legacy_key_conditions(conditions: Mapping[str, Any]) -> KeyCondition:
     ]
     for _, operator, values in entries:
         _check_values(operator, values)
-    if len(entries) not in (1, 2):
-        raise ExpressionError("Conditions can be of length 1 or 2 only")
+    if not entries:
+        raise ExpressionError(LEGACY_COUNT)
     clauses = []
     for name, operator, values in entries:
         if operator not in _KEY_OPERATORS:
             raise ExpressionError("Attempted conditional constraint is not an indexable operation")
         clauses.append(KeyClause(name, _KEY_OPERATORS[operator], tuple(map(Literal, values))))
-    return KeyCondition(tuple(clauses), frozenset(conditions), _NONE, _NONE)
+    return KeyCondition(tuple(clauses), frozenset(conditions), _NONE, _NONE, is_legacy=True)
 
 
-def legacy_updates(updates: Mapping[str, Any]) -> Update:
+def legacy_updates(updates: Mapping[str, Any]) -> CompiledUpdate:
     """Return AttributeUpdates as an update."""
+    _check_names(updates)
     actions = [_update(name, entry) for name, entry in updates.items()]
     return update_of(UpdateNode(tuple(actions)), _NONE, _NONE, legacy=True)
 
 
-def legacy_attributes(names: Sequence[str]) -> Projection:
+def legacy_attributes(names: Sequence[str]) -> CompiledProjection:
     """Return AttributesToGet as a projection."""
+    _check_names(names)
     seen: set[str] = set()
     for name in names:
         if name in seen:
             _invalid(f"Duplicate value in attribute name: {name}")
         seen.add(name)
     return projection_of(ProjectionNode(tuple(Path((name,)) for name in names)), _NONE)
+
+
+def _check_names(names: Iterable[str]) -> None:
+    for name in names:
+        problem = name_problem(name)
+        if problem is not None:
+            _invalid(problem)
 
 
 def _member(entry: Any, name: str) -> Any:
@@ -113,11 +122,11 @@ def _invalid(sentence: str) -> NoReturn:
     raise ExpressionError(f"One or more parameter values were invalid: {sentence}")
 
 
-def _condition(parts: list[ConditionNode], conditional_operator: str | None) -> Condition:
+def _condition(parts: list[ConditionNode], conditional_operator: str | None) -> CompiledCondition:
     row = Or if conditional_operator == "OR" and parts else And
     tree = parts[0] if len(parts) == 1 else row(tuple(parts))
     names = frozenset(str(step) for part in parts for step in _path_of(part).steps)
-    return Condition(tree, compile_decider(tree), names, _NONE, _NONE, _NONE)
+    return CompiledCondition(tree, compile_decider(tree), names, _NONE, _NONE, _NONE)
 
 
 def _path_of(part: ConditionNode) -> Path:
@@ -233,4 +242,4 @@ def _update(name: str, entry: Any) -> Action:
         return Add(path, Literal(value))
     if tag not in _DELETABLE:
         _invalid(f"DELETE action with value is not supported for the type {tag}")
-    return Delete(path, Literal(value))
+    return DeleteElements(path, Literal(value))

@@ -37,7 +37,7 @@ class ValueRef(Struct, frozen=True):
 
 
 class Literal(Struct, frozen=True):
-    """A value in the tree itself, from the builder or a legacy parameter."""
+    """A value in the tree itself, from Python code or a legacy parameter."""
 
     value: Value
 
@@ -131,14 +131,14 @@ class Add(Struct, frozen=True):
     value: ValueRef | Literal
 
 
-class Delete(Struct, frozen=True):
+class DeleteElements(Struct, frozen=True):
     """DELETE: remove members from a set."""
 
     path: Path
     value: ValueRef | Literal
 
 
-Action: TypeAlias = "Set | Remove | Add | Delete"
+Action: TypeAlias = "Set | Remove | Add | DeleteElements"
 
 
 class UpdateNode(Struct, frozen=True):

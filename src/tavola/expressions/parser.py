@@ -20,7 +20,7 @@ from tavola.expressions.nodes import (
     Between,
     Comparison,
     ConditionNode,
-    Delete,
+    DeleteElements,
     FunctionCall,
     InList,
     NameRef,
@@ -209,7 +209,7 @@ class _Parser:
                     self.take(")")
                     opened.pop()
                     self.redundant |= grouped
-                    node, grouped = self.continued(node)
+                    node, grouped = self.continue_path(node)
                     continue
                 operands.append(node)
                 if self.tokens[self.at].kind == ",":
@@ -221,8 +221,8 @@ class _Parser:
             else:
                 return node
 
-    def continued(self, node: Operand) -> tuple[Operand, bool]:
-        """Return a parenthesized node, continued if it is a path (`(a).b`), and whether it was not."""
+    def continue_path(self, node: Operand) -> tuple[Operand, bool]:
+        """Return a parenthesized node, continue_path if it is a path (`(a).b`), and whether it was not."""
         if isinstance(node, Path) and self.tokens[self.at].kind in (".", "["):
             return self.path(node.steps), False
         return node, True
@@ -242,11 +242,11 @@ class _Parser:
                 levels.append(_Level())
                 continue
             operand = self.operand()
-            term = self.compared(
+            term = self.comparison(
                 _Term(operand, operand if isinstance(operand, FunctionCall) else None, False)
             )
             while self.tokens[self.at].kind == ")" and len(levels) > 1:
-                term = self.compared(self.closed(term, levels.pop()))
+                term = self.comparison(self.close_group(term, levels.pop()))
             level = levels[-1]
             word = self.keyword()
             if word in ("AND", "OR"):
@@ -263,7 +263,7 @@ class _Parser:
             level.add(term.condition)
             return level.fold()
 
-    def closed(self, term: _Term, level: _Level) -> _Term:
+    def close_group(self, term: _Term, level: _Level) -> _Term:
         """Close one pair of parentheses."""
         if not level.empty:
             if term.condition is None:
@@ -275,10 +275,10 @@ class _Parser:
         self.redundant |= term.grouped
         if term.operand is None:
             return _Term(None, term.condition, True)
-        operand, grouped = self.continued(term.operand)
+        operand, grouped = self.continue_path(term.operand)
         return _Term(operand, term.condition, grouped)
 
-    def compared(self, term: _Term) -> _Term:
+    def comparison(self, term: _Term) -> _Term:
         """Continue with a comparison, BETWEEN or IN if one follows the term."""
         token = self.tokens[self.at]
         word = self.keyword()
@@ -335,7 +335,7 @@ class _Parser:
             case "ADD":
                 return Add(path, self.value())
             case _:
-                return Delete(path, self.value())
+                return DeleteElements(path, self.value())
 
     def set_value(self) -> Operand | Arithmetic:
         """Parse an operand, or a sum or difference of two, optionally in parentheses."""
@@ -358,7 +358,7 @@ class _Parser:
                 if isinstance(node, Arithmetic):
                     grouped = True
                 else:
-                    node, grouped = self.continued(node)
+                    node, grouped = self.continue_path(node)
             elif opened:
                 self.refuse()
             else:

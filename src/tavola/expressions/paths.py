@@ -1,12 +1,35 @@
-"""Document paths: printing, reading, and combining several into a tree."""
+"""Document paths: printing, reading, combining several into a tree, and the traversals of an expression that find them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tavola.expressions.errors import ExpressionError
-from tavola.expressions.nodes import NameRef, Path
+from tavola.expressions.nodes import (
+    Add,
+    And,
+    Arithmetic,
+    Between,
+    Comparison,
+    ConditionNode,
+    DeleteElements,
+    FunctionCall,
+    InList,
+    Leaf,
+    Literal,
+    NameRef,
+    Not,
+    Operand,
+    Or,
+    Path,
+    ProjectionNode,
+    Remove,
+    Set,
+    Tree,
+    Truth,
+    ValueRef,
+)
 from tavola.values import Item, Value
 
 Steps = tuple[str | int, ...]
@@ -113,3 +136,89 @@ def _two_paths(verb: str, field: str, one: Steps, two: Steps) -> str:
         f"Invalid {field}: Two document paths {verb} with each other; must remove or rewrite one of these "
         f"paths; path one: {path_text(one)}, path two: {path_text(two)}"
     )
+
+
+def leaves_of(condition: ConditionNode) -> Iterator[Leaf]:
+    """Yield the comparisons and calls of a condition, including those inside operands."""
+    pending = [condition]
+    while pending:
+        node = pending.pop()
+        match node:
+            case And(parts) | Or(parts):
+                pending.extend(reversed(parts))
+            case Not(part):
+                pending.append(part)
+            case _:
+                pending.extend(
+                    operand.condition for operand in operands_of(node)[::-1] if isinstance(operand, Truth)
+                )
+                yield node
+
+
+def operands_of(leaf: Leaf) -> tuple[Operand, ...]:
+    """Return the operands of a comparison or call."""
+    match leaf:
+        case Comparison(_, left, right):
+            return (left, right)
+        case Between(operand, lower, upper):
+            return (operand, lower, upper)
+        case InList(operand, choices):
+            return (operand, *choices)
+        case FunctionCall(_, operands):
+            return operands
+
+
+def tree_operands(tree: Tree) -> Iterator[Operand]:
+    """Yield the outermost operands of any tree."""
+    match tree:
+        case ProjectionNode(paths):
+            yield from paths
+        case And() | Or() | Not() | Comparison() | Between() | InList() | FunctionCall():
+            for leaf in leaves_of(tree):
+                yield from operands_of(leaf)
+        case _:
+            for action in tree.actions:
+                yield action.path
+                match action:
+                    case Set(_, Arithmetic(_, left, right)):
+                        yield left
+                        yield right
+                    case Set(_, value):
+                        assert not isinstance(value, Arithmetic)
+                        yield value
+                    case Add(_, amount) | DeleteElements(_, amount):
+                        yield amount
+                    case Remove():
+                        pass
+
+
+def terms_of(operands: Iterable[Operand]) -> Iterator[Path | ValueRef | Literal]:
+    """Yield the paths and values of operands, including those inside calls."""
+    pending = list(operands)[::-1]
+    while pending:
+        operand = pending.pop()
+        if isinstance(operand, FunctionCall):
+            pending.extend(reversed(operand.operands))
+        elif not isinstance(operand, Truth):  # its leaves are leaves of the whole condition
+            yield operand
+
+
+def calls_of(operands: Iterable[Operand]) -> list[FunctionCall]:
+    """Return the calls in operands, inner before outer, as they are evaluated."""
+    calls: list[FunctionCall] = []
+    pending: list[tuple[Operand, bool]] = [(operand, False) for operand in operands][::-1]
+    while pending:
+        operand, opened = pending.pop()
+        if not isinstance(operand, FunctionCall):
+            continue
+        if opened:
+            calls.append(operand)
+        else:
+            pending.append((operand, True))
+            pending.extend((inner, False) for inner in reversed(operand.operands))
+    return calls
+
+
+def paths_of(tree: Tree) -> Iterator[Path]:
+    """Yield every path of a tree."""
+    return (term for term in terms_of(tree_operands(tree)) if isinstance(term, Path))

@@ -1,4 +1,4 @@
-"""Compiled expressions, cached.
+"""Compiled expressions, cached, and the checks of the placeholders they use.
 
 A request carries its expressions as text, and programs repeat the same texts. So a compiled plan is cached by its
 text, with the names and the types of values it was checked with, and reused where those agree. Values are looked up
@@ -7,38 +7,103 @@ when a plan is used; only the rules about values are checked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from tavola.expressions.bindings import Bindings, Plan
+from tavola.expressions.bindings import Bindings
 from tavola.expressions.checker import ValueRule, check_condition, check_projection, check_text, check_update
-from tavola.expressions.conditions import Condition, compile_decider
+from tavola.expressions.conditions import CompiledCondition, compile_with_sets
+from tavola.expressions.errors import ExpressionError
 from tavola.expressions.key_conditions import KeyCondition, clauses_of
 from tavola.expressions.nodes import (
     ConditionNode,
-    Delete,
+    DeleteElements,
     NameRef,
     Path,
     ProjectionNode,
     Remove,
+    Set,
     Tree,
     UpdateNode,
     ValueRef,
 )
 from tavola.expressions.parser import parse_condition, parse_projection, parse_update
-from tavola.expressions.paths import steps_of
-from tavola.expressions.projections import Projection, compile_picker
-from tavola.expressions.updates import Update, compile_change
-from tavola.expressions.walks import paths_of, terms_of, tree_operands
-from tavola.values import tag_of
+from tavola.expressions.paths import paths_of, steps_of, terms_of, tree_operands
+from tavola.expressions.projections import CompiledProjection, compile_picker
+from tavola.expressions.updates import CompiledUpdate, compile_change
+from tavola.limits import EXPRESSION_PLACEHOLDER_BYTES_MAX
+from tavola.values import name_problem, tag_of
 
 TEXTS_MAX = 2048  # cached texts of each kind
 VARIANTS_MAX = 8  # cached plans per text
 
+_NAME_KEY = re.compile(r"#[A-Za-z0-9_]+")
+_VALUE_KEY = re.compile(r":[A-Za-z0-9_]+")
+_NO_RULES: tuple[ValueRule, ...] = ()
+
+
+class Plan(Protocol):
+    """A compiled expression, as seen by placeholder checks."""
+
+    @property
+    def names_used(self) -> frozenset[str]:
+        """The name placeholders that the expression uses."""
+
+    @property
+    def values_used(self) -> frozenset[str]:
+        """The value placeholders that the expression uses."""
+
+
 P = TypeVar("P", bound=Plan)
 
-_NO_RULES: tuple[ValueRule, ...] = ()
+
+def check_placeholder_keys(names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
+    """Refuse an empty map of placeholders, an invalid placeholder and an empty name."""
+    if names is not None:
+        _check_keys("ExpressionAttributeNames", names, _NAME_KEY)
+        for key, name in names.items():
+            problem = name_problem(name)
+            if problem is not None:
+                raise ExpressionError(
+                    f"ExpressionAttributeNames contains invalid value: {problem} for key {key}"
+                )
+    if values is not None:
+        _check_keys("ExpressionAttributeValues", values, _VALUE_KEY)
+
+
+def _check_keys(parameter: str, entries: Mapping[str, Any], form: re.Pattern[str]) -> None:
+    if not entries:
+        raise ExpressionError(f"{parameter} must not be empty")
+    for key in entries:
+        if len(key) > EXPRESSION_PLACEHOLDER_BYTES_MAX:
+            raise ExpressionError(
+                f"{parameter} contains invalid key: The expression attribute map contains a key that is "
+                f"too long; size of key: {len(key.encode(errors='surrogatepass'))}"
+            )
+        if not form.fullmatch(key):
+            raise ExpressionError(f'{parameter} contains invalid key: Syntax error; key: "{key}"')
+
+
+def check_placeholders(bindings: Bindings, plans: Iterable[Plan]) -> None:
+    """Refuse placeholders that no expression of the request uses; names are checked before values."""
+    if bindings.names or bindings.values:
+        plans = tuple(plans)
+    if bindings.names:
+        _check_used("ExpressionAttributeNames", bindings.names, [plan.names_used for plan in plans])
+    if bindings.values:
+        _check_used("ExpressionAttributeValues", bindings.values, [plan.values_used for plan in plans])
+
+
+def _check_used(parameter: str, bound: Mapping[str, Any], used: list[frozenset[str]]) -> None:
+    if len(used) == 1 and bound.keys() <= used[0]:
+        return
+    unused = [key for key in bound if not any(key in some for some in used)]
+    if unused:
+        raise ExpressionError(
+            f"Value provided in {parameter} unused in expressions: keys: {{{', '.join(unused)}}}"
+        )
 
 
 class _CachedPlan(Generic[P]):
@@ -63,19 +128,19 @@ class _PlanCache(Generic[P]):
 
     def plan(self, text: str, bindings: Bindings, field: str) -> P:
         key = (field, text)
-        for kept in self.kept.get(key, ()):
-            for ref, name in kept.names:
+        for cached in self.kept.get(key, ()):
+            for ref, name in cached.names:
                 if bindings.names.get(ref) != name:
                     break
             else:
-                for ref, tag in kept.types:
+                for ref, tag in cached.types:
                     value = bindings.values.get(ref)
                     if value is None or tag not in value:
                         break
                 else:
-                    for rule in kept.rules:
+                    for rule in cached.rules:
                         rule(bindings.values)
-                    return kept.plan
+                    return cached.plan
         plan, rules = self.make(text, bindings, field)
         with self.lock:
             variants = self.kept.get(key, ())
@@ -85,17 +150,21 @@ class _PlanCache(Generic[P]):
         return plan
 
 
-def compile_condition(text: str, bindings: Bindings, *, field: str = "ConditionExpression") -> Condition:
+def compile_condition(
+    text: str, bindings: Bindings, *, field: str = "ConditionExpression"
+) -> CompiledCondition:
     """Compile a condition or filter."""
     return _conditions.plan(text, bindings, field)
 
 
-def compile_update(text: str, bindings: Bindings) -> Update:
+def compile_update(text: str, bindings: Bindings) -> CompiledUpdate:
     """Compile an update."""
     return _updates.plan(text, bindings, "UpdateExpression")
 
 
-def compile_projection(text: str, bindings: Bindings, *, field: str = "ProjectionExpression") -> Projection:
+def compile_projection(
+    text: str, bindings: Bindings, *, field: str = "ProjectionExpression"
+) -> CompiledProjection:
     """Compile a projection."""
     return _projections.plan(text, bindings, field)
 
@@ -105,37 +174,47 @@ def compile_key_condition(text: str, bindings: Bindings) -> KeyCondition:
     return _key_conditions.plan(text, bindings, "KeyConditionExpression")
 
 
-def condition_of(tree: ConditionNode, types: Mapping[str, str], names: frozenset[str]) -> Condition:
+def condition_of(tree: ConditionNode, types: Mapping[str, str], names: frozenset[str]) -> CompiledCondition:
     """Return the plan of a checked condition; `types` are those of its values."""
-    test = compile_decider(tree, types)
-    return Condition(tree, test, _attributes(tree), _nested(tree), names, frozenset(types))
+    test, operand_sets = compile_with_sets(tree, types)
+    return CompiledCondition(
+        tree, test, _attributes(tree), _nested_attributes(tree), names, frozenset(types), operand_sets
+    )
 
 
 def update_of(
     tree: UpdateNode, names: frozenset[str], values: frozenset[str], *, legacy: bool = False
-) -> Update:
+) -> CompiledUpdate:
     """Return the plan of a checked update."""
     touched = tuple(steps_of(action.path) for action in tree.actions)
-    return Update(
+    return CompiledUpdate(
         tree=tree,
         change=compile_change(tree, legacy=legacy),
         touched=touched,
         attributes=_attributes(tree),
         written=frozenset(str(steps[0]) for steps in touched),
-        nested=_nested(tree),
-        removes_only=all(isinstance(action, Remove | Delete) for action in tree.actions),
+        nested=_nested_attributes(tree),
+        removes_only=bool(tree.actions)
+        and all(isinstance(action, Remove | DeleteElements) for action in tree.actions),
+        copied=frozenset(
+            str(steps[0])
+            for action, steps in zip(tree.actions, touched, strict=True)
+            if isinstance(action, Set) and isinstance(action.value, Path) and len(steps) == 1
+        ),
         names_used=names,
         values_used=values,
     )
 
 
-def projection_of(tree: ProjectionNode, names: frozenset[str]) -> Projection:
+def projection_of(tree: ProjectionNode, names: frozenset[str]) -> CompiledProjection:
     """Return the plan of a checked projection."""
     pick = compile_picker(tuple(map(steps_of, tree.paths)))
-    return Projection(tree, pick, _attributes(tree), _nested(tree), names)
+    return CompiledProjection(tree, pick, _attributes(tree), _nested_attributes(tree), names)
 
 
-def _make_condition(text: str, bindings: Bindings, field: str) -> tuple[Condition, tuple[ValueRule, ...]]:
+def _make_condition(
+    text: str, bindings: Bindings, field: str
+) -> tuple[CompiledCondition, tuple[ValueRule, ...]]:
     check_text(text, field)
     parsed = parse_condition(text, field)
     checked = check_condition(parsed, bindings, field)
@@ -159,14 +238,16 @@ def _make_key_condition(
     return plan, checked.value_rules
 
 
-def _make_update(text: str, bindings: Bindings, field: str) -> tuple[Update, tuple[ValueRule, ...]]:
+def _make_update(text: str, bindings: Bindings, field: str) -> tuple[CompiledUpdate, tuple[ValueRule, ...]]:
     check_text(text, field)
     parsed = parse_update(text, field)
     checked = check_update(parsed, bindings, field)
     return update_of(checked.tree, _name_refs(parsed.tree), _value_refs(parsed.tree)), _NO_RULES
 
 
-def _make_projection(text: str, bindings: Bindings, field: str) -> tuple[Projection, tuple[ValueRule, ...]]:
+def _make_projection(
+    text: str, bindings: Bindings, field: str
+) -> tuple[CompiledProjection, tuple[ValueRule, ...]]:
     check_text(text, field)
     parsed = parse_projection(text, field)
     checked = check_projection(parsed, bindings, field)
@@ -185,7 +266,7 @@ def _attributes(tree: Tree) -> frozenset[str]:
     return frozenset(_head(path) for path in paths_of(tree))
 
 
-def _nested(tree: Tree) -> frozenset[str]:
+def _nested_attributes(tree: Tree) -> frozenset[str]:
     return frozenset(_head(path) for path in paths_of(tree) if len(path.steps) > 1)
 
 

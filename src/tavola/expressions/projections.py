@@ -13,7 +13,7 @@ from tavola.values import Item, Value
 Pick = Callable[[Item], Item]
 
 
-class Projection(Struct, frozen=True):
+class CompiledProjection(Struct, frozen=True):
     """Compiled paths, and the attributes and placeholders they use."""
 
     tree: ProjectionNode
@@ -24,7 +24,7 @@ class Projection(Struct, frozen=True):
     values_used: frozenset[str] = frozenset()
 
 
-def project(projection: Projection, item: Item) -> Item:
+def project(projection: CompiledProjection, item: Item) -> Item:
     """Return the values at the paths, each within its containers; an empty item if there are none."""
     return projection.pick(item)
 
@@ -43,14 +43,14 @@ def compile_picker(paths: tuple[Steps, ...]) -> Pick:
 
 
 def _members(members: dict[str, Value], tree: PathTree) -> dict[str, Value]:
-    found = {}
+    projected = {}
     for name, branch in tree.items():
         value = members.get(name)
         if value is not None and branch is not None:
             value = _inside(value, branch)
         if value is not None:
-            found[name] = value
-    return found
+            projected[name] = value
+    return projected
 
 
 def _inside(value: Value, tree: PathTree) -> Value | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from tavola.expressions.conditions import Condition
+from tavola.expressions.conditions import CompiledCondition
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.nodes import And, Comparison, ConditionNode, Path, ValueRef
 from tavola.expressions.paths import steps_of
@@ -25,7 +25,7 @@ class SearchClause(Struct, frozen=True):
     nested: bool  # the path goes into the attribute, which is refused
 
 
-def search_clauses(condition: Condition) -> tuple[SearchClause, ...]:
+def search_clauses(condition: CompiledCondition) -> tuple[SearchClause, ...]:
     """Return the equalities of a condition; refuse any other condition."""
     return tuple(_clauses(condition.tree))
 

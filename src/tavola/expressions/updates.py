@@ -17,7 +17,7 @@ from tavola.expressions.nodes import (
     Action,
     Add,
     Arithmetic,
-    Delete,
+    DeleteElements,
     FunctionCall,
     Literal,
     Operand,
@@ -30,7 +30,7 @@ from tavola.expressions.nodes import (
 )
 from tavola.expressions.paths import PathTree, Steps, compile_reader, steps_of, tree_of
 from tavola.expressions.projections import Pick, compile_picker
-from tavola.values import Item, NumberRefused, Value, add_numbers, subtract_numbers
+from tavola.values import Item, NumberRefused, Value, add_numbers, subtract_numbers, union
 
 Values = Mapping[str, Value]
 Read = Callable[[Item, Values], Value]
@@ -44,7 +44,7 @@ NO_ATTRIBUTE = "The provided expression refers to an attribute that does not exi
 _SETS = ("SS", "NS", "BS")
 
 
-class Update(Struct, frozen=True):
+class CompiledUpdate(Struct, frozen=True):
     """A compiled update, and the attributes and placeholders it uses."""
 
     tree: UpdateNode
@@ -56,6 +56,7 @@ class Update(Struct, frozen=True):
     removes_only: bool  # REMOVE and DELETE only: does not create a missing item
     names_used: frozenset[str]
     values_used: frozenset[str]
+    copied: frozenset[str] = frozenset()  # top-level attributes set to the value of another one
 
 
 class AppliedUpdate(NamedTuple):
@@ -65,7 +66,7 @@ class AppliedUpdate(NamedTuple):
     touched: tuple[Steps, ...]
 
 
-def apply(update: Update, item: Item, values: Values, *, exists: bool = True) -> AppliedUpdate:
+def apply(update: CompiledUpdate, item: Item, values: Values, *, exists: bool = True) -> AppliedUpdate:
     """Return the updated item; the old one is not changed.
 
     `exists=False` means that `item` is only the key of a missing item: DynamoDB then ignores a REMOVE whose parent
@@ -99,7 +100,7 @@ def compile_change(tree: UpdateNode, *, legacy: bool = False) -> Callable[[Item,
     branches = tree_of(ends)
 
     def apply_tree(item: Item, values: Values, exists: bool) -> Item:
-        return _Walk(item, values, exists).members(item, branches)
+        return _UpdateWalk(item, values, exists).members(item, branches)
 
     return apply_tree
 
@@ -118,7 +119,7 @@ def _flat(changes: tuple[tuple[str, Change], ...]) -> Callable[[Item, Values, bo
     return apply_flat
 
 
-class _Walk:
+class _UpdateWalk:
     """One application of a tree of changes."""
 
     __slots__ = ("exists", "item", "values")
@@ -131,7 +132,7 @@ class _Walk:
     def members(self, members: dict[str, Value], tree: PathTree) -> dict[str, Value]:
         new = members.copy()
         for name, branch in tree.items():
-            value = self.changed(members.get(name), branch)
+            value = self.change_value(members.get(name), branch)
             if value is None:
                 new.pop(name, None)
             else:
@@ -142,12 +143,12 @@ class _Walk:
         new: list[Value | None] = list(elements)
         for index, branch in tree.items():
             if index < len(elements):
-                new[index] = self.changed(elements[index], branch)
+                new[index] = self.change_value(elements[index], branch)
             else:
-                new.append(self.changed(None, branch))
+                new.append(self.change_value(None, branch))
         return [element for element in new if element is not None]
 
-    def changed(self, value: Value | None, branch: Any) -> Value | None:
+    def change_value(self, value: Value | None, branch: Any) -> Value | None:
         """Return the new form of a value: replaced if a path ends here, otherwise changed inside."""
         if not isinstance(branch, dict):
             changed: Value | None = branch(value, self.item, self.values)
@@ -187,7 +188,7 @@ def _change(action: Action, legacy: bool) -> Change:
             return _nothing
         case Add(_, amount):
             return _adding(_operand(amount), legacy)
-        case Delete(_, amount):
+        case DeleteElements(_, amount):
             return _deleting(_operand(amount), legacy)
 
 
@@ -201,15 +202,15 @@ def _adding(amount: Read, legacy: bool) -> Change:
         if current is None:
             return value
         for tag, more in value.items():
-            there = current.get(tag)
-            if there is None:
+            stored = current.get(tag)
+            if stored is None:
                 break
             if tag == "N":
-                return {"N": _counted(add_numbers, there, more)}
+                return {"N": _calculate(add_numbers, stored, more)}
             if tag == "L" and legacy:
-                return {"L": there + more}
+                return {"L": stored + more}
             if tag in _SETS:
-                return {tag: list(dict.fromkeys(there + more))}
+                return {tag: union(tag, stored, more)}
         raise _mismatch(legacy)
 
     return add
@@ -220,17 +221,17 @@ def _deleting(amount: Read, legacy: bool) -> Change:
         if current is None:
             return None
         for tag, less in amount(item, values).items():
-            there = current.get(tag)
-            if there is not None and tag in _SETS:
+            stored = current.get(tag)
+            if stored is not None and tag in _SETS:
                 gone = set(less)
-                left = [member for member in there if member not in gone]
+                left = [member for member in stored if member not in gone]
                 return {tag: left} if left else None
         raise _mismatch(legacy)
 
     return delete
 
 
-def _counted(operation: Callable[[str, str], str], left: str, right: str) -> str:
+def _calculate(operation: Callable[[str, str], str], left: str, right: str) -> str:
     try:
         return operation(left, right)
     except NumberRefused as refused:
@@ -247,7 +248,7 @@ def _value(value: Operand | Arithmetic) -> Read:
         a, b = left(item, values).get("N"), right(item, values).get("N")
         if a is None or b is None:
             raise UpdateRefused(WRONG_TYPE)
-        return {"N": _counted(operation, a, b)}
+        return {"N": _calculate(operation, a, b)}
 
     return calculate
 
@@ -259,16 +260,16 @@ def _operand(operand: Operand) -> Read:
         case Literal(value):
             return lambda item, values: value
         case Path():
-            return _stored(steps_of(operand))
+            return _read_attribute(steps_of(operand))
         case FunctionCall("if_not_exists", (Path() as path, fallback)):
             return _if_not_exists(steps_of(path), _operand(fallback))
         case FunctionCall("list_append", (first, second)):
             return _list_append(_operand(first), _operand(second))
         case FunctionCall() | Truth():
-            raise AssertionError("what gives no value was checked to be asked for none")
+            raise AssertionError("the checker lets only functions with a value be used as operands")
 
 
-def _stored(steps: Steps) -> Read:
+def _read_attribute(steps: Steps) -> Read:
     at = compile_reader(steps)
 
     def read(item: Item, values: Values) -> Value:

@@ -21,7 +21,7 @@ from tavola.iac.deployment import (
     backfill_progress,
     required_option,
 )
-from tavola.iac.errors import DeployRefused, FileNotOverwritten, IacError, PlanRefused
+from tavola.iac.errors import DeployError, FileNotOverwritten, IacError, PlanError
 from tavola.iac.files import WrittenFile, check_overwrite, read_contents, write_files
 from tavola.iac.plan import InfrastructurePlan, PlanOptions, TablePlan, plan_infrastructure, plan_table
 from tavola.iac.policies import RolePolicy, derive_policies, render_policy
@@ -29,15 +29,15 @@ from tavola.iac.terraform import index_steps, render_terraform, terraform_files
 
 __all__ = [
     "AppliedChange",
+    "DeployError",
     "DeployPermissions",
-    "DeployRefused",
     "Deployment",
     "DesignChange",
     "FileNotOverwritten",
     "IacError",
     "InfrastructurePlan",
+    "PlanError",
     "PlanOptions",
-    "PlanRefused",
     "RolePolicy",
     "TableComparison",
     "TablePlan",

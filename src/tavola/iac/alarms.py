@@ -71,7 +71,7 @@ READS = AlarmRule("read-throttles", TABLES, "ReadThrottleEvents", "Sum", 0, "Rea
 WRITES = AlarmRule("write-throttles", TABLES, "WriteThrottleEvents", "Sum", 0, "Writes are throttled.")
 BACKFILL = AlarmRule(
     "backfill-throttles", TABLES, "OnlineIndexThrottleEvents", "Sum", 0,
-    "An index that is being built is throttled, and stays behind its table.",
+    "The backfill of an index is throttled.",
 )  # fmt: skip
 SYSTEM = AlarmRule(
     "system-errors",
@@ -79,23 +79,28 @@ SYSTEM = AlarmRule(
     "SystemErrors",
     "Sum",
     0,
-    "DynamoDB answers with errors of its own.",
+    "DynamoDB returns internal errors.",
     operations=OPERATIONS,
 )
 USER = AlarmRule(
     "user-errors", TABLES, "UserErrors", "Sum", 10,
-    "Requests are refused as wrong: of any table of the account in this region.", period_s=300, periods=3, breaching_periods=2,
+    "Requests are rejected as invalid, for any table of the account in this Region.", period_s=300, periods=3, breaching_periods=2,
 )  # fmt: skip
 REPLICATION = AlarmRule(
-    "replication-latency", TABLES, "ReplicationLatency", "Average", REPLICATION_MS, "A replica is behind."
+    "replication-latency",
+    TABLES,
+    "ReplicationLatency",
+    "Average",
+    REPLICATION_MS,
+    "Replication to a replica is delayed.",
 )
 BEHIND = AlarmRule(
-    "iterator-age", FUNCTIONS, "IteratorAge", "Maximum", ITERATOR_AGE_MS, "A stream's consumer is behind."
+    "iterator-age", FUNCTIONS, "IteratorAge", "Maximum", ITERATOR_AGE_MS, "A stream consumer is behind."
 )
-FAILING = AlarmRule("errors", FUNCTIONS, "Errors", "Sum", 0, "A stream's consumer fails.")
+FAILING = AlarmRule("errors", FUNCTIONS, "Errors", "Sum", 0, "A stream consumer fails.")
 LEFT = AlarmRule(
     "failed-records", QUEUES, "ApproximateNumberOfMessagesVisible", "Maximum", 0,
-    "Records failed for good, and wait for somebody.", period_s=300, periods=1, breaching_periods=1,
+    "Failed records wait in the queue.", period_s=300, periods=1, breaching_periods=1,
 )  # fmt: skip
 
 

@@ -51,12 +51,16 @@ class Work:
 
     def __str__(self) -> str:
         if self.items is None or self.write_units is None:
-            return f"{self.kind} of an unknown number of items; declare items= and item_bytes="
+            return (
+                f"{self.kind} of an unknown number of items; declare items= and item_bytes= for an estimate"
+            )
+        if not self.items:
+            return f"no items to {self.kind}"
         about = "at most " if self.most else "about "
         reads = f" and {self.read_units:,.0f} read units" if self.read_units else ""
         return (
             f"{self.kind} of {about}{self.items:,} items: {self.write_units:,.0f} write units{reads}, "
-            f"{_spell_duration(self.seconds or 0)} at {self.units_per_second:,.0f} a second"
+            f"{_spell_duration(self.seconds or 0)} at {self.units_per_second:,.0f} units per second"
         )
 
 
@@ -69,15 +73,9 @@ def backfill_of(table: TableDesign, index: IndexDesign, counted: TableCount | No
         return _counted_backfill(table, index, members, counted, share)
     if members and None not in declared and counted is None:
         units = sum((entity.items or 0) * _units(entry_bytes(table, entity, index)) for entity in members)
-        return Work(
-            "backfill",
-            sum(each or 0 for each in declared),
-            float(units),
-            0.0,
-            False,
-            rate,
-            _size_assumptions(table, members),
-        )
+        items = sum(each or 0 for each in declared)
+        assumed = _size_assumptions(table, members)
+        return Work("backfill", items, float(units), units_per_second=rate, assumed=assumed)
     if counted is None:
         return Work("backfill", None, None, 0.0, False, rate)
     each_bytes = counted.bytes // counted.items if counted.items else 0
@@ -105,14 +103,14 @@ def _counted_backfill(
         size = min(size, _KEYS_BYTES)
     assumed = [_count_assumption(counted)]
     if share < 1:
-        assumed.append(f"{share:.0%} of the items are in it, as the design's items= have it")
+        assumed.append(f"{share:.0%} of the items are in the index, by items= of the design")
     if declared != items:
-        assumed.append(f"the design says {declared:,} items")
+        assumed.append(f"the design declares {declared:,} items")
     return Work("backfill", items, float(items * _units(size)), 0.0, False, _rate(table), tuple(assumed))
 
 
 def _count_assumption(counted: TableCount) -> str:
-    return f"DynamoDB counts {counted.items:,} items in the table, about every six hours"
+    return f"DynamoDB reports {counted.items:,} items in the table, updated about every six hours"
 
 
 def rewrite_of(
@@ -138,7 +136,7 @@ def rewrite_of(
         items = counted.items if share is None else round(counted.items * share)
         assumed = (_count_assumption(counted), *assumed)
         if now.items is not None and now.items != items:
-            assumed = (*assumed, f"the design says {now.items:,} items")
+            assumed = (*assumed, f"the design declares {now.items:,} items")
     if items is None:
         return Work(kind, None, None, None, False, rate)
     most = counted is not None and share is None
@@ -154,7 +152,11 @@ def copy_of(table: TableDesign, counted: TableCount | None) -> Work:
             (entity.items or 0)
             * (
                 _units(item_bytes(table, entity))
-                + sum(_units(entry_bytes(table, entity, i)) for i in _indexes(table, entity))
+                + sum(
+                    _units(entry_bytes(table, entity, index))
+                    for index in table.indexes
+                    if entity.key_on(index.name) is not None
+                )
             )
             for entity in table.entities
         )
@@ -176,13 +178,9 @@ def copy_of(table: TableDesign, counted: TableCount | None) -> Work:
     )
 
 
-def _indexes(table: TableDesign, entity: EntityDesign) -> list[IndexDesign]:
-    return [index for index in table.indexes if entity.key_on(index.name) is not None]
-
-
 def _size_assumptions(table: TableDesign, entities: Iterable[EntityDesign]) -> tuple[str, ...]:
     return tuple(
-        f"items of {entity.name} are taken for {item_bytes(table, entity):,} bytes; declare item_bytes="
+        f"items of {entity.name} are estimated at {item_bytes(table, entity):,} bytes; declare item_bytes="
         for entity in entities
         if declared_item_bytes(entity) is None
     )

@@ -12,17 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tavola.client.db import Db
+from tavola.client.connection import Connection
 from tavola.client.differences import differences
 from tavola.client.effects import Call, Driver, Program
+from tavola.client.reports import DesignDifference
 from tavola.client.retries import RetryPolicy
-from tavola.client.table_changes import (
-    Blueprint,
-    TableChange,
-    TableChanges,
-    names_no_key,
-    table_changes,
-)
+from tavola.client.table_changes import Blueprint, TableChange, TableChanges, is_key_to_create, table_changes
 from tavola.iac.amounts import TableCount, Work, backfill_of, copy_of, rewrite_of
 from tavola.iac.design_backend import DesignBackend, blueprint_of
 from tavola.iac.plan import UNKNOWN_WORDS
@@ -31,55 +26,42 @@ from tavola.protocol.arns import parse_resource_arn
 from tavola.protocol.faults import Fault
 
 _GLOBAL = (
-    "CloudFormation has another type of resource for a table with replicas, and does not turn one into the other: the first replica is a "
-    "replacement there, unless the table is imported into the stack anew"
+    "CloudFormation uses another resource type for a table with replicas and cannot convert one to the other: adding the first replica "
+    "replaces the table, unless you import the table into the stack again"
 )
-_BY = "infrastructure does it, which tavola iac writes"
+_BY = "apply the templates of tavola iac"
 
 
-@dataclass(frozen=True, slots=True)
-class InfrastructureChange:
-    """A difference that infrastructure applies."""
-
-    kind: str
-    what: str
-    removes: bool = False
-    warnings: tuple[str, ...] = ()
-
-
-def compare_infrastructure(was: TableDesign, now: TableDesign) -> list[InfrastructureChange]:
+def compare_infrastructure(was: TableDesign, now: TableDesign) -> list[DesignChange]:
     """Return how a design differs from a former one in what infrastructure applies."""
-    changes = list(_compare_regions(set(was.settings.replicas), set(now.settings.replicas)))
+    changes = list(_compare_regions(now, set(was.settings.replicas), set(now.settings.replicas)))
     before, after = was.settings.scaling, now.settings.scaling
     if before != after:
         description = (
             f"changes ({_list_differences(before, after)})"
             if before and after
-            else "begins"
+            else "is added"
             if after
-            else "ends"
+            else "is removed"
         )
         warnings = () if before and after else tuple(_warn_of_index_moves(now, begins=after is not None))
-        what = f"its auto scaling {description}: {_not_applied()}"
-        changes.append(InfrastructureChange("scaling", what, after is None, warnings))
+        changes.append(_elsewhere(now, "scaling", f"auto scaling {description}", after is None, warnings))
     former = {consumer.name: consumer for consumer in was.consumers}
     for consumer in now.consumers:
         if consumer.name not in former:
-            changes.append(
-                InfrastructureChange("consumer", f"{consumer.name} reads its stream: {_not_applied()}")
-            )
+            changes.append(_elsewhere(now, "consumer", f"add consumer {consumer.name}"))
         elif former[consumer.name] != consumer:
             description = _list_differences(former[consumer.name], consumer)
-            what = f"{consumer.name}, which reads its stream, is set up otherwise ({description}): {_not_applied()}"
-            changes.append(InfrastructureChange("consumer", what))
+            changes.append(_elsewhere(now, "consumer", f"change consumer {consumer.name} ({description})"))
     names = {consumer.name for consumer in now.consumers}
-    for name in former:
-        if name not in names:
-            what = f"{name} no longer reads its stream: {_not_applied()}"
-            changes.append(InfrastructureChange("consumer", what, removes=True))
+    changes += [
+        _elsewhere(now, "consumer", f"remove consumer {name}", removes=True)
+        for name in former
+        if name not in names
+    ]
     if was.settings.encryption != now.settings.encryption and now.settings.encryption is not None:
-        what = f"it is encrypted by {now.settings.encryption}, and was by {was.settings.encryption}: {_not_applied()}"
-        changes.append(InfrastructureChange("encryption", what))
+        what = f"change the encryption key from {was.settings.encryption} to {now.settings.encryption}"
+        changes.append(_elsewhere(now, "encryption", what))
     return changes
 
 
@@ -103,15 +85,15 @@ def _warn_of_index_moves(table: TableDesign, *, begins: bool) -> Iterator[str]:
         return
     names_text = ", ".join(names)
     if begins:
-        steps = f"import each ({names_text}) with terraform import before the apply"
+        steps = f"run terraform import for each ({names_text}) before terraform apply"
     else:
-        steps = f"take each ({names_text}) out of the state with terraform state rm before the apply"
-    become = "resources of their own" if begins else "blocks of the table again"
-    yield f"Under Terraform its indexes become {become}: {steps}, or they are dropped and made anew; tavola iac terraform prints the commands"
+        steps = f"run terraform state rm for each ({names_text}) before terraform apply"
+    become = "separate resources" if begins else "blocks of the table again"
+    yield f"In Terraform its indexes become {become}: {steps}, or they are dropped and created again; tavola iac terraform prints the commands"
 
 
-def compare_replicas(described: Mapping[str, Any] | None, now: TableDesign) -> list[InfrastructureChange]:
-    """Return the replicas that differ in a deployed table; None: the table does not exist yet."""
+def compare_replicas(described: Mapping[str, Any] | None, now: TableDesign) -> list[DesignChange]:
+    """Return the replicas that differ in a deployed table; `described` is None if it does not exist yet."""
     deployed: set[str] = set()
     declared = set(now.settings.replicas)
     if described is not None:
@@ -119,32 +101,32 @@ def compare_replicas(described: Mapping[str, Any] | None, now: TableDesign) -> l
         arn = parse_resource_arn(described.get("TableArn", ""))
         home = {arn.scope.region} if arn is not None else set()
         deployed, declared = deployed - home, declared - home
-    return list(_compare_regions(deployed, declared))
+    return list(_compare_regions(now, deployed, declared))
 
 
 def list_unseen_settings(now: TableDesign) -> Iterator[str]:
     """Yield the settings of a design that cannot be read from a deployed table."""
     if now.settings.scaling is not None:
-        yield f"Its auto scaling is neither looked at nor applied here: {_BY}"
+        yield f"Auto scaling is neither compared nor deployed here; {_BY}"
     if now.consumers:
         names = ", ".join(consumer.name for consumer in now.consumers)
-        yield f"What reads its stream ({names}) is neither looked at nor applied here: {_BY}"
+        yield f"Stream consumers ({names}) are neither compared nor deployed here; {_BY}"
 
 
-def _not_applied() -> str:
-    return f"not applied here, {_BY}"
+def _elsewhere(
+    table: TableDesign, kind: str, what: str, removes: bool = False, warnings: tuple[str, ...] = ()
+) -> DesignChange:
+    """Return a difference that infrastructure applies."""
+    text = f"{what}: tavola deploy does not do this; {_BY}"
+    return DesignChange(table.name, kind, text, "elsewhere", "", removes, None, warnings)
 
 
-def _compare_regions(deployed: set[str], declared: set[str]) -> Iterator[InfrastructureChange]:
+def _compare_regions(now: TableDesign, deployed: set[str], declared: set[str]) -> Iterator[DesignChange]:
     warnings = (_GLOBAL,) if bool(deployed) != bool(declared) else ()
     for region in sorted(declared - deployed):
-        yield InfrastructureChange(
-            "replica", f"it has a replica in {region}: {_not_applied()}", False, warnings
-        )
+        yield _elsewhere(now, "replica", f"add a replica in {region}", False, warnings)
     for region in sorted(deployed - declared):
-        yield InfrastructureChange(
-            "replica", f"its replica in {region} goes: {_not_applied()}", True, warnings
-        )
+        yield _elsewhere(now, "replica", f"remove the replica in {region}", True, warnings)
 
 
 Effect = Literal["create", "in place", "backfill", "rebuild", "rewrite", "replace", "remove", "elsewhere"]
@@ -152,27 +134,27 @@ Effect = Literal["create", "in place", "backfill", "rebuild", "rewrite", "replac
 _ORDER: tuple[Effect, ...] = (
     "create", "in place", "backfill", "rebuild", "rewrite", "replace", "remove", "elsewhere"
 )  # fmt: skip
-_NO_KEY = 'Deploy does not make the table so: encryption="new" names no key; make a key and name it, or let infrastructure make both'
+_NO_KEY = 'Deploy cannot create this table: encryption="new" needs a KMS key; create one and name it, or create both with infrastructure'
 _SETTINGS = {  # change kind -> setting
     "ttl": "ttl", "recovery": "recovery", "tags": "tags", "stream": "stream", "protection": "deletion_protection",
     "encryption": "encryption", "class": "table_class", "scaling": "scaling",
 }  # fmt: skip
 _BY_HAND = (
-    "Deploy does not do this, and deletes no table: deploy the design under another name (--table-name), copy the items with a "
-    "program of yours, point the application there, and delete the old table when nobody asks it"
+    "Deploy never deletes a table: deploy the design under another name (--table-name), copy the items with your own "
+    "program, switch the application over, and delete the old table when it is no longer used"
 )
 _ONE_INDEX = (
-    "CloudFormation adds or drops one global index of a table in an update of its stack, so this takes {} updates; deploy makes one "
-    "after the other"
+    "CloudFormation adds or drops one global index per stack update, so this takes {} updates there. "
+    "tavola deploy makes these changes one after the other"
 )
 _WARNINGS = {
-    "class": "DynamoDB changes a table's class twice in 30 days at most",
-    "ttl": "DynamoDB takes one change of a time to live an hour, and is up to an hour about it",
-    "stream": "The view of a stream cannot be changed: it ends, and one with another ARN begins; what reads it is to be "
-    "pointed to that, and records that were not read yet are still in the old one for a day",
-    "billing": "DynamoDB goes from provisioned to on demand four times in 24 hours at most",
-    "replace index": "Nobody can ask the index between its end and the end of its backfill",
-    "add index": "Items are in it that have its key: those that lack it are written anew, by tavola backfill",
+    "class": "DynamoDB allows two table class changes in 30 days",
+    "ttl": "DynamoDB allows one TTL change per hour and takes up to an hour to apply it",
+    "stream": "A stream's view type cannot be changed: the stream is disabled and a new one with another ARN is created; point "
+    "consumers to the new one. Unread records stay readable in the old stream for 24 hours",
+    "billing": "DynamoDB allows four switches from provisioned to on demand in 24 hours",
+    "replace index": "The index cannot be queried from the moment it is dropped until its backfill is complete",
+    "add index": "Existing items without the index key are not in the index until tavola backfill writes the key",
 }
 
 
@@ -185,7 +167,7 @@ class DesignChange:
     what: str
     effect: Effect
     place: str = ""  # the index or entity concerned
-    removes: bool = False  # it removes something
+    removes: bool = False
     work: Work | None = None
     warnings: tuple[str, ...] = ()
     parts: tuple[TableChange, ...] = ()  # the requests to DynamoDB, in order; none: deploy does not make it
@@ -219,7 +201,7 @@ class DeployedTable:
         before = ", ".join(f"{name} {defined.get(name, '?')} {kind}" for name, kind in was)
         after = ", ".join(f"{name} {types[name]} {kind}" for name, kind in now)
         if before != after:
-            differences.append(f"its key is ({before}), and becomes ({after})")
+            differences.append(f"the key changes from ({before}) to ({after})")
         projection = current["Projection"]
         former_projection = _spell_projection(
             projection["ProjectionType"], projection.get("NonKeyAttributes", ())
@@ -230,7 +212,7 @@ class DeployedTable:
             else index.projection
         )
         if former_projection != new_projection:
-            differences.append(f"its projection is {former_projection}, and becomes {new_projection}")
+            differences.append(f"the projection changes from {former_projection} to {new_projection}")
         return "; ".join(differences)
 
 
@@ -279,7 +261,7 @@ def compare_nothing(now: Design, names: Mapping[str, str] | None = None) -> tupl
 
 
 def compare_live(
-    db: Db, now: Design, was: Design | None = None, names: Mapping[str, str] | None = None
+    db: Connection, now: Design, was: Design | None = None, names: Mapping[str, str] | None = None
 ) -> tuple[TableComparison, ...]:
     """Return how deployed tables differ; with a former design also what happens to items."""
     return tuple(db.run(comparison_steps(table, was, names)) for table in now.tables)
@@ -299,7 +281,7 @@ def comparison_steps(
 
 
 def _never(seconds: float) -> None:
-    raise AssertionError(f"a design is not waited for, {seconds} s")
+    raise AssertionError(f"comparing designs must not wait, asked for {seconds} s")
 
 
 def _fetch_changes(blueprint: Blueprint) -> Program[tuple[TableChanges, Mapping[str, Any] | None]]:
@@ -318,7 +300,7 @@ def _compare_table(
     found: TableChanges,
     former: TableDesign | None,
     deployed: DeployedTable,
-    elsewhere: Iterable[InfrastructureChange],
+    elsewhere: Iterable[DesignChange],
     notes: tuple[str, ...] = (),
 ) -> TableComparison:
     exists = not any(change.kind == "create" for change in found.changes)
@@ -336,10 +318,7 @@ def _compare_table(
     changes = list(_table_changes(table, found, deployed))
     if former is not None and exists:
         changes += _item_changes(found.table, former, table, deployed.counted)
-    changes += [
-        DesignChange(found.table, each.kind, each.what, "elsewhere", "", each.removes, None, each.warnings)
-        for each in elsewhere
-    ]
+    changes += [replace(each, table=found.table) for each in elsewhere]
     changes.sort(key=lambda change: _ORDER.index(change.effect))
     indexes = sum(part.kind in ("add index", "drop index") for change in changes for part in change.parts)
     if indexes > 1:
@@ -350,7 +329,7 @@ def _compare_table(
 def _note_unknown_settings(unknown: set[str]) -> Iterator[str]:
     if unknown:
         names = ", ".join(UNKNOWN_WORDS.get(word, word) for word in sorted(unknown))
-        yield f"Not compared, and let be as it is, for a design does not say it: {names}"
+        yield f"Not compared and left unchanged, because one of the designs does not state it: {names}"
 
 
 def _replacement(table: TableDesign, found: TableChanges, counted: TableCount | None) -> DesignChange:
@@ -377,9 +356,9 @@ def _table_changes(
             )
         elif change.kind == "create":
             count = len(table.indexes)
-            indexes = "" if not count else f", with {count} {'index' if count == 1 else 'indexes'}"
-            made = f"the table is not there, and is made{indexes}"
-            warned = (_NO_KEY,) if names_no_key(table.settings.encryption) else ()
+            indexes = "" if not count else f" with {count} {'index' if count == 1 else 'indexes'}"
+            made = f"create table {found.table}{indexes}"
+            warned = (_NO_KEY,) if is_key_to_create(table.settings.encryption) else ()
             yield DesignChange(found.table, "create", made, "create", warnings=warned, parts=(change,))
         elif not change.calls:
             yield DesignChange(found.table, change.kind, change.what, "elsewhere")
@@ -425,7 +404,7 @@ def _replacement_in_place(
         return DesignChange(name, "ttl", ending.what, "in place", "", True, None, (_WARNINGS["ttl"],), parts)
     index = str(beginning.index)
     declared = table.index(index)
-    what = f"the index {index} is dropped, made anew and filled: {deployed.describe_index_difference(declared, table.key_types)}"
+    what = f"drop and recreate index {index}: {deployed.describe_index_difference(declared, table.key_types)}"
     work = backfill_of(table, declared, deployed.counted)
     return DesignChange(
         name, "replace index", what, "rebuild", index, True, work, (_WARNINGS["replace index"],), parts
@@ -455,22 +434,22 @@ def _item_changes(
     changes = differences(was, now)
     for tag in dict.fromkeys(each.entity for each in changes if each.entity):
         own = [each for each in changes if each.entity == tag]
-        cares = tuple(each.what for each in own if each.means == "care")
+        cares = tuple(each.what for each in own if each.consequence == "care")
         entity, former = after.get(tag), before.get(tag)
         if entity is None or former is None:
             yield DesignChange(
-                name, "entity", cares[0] if cares else "it is new", "in place", tag, False, None, ()
+                name, "entity", cares[0] if cares else "new entity", "in place", tag, False, None, ()
             )
             continue
-        moves = any(each.means == "move" for each in own)
-        rewritten = [each.what for each in own if each.means in ("rewrite", "move")]
+        moves = any(each.consequence == "move" for each in own)
+        rewritten = [each for each in own if each.consequence in ("rewrite", "move")]
         if not moves and all(_needs_no_rewrite(former, entity, each) for each in rewritten):
             rewritten = []
         if rewritten:
-            what = f"{entity.name}: {'; '.join(rewritten)}"
+            what = f"{entity.name}: {'; '.join(each.what for each in rewritten)}"
             work = rewrite_of(now, former, entity, counted, moves=moves)
-            how = "The items get another key: each is copied and the old one deleted" if moves else (
-                "Items that are there keep their old keys until tavola backfill has written them anew"
+            how = "The primary key changes: each item is copied under its new key, and the old item is deleted" if moves else (
+                "Existing items keep their old keys until tavola backfill rewrites them"
             )  # fmt: skip
             yield DesignChange(name, "entity", what, "rewrite", entity.name, moves, work, (how, *cares))
         elif cares:
@@ -479,14 +458,16 @@ def _item_changes(
             )
 
 
-def _needs_no_rewrite(was: EntityDesign, now: EntityDesign, what: str) -> bool:
+def _needs_no_rewrite(was: EntityDesign, now: EntityDesign, difference: DesignDifference) -> bool:
     """Return whether items enter or leave an index without being rewritten: its key consists of attributes that they have."""
-    for key in now.keys:
-        if what == f"it is in {key.index} now" and was.key_on(key.index) is None:
-            return _uses_plain_attributes(key) and all(
-                any(f.name == name for f in was.fields) for name in key.fields
-            )
-    return any(what == f"it is in {key.index} no more" and _uses_plain_attributes(key) for key in was.keys)
+    if difference.membership_of is None:
+        return False
+    key = now.key_on(difference.membership_of)
+    if key is None:
+        former = was.key_on(difference.membership_of)
+        return former is not None and _uses_plain_attributes(former)
+    names = {field.name for field in was.fields}
+    return _uses_plain_attributes(key) and names.issuperset(key.fields)
 
 
 def _uses_plain_attributes(key: KeyDesign) -> bool:
@@ -504,7 +485,7 @@ def _find_former_table(table: TableDesign, was: Design, now: Design) -> TableDes
 
 
 def _rename_change(was: TableDesign, now: TableDesign) -> DesignChange:
-    what = f"it is called {now.name}, and was {was.name}: a table cannot be renamed"
+    what = f"renamed from {was.name} to {now.name}: DynamoDB cannot rename a table"
     return DesignChange(now.name, "replace table", what, "replace", "", True, copy_of(now, None), (_BY_HAND,))
 
 
@@ -513,5 +494,9 @@ def _list_removed_tables(was: Design, now: Design) -> Iterator[TableComparison]:
     names, labels = {table.name for table in now.tables}, {table.label for table in now.tables}
     for table in was.tables:
         if table.name not in names and table.label not in labels:
-            what = "it is no longer in the design; it is left as it is, and costs what it costs until somebody deletes it"
-            yield TableComparison(table.name, True, (DesignChange(table.name, "left table", what, "remove"),))
+            what = (
+                "not in the design any more; deploy keeps the table, and it costs money until you delete it"
+            )
+            yield TableComparison(
+                table.name, True, (DesignChange(table.name, "abandoned table", what, "remove"),)
+            )

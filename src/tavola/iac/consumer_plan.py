@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tavola.iac.errors import PlanRefused
+from tavola.iac.errors import PlanError
 from tavola.iac.grants import Grant, RolePolicy, count_characters
 from tavola.iac.identifiers import digest, shorten, snake
 from tavola.limits import TRIGGER_PATTERN_CHARACTERS_MAX
@@ -57,7 +57,7 @@ class ConsumerPlan:
 
 
 def plan_consumers(design: Design, roles: tuple[RolePolicy, ...]) -> Iterator[ConsumerPlan]:
-    """Yield a plan for each consumer; raises `PlanRefused` for settings that Lambda rejects."""
+    """Yield a plan for each consumer; raises `PlanError` for settings that Lambda rejects."""
     grants = {(role.stream, role.consumer): role.grants for role in roles if role.kind == "consumer"}
     taken: set[str] = set()
     for table in design.tables:
@@ -67,10 +67,10 @@ def plan_consumers(design: Design, roles: tuple[RolePolicy, ...]) -> Iterator[Co
             if has_unknown_function(consumer):
                 continue
             if names.count(consumer.name) > 1:
-                raise PlanRefused(place, "two consumers of the table have this name; give each its own")
+                raise PlanError(place, "two consumers of the table have this name; rename one")
             problem = next(_list_problems(consumer), None)
             if problem is not None:
-                raise PlanRefused(place, f"{problem}; Lambda takes no such mapping")
+                raise PlanError(place, f"{problem}; Lambda rejects this event source mapping")
             function = _function_name(table.name, consumer.name, taken)
             yield _plan_consumer(table, consumer, function, grants[table.name, consumer.name])
 
@@ -96,12 +96,12 @@ def _list_problems(consumer: Consumer) -> Iterator[str]:
     if not least_mb <= consumer.memory_mb <= most_mb:
         yield f"memory_mb={consumer.memory_mb:,} is outside {least_mb} to {most_mb:,}"
     if len(consumer.filters) > FILTERS_MAX:
-        yield f"it has {len(consumer.filters)} filters, and there may be {FILTERS_MAX}"
+        yield f"{len(consumer.filters)} filters exceed the limit of {FILTERS_MAX}"
     for pattern in _patterns(consumer):
         if pattern == "{}":
-            yield "a filter of it is empty, and chooses nothing"
+            yield "an empty filter matches nothing"
         if len(pattern) > TRIGGER_PATTERN_CHARACTERS_MAX:
-            yield f"a filter of {len(pattern):,} characters is longer than {TRIGGER_PATTERN_CHARACTERS_MAX:,}"
+            yield f"a filter of {len(pattern):,} characters exceeds the limit of {TRIGGER_PATTERN_CHARACTERS_MAX:,}"
 
 
 def _patterns(consumer: Consumer) -> tuple[str, ...]:
@@ -120,18 +120,18 @@ def _plan_consumer(
         case "sqs" | "sns" | "s3":
             destination, arn = consumer.failures, ""
         case str() if _service_of(consumer.failures) is None:
-            raise PlanRefused(
+            raise PlanError(
                 place,
-                f"failures={consumer.failures!r} is no destination; give sqs, sns, s3 or the ARN of one",
+                f"failures={consumer.failures!r} is not a destination; use sqs, sns, s3 or an ARN of one",
             )
         case _:
             pass
     length = count_characters(grants) + _OTHER_STATEMENTS_MAX
     if length > INLINE_CHARACTERS_MAX:
-        raise PlanRefused(
+        raise PlanError(
             place,
-            f"what its role may do comes to {length:,} characters, and a role has {INLINE_CHARACTERS_MAX:,}; let several consumers "
-            "write what it writes",
+            f"the policy of its role has {length:,} characters, the limit is {INLINE_CHARACTERS_MAX:,}; split its writes over "
+            "several consumers",
         )
     return ConsumerPlan(
         table=table.name,

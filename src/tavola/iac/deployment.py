@@ -10,21 +10,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.client.db import Db
+from tavola.client.connection import Connection
 from tavola.client.effects import Call, Program
 from tavola.client.table_changes import (
-    KeyNotMade,
+    KmsKeyMissing,
     TableChange,
-    active,
     create_table,
-    in_order,
     is_active,
-    is_taken_later,
-    names_no_key,
+    is_allowed_later,
+    is_key_to_create,
+    order_changes,
+    wait_until_active,
 )
 from tavola.iac.changes import DesignChange, TableComparison, compare_live
 from tavola.iac.design_backend import blueprint_of
-from tavola.iac.errors import DeployRefused
+from tavola.iac.errors import DeployError
 from tavola.model.document import Design, TableDesign
 from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
 
@@ -32,8 +32,8 @@ WaitForTable = Callable[[str], None]  # returns when a table and its indexes are
 StepListener = Callable[[str], None]  # called with each step before it is made
 
 _DROP, _REPLACE = "--drop", "--allow-replacement"
-_HAND, _INFRASTRUCTURE, _BACKFILL = "a copy by hand", "infrastructure", "tavola backfill"
-_NOT_OURS = {"replace": _HAND, "elsewhere": _INFRASTRUCTURE, "rewrite": _BACKFILL}
+_HAND, _INFRASTRUCTURE, _BACKFILL = "a manual copy", "infrastructure", "tavola backfill"
+_MANUAL_STEPS = {"replace": _HAND, "elsewhere": _INFRASTRUCTURE, "rewrite": _BACKFILL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +53,25 @@ class AppliedChange:
 
 
 def required_option(change: DesignChange, table: TableDesign, allowed: DeployPermissions) -> str | None:
-    """Return what a change needs beyond these permissions; None if `deploy` makes it."""
+    """Return the option or the manual step that a change still needs; None if `deploy` may make it."""
     if not change.parts:
-        return _NOT_OURS.get(change.effect, _HAND)
+        return _MANUAL_STEPS.get(change.effect, _HAND)
     if allowed.drop:
         return None
-    halves = len(change.parts) > 1 or len(change.calls) > 1
+    replaces = len(change.parts) > 1 or len(change.calls) > 1
     indexes = {index.name for index in table.indexes}
     needs = {name for part in change.parts for name in part.needs}
-    if needs - indexes or (change.removes and not halves):
+    if needs - indexes or (change.removes and not replaces):
         return _DROP
     return _REPLACE if (change.removes or needs) and not allowed.replace else None
 
 
 class Deployment:
-    """The tables of a design, in the DynamoDB that a connection leads to."""
+    """The tables of a design in the DynamoDB behind a connection."""
 
     def __init__(
         self,
-        db: Db,
+        db: Connection,
         design: Design,
         *,
         names: Mapping[str, str] | None = None,
@@ -91,7 +91,7 @@ class Deployment:
     def compare(self) -> tuple[TableComparison, ...]:
         """Return the differences, after pending changes of the tables have finished.
 
-        Raises `KeyNotMade` where a table would be created with a KMS key that does not exist.
+        Raises `KmsKeyMissing` where a table would be created with a KMS key that does not exist.
         """
         for name, table in self._tables.items():
             if self._exists(name):
@@ -100,25 +100,25 @@ class Deployment:
                     continue
                 except ResourceNotFoundFault:
                     pass  # its deletion has finished
-            if names_no_key(table.settings.encryption):
-                raise KeyNotMade(name, str(table.settings.encryption))
+            if is_key_to_create(table.settings.encryption):
+                raise KmsKeyMissing(name, str(table.settings.encryption))
         comparisons = compare_live(self._db, self._design, names=self._names)
-        self._pending = {each.table: each.parts for each in comparisons}
+        self._pending = {comparison.table: comparison.parts for comparison in comparisons}
         return comparisons
 
     def required_option(self, change: DesignChange) -> str | None:
-        """Return the option that permits a change, or what else makes it; None if `deploy` makes it."""
+        """Return the option or the manual step that a change still needs; None if `deploy` may make it."""
         return required_option(change, self._tables[change.table], self._allowed)
 
     def apply(self, *changes: DesignChange, on_step: StepListener | None = None) -> tuple[AppliedChange, ...]:
-        """Make changes in the order that DynamoDB requires, waiting for each; raises `DeployRefused` before any that
+        """Make changes in the order that DynamoDB requires, waiting for each; raises `DeployError` before any that
         is not permitted.
         """
         for change in changes:
             option = self.required_option(change)
             if option is not None:
-                raise DeployRefused(
-                    change.table, f"{change.what}; that takes {option}. {' '.join(change.warnings)}".rstrip()
+                raise DeployError(
+                    change.table, f"{change.what}; this needs {option}. {' '.join(change.warnings)}".rstrip()
                 )
         self._refuse_separated(changes)
         done: list[AppliedChange] = []
@@ -138,7 +138,7 @@ class Deployment:
                 name for part in change.parts for name in part.needs if (change.table, name) not in dropped
             ]
             if missing:
-                raise DeployRefused(
+                raise DeployError(
                     change.table,
                     f"{change.what}; apply it together with the change of {' and '.join(missing)}",
                 )
@@ -147,10 +147,10 @@ class Deployment:
         self, table: str, parts: list[TableChange], on_step: StepListener | None
     ) -> list[TableChange]:
         """Apply the changes of one table and return those that DynamoDB accepts only later."""
-        later = []
-        for part in in_order(parts, self._pending.get(table, ())):
+        postponed = []
+        for part in order_changes(parts, self._pending.get(table, ())):
             if on_step is not None:
-                on_step(f"{table}: {'the table is made' if part.kind == 'create' else part}")
+                on_step(f"{table}: {'creating the table' if part.kind == 'create' else part}")
             if part.kind == "create":
                 self._db.run(create_table(blueprint_of(self._tables[table], table)))
                 self._wait(table)
@@ -159,10 +159,10 @@ class Deployment:
                     self._db.run(_send(call))
                     self._wait(table)
             except ValidationFault as fault:
-                if not is_taken_later(part, fault):
+                if not is_allowed_later(part, fault):
                     raise
-                later.append(part)
-        return later
+                postponed.append(part)
+        return postponed
 
     def _exists(self, name: str) -> bool:
         try:
@@ -172,15 +172,15 @@ class Deployment:
         return True
 
     def _poll(self, name: str) -> None:
-        self._db.run(active(name))
+        self._db.run(wait_until_active(name))
 
 
 def _describe_postponed(change: DesignChange, later: list[TableChange]) -> str:
     postponed = [part for part in change.parts if part in later]
     if not postponed:
         return ""
-    ended = " the old one has ended;" if len(postponed) < len(change.parts) else ""
-    return f"DynamoDB takes one change of a time to live an hour:{ended} deploy again later"
+    ended = " the old TTL is disabled;" if len(postponed) < len(change.parts) else ""
+    return f"DynamoDB allows one TTL change per hour:{ended} deploy again later"
 
 
 def backfill_progress(described: Mapping[str, Any]) -> int | None:
@@ -197,5 +197,5 @@ def backfill_progress(described: Mapping[str, Any]) -> int | None:
 
 
 def _send(call: Call) -> Program[dict[str, Any]]:
-    answer: dict[str, Any] = yield call
-    return answer
+    response: dict[str, Any] = yield call
+    return response

@@ -10,8 +10,7 @@ from typing import Any
 
 from tavola.client.table_changes import Blueprint, table_request
 from tavola.model.document import Design, TableDesign
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import table_arn, table_name_of
+from tavola.protocol.arns import DEFAULT_SCOPE, table_arn, table_name_of
 from tavola.protocol.faults import ResourceNotFoundFault
 
 
@@ -49,7 +48,7 @@ class DesignBackend:
             case "ListTagsOfResource":
                 return {"Tags": [{"Key": key, "Value": value} for key, value in settings.tags.items()]}
             case _:
-                raise AssertionError(f"{operation} is asked of a design")
+                raise AssertionError(f"a design does not answer {operation}")
 
     def close(self) -> None:
         """Do nothing: there is no connection."""

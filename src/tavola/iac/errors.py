@@ -9,16 +9,20 @@ class IacError(TavolaError):
     """An operation on infrastructure that cannot be carried out."""
 
 
-class PlanRefused(IacError):
+class PlanError(IacError):
     """A design that has no valid infrastructure; names the place and the remedy."""
+
+    code = "plan-refused"
 
     def __init__(self, place: str, reason: str) -> None:
         self.place = place
         super().__init__(f"{place}: {reason}")
 
 
-class DeployRefused(IacError):
+class DeployError(IacError):
     """A change that `deploy` does not make, or not with these permissions; names the remedy."""
+
+    code = "deploy-refused"
 
     def __init__(self, table: str, reason: str) -> None:
         self.table = table
@@ -30,16 +34,15 @@ class FileNotOverwritten(IacError):
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
-        super().__init__(f"{path} {reason}; name another place with --out, or say --force to write over it")
+        super().__init__(f"{path} {reason}; write elsewhere with --output, or overwrite it with --force")
 
 
-class LibraryMissing(IacError):
+class MissingLibrary(IacError):
     """A format needs a library that is not installed; it comes with the extra `tavola[design]`."""
 
+    code = "library-missing"
     kind = ErrorKind.NOT_INSTALLED
 
     def __init__(self, what: str, package: str) -> None:
         self.package = package
-        super().__init__(
-            f"{what} needs {package}, which is not installed; install tavola[design] and try again"
-        )
+        super().__init__(f"{what} needs {package}; install it with pip install 'tavola[design]'")

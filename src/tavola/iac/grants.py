@@ -1,4 +1,4 @@
-"""Permissions as data, from which every vendor's policy syntax is rendered.
+"""Permissions as data, from which the policies of every output format are rendered.
 
 A grant refers to tables, indexes and streams by their names in the design; each writer spells such a reference in its own way: as an ARN,
 a reference within the template, or an interpolation. A role's grants become one managed policy, or several if one would exceed AWS's limit.
@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tavola.iac.errors import PlanRefused
+from tavola.iac.errors import PlanError
 from tavola.protocol.arns import ResourceArn, Scope, partition_of
 
 Effect = Literal["Allow", "Deny"]
 Part = Literal["table", "index", "stream", "backup"]
-RoleKind = Literal["reader", "writer", "service", "tenant", "consumer", "keeper", "founder"]
+RoleKind = Literal["reader", "writer", "service", "tenant", "consumer", "backup", "deployer"]
 
 VERSION = "2012-10-17"
 EVERYTHING = "*"
 POLICY_CHARACTERS_MAX = 6144  # per managed policy, not counting white space (IAM quotas)
-POLICIES_OF_A_ROLE = 10  # that can be attached to a role by default (IAM quotas)
+ROLE_POLICIES_MAX = 10  # attached to a role, by default (IAM quotas)
 # The longest text before and after the names in a DynamoDB ARN.
 _LONGEST_PREFIX = "arn:aws-us-gov:dynamodb:ap-southeast-1:123456789012:table/"
 _LONGEST_SUFFIX = {"table": "", "index": "", "stream": "2026-01-01T00:00:00.000", "backup": "", "key": ""}
@@ -29,7 +29,7 @@ _EMPTY = len(json.dumps({"Version": VERSION, "Statement": []}, separators=(",", 
 
 
 @dataclass(frozen=True, slots=True)
-class TableReference:
+class ResourceReference:
     """A table of the design, one of its indexes, its stream or its backups."""
 
     table: str  # its name in the design
@@ -46,7 +46,7 @@ class TableReference:
                 return f"{self.table}/{self.part}/*"
 
 
-ANYWHERE = TableReference(EVERYTHING)  # for actions that IAM cannot restrict to a table
+ANYWHERE = ResourceReference(EVERYTHING)  # for actions that IAM cannot restrict to a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +64,19 @@ class Grant:
 
     sid: str
     actions: tuple[str, ...]  # such as dynamodb:GetItem
-    references: tuple[TableReference, ...]
+    references: tuple[ResourceReference, ...]
     conditions: tuple[PolicyCondition, ...] = ()
     reasons: tuple[str, ...] = ()
     effect: Effect = "Allow"
 
 
-# DynamoDB answers over plain HTTP too.
+# DynamoDB also accepts plain HTTP.
 ONLY_OVER_TLS = Grant(
     "OnlyOverTls",
     ("dynamodb:*",),
     (ANYWHERE,),
     (PolicyCondition("Bool", "aws:SecureTransport", ("false",)),),
-    ("nothing goes in clear",),
+    ("deny requests without TLS",),
     "Deny",
 )
 
@@ -100,12 +100,12 @@ class RolePolicy:
         return tuple(dict.fromkeys(name for name in tables if name != EVERYTHING))
 
 
-def render_document(policy: RolePolicy, arn: Callable[[TableReference], Any]) -> dict[str, Any]:
+def render_document(policy: RolePolicy, arn: Callable[[ResourceReference], Any]) -> dict[str, Any]:
     """Return a policy document, with each resource spelled by `arn`."""
     return {"Version": VERSION, "Statement": [render_statement(grant, arn) for grant in policy.grants]}
 
 
-def render_statement(grant: Grant, arn: Callable[[TableReference], Any]) -> dict[str, Any]:
+def render_statement(grant: Grant, arn: Callable[[ResourceReference], Any]) -> dict[str, Any]:
     """Return a grant as a policy statement."""
     statement: dict[str, Any] = {
         "Sid": grant.sid,
@@ -122,7 +122,8 @@ def render_conditions(grant: Grant) -> dict[str, dict[str, Any]]:
     """Return the conditions of a grant as IAM expects them: by operator, then by key."""
     conditions: dict[str, dict[str, Any]] = {}
     for condition in grant.conditions:
-        values = condition.values[0] if _is_single_value(condition) else list(condition.values)
+        single = len(condition.values) == 1 and not condition.operator.startswith("For")
+        values = condition.values[0] if single else list(condition.values)
         conditions.setdefault(condition.operator, {})[condition.key] = values
     return conditions
 
@@ -132,7 +133,7 @@ def render_policy(
 ) -> dict[str, Any]:
     """Return a policy document with complete ARNs; `names` maps design names to deployed table names."""
 
-    def arn(reference: TableReference) -> str:
+    def arn(reference: ResourceReference) -> str:
         if reference == ANYWHERE:
             return EVERYTHING
         name = (names or {}).get(reference.table, reference.table)
@@ -140,11 +141,6 @@ def render_policy(
         return ResourceArn(partition_of(region), Scope(account, region), name, reference.part, suffix).text
 
     return render_document(policy, arn)
-
-
-def _is_single_value(condition: PolicyCondition) -> bool:
-    """Return whether a condition has a plain value instead of a list."""
-    return len(condition.values) == 1 and not condition.operator.startswith("For")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +153,9 @@ class PolicyPlan:
 
 
 def plan_policies(roles: Iterable[RolePolicy]) -> Iterator[PolicyPlan]:
-    """Yield the managed policies of roles. The deploying role needs none: it is the one that applies the plan."""
+    """Yield the managed policies of roles, except consumers and the deployer, which applies the plan itself."""
     for role in roles:
-        if role.kind in ("consumer", "founder"):
+        if role.kind in ("consumer", "deployer"):
             continue
         parts = list(split_policy(PolicyPlan(role.role, role.description, role.grants)))
         for number, part in enumerate(parts, 1):
@@ -167,20 +163,20 @@ def plan_policies(roles: Iterable[RolePolicy]) -> Iterator[PolicyPlan]:
 
 
 def split_policy(policy: PolicyPlan) -> Iterator[PolicyPlan]:
-    """Split a policy that is too long for AWS; each part allows its share and denies what the whole denies."""
-    refusals = tuple(grant for grant in policy.grants if grant.effect == "Deny")
-    limit = POLICY_CHARACTERS_MAX - count_characters(refusals)
+    """Split a policy that is too long for AWS: each part has some of the Allow statements and all Deny statements."""
+    denials = tuple(grant for grant in policy.grants if grant.effect == "Deny")
+    limit = POLICY_CHARACTERS_MAX - count_characters(denials)
     part: list[Grant] = []
     for grant in policy.grants:
         if grant.effect == "Deny":
             continue
         for piece in _split_grant(policy.name, grant, limit):
             if part and count_characters((*part, piece)) - _EMPTY > limit:
-                yield replace(policy, grants=(*part, *refusals))
+                yield replace(policy, grants=(*part, *denials))
                 part = []
             part.append(piece)
     if part:
-        yield replace(policy, grants=(*part, *refusals))
+        yield replace(policy, grants=(*part, *denials))
 
 
 def count_characters(grants: Iterable[Grant]) -> int:
@@ -191,7 +187,7 @@ def count_characters(grants: Iterable[Grant]) -> int:
     return _EMPTY + sum(map(len, statements)) + max(0, len(statements) - 1)
 
 
-def _longest_arn(reference: TableReference) -> str:
+def _longest_arn(reference: ResourceReference) -> str:
     return (
         EVERYTHING
         if reference == ANYWHERE
@@ -200,7 +196,7 @@ def _longest_arn(reference: TableReference) -> str:
 
 
 def _split_grant(role: str, grant: Grant, limit: int) -> Iterator[Grant]:
-    """Split a statement that is too long by its resources, then by its actions: each request concerns one of each."""
+    """Split a statement that is too long by its resources, then by its actions; a request has one of each, so the parts allow the same."""
     if count_characters((grant,)) <= limit:
         yield grant
     elif len(grant.references) > 1:
@@ -209,15 +205,15 @@ def _split_grant(role: str, grant: Grant, limit: int) -> Iterator[Grant]:
         yield from _halve_grant(role, grant, limit, "actions")
     else:
         length = count_characters((grant,)) - _EMPTY
-        raise PlanRefused(
-            f"the role {role}",
-            f"its statement {grant.sid} comes to {length:,} characters, and a managed policy has {POLICY_CHARACTERS_MAX:,}; give the "
-            "entity fewer attributes or shorter names, or leave the policies out with --no-policies",
+        raise PlanError(
+            f"role {role}",
+            f"statement {grant.sid} has {length:,} characters, the limit of a managed policy is {POLICY_CHARACTERS_MAX:,}; give the "
+            "entity fewer attributes or shorter names, or omit the policies with --no-policies",
         )
 
 
-def _halve_grant(role: str, grant: Grant, limit: int, word: str) -> Iterator[Grant]:
-    values = getattr(grant, word)
+def _halve_grant(role: str, grant: Grant, limit: int, member: str) -> Iterator[Grant]:
+    values = getattr(grant, member)
     middle = len(values) // 2
     for number, half in enumerate((values[:middle], values[middle:]), 1):
-        yield from _split_grant(role, replace(grant, sid=f"{grant.sid}Part{number}", **{word: half}), limit)
+        yield from _split_grant(role, replace(grant, sid=f"{grant.sid}Part{number}", **{member: half}), limit)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from tavola.iac.grants import TableReference
+from tavola.iac.grants import ResourceReference
 from tavola.iac.required_actions import (
     ANY,
     Enclosing,
@@ -20,10 +20,10 @@ from tavola.iac.required_actions import (
     escape_pattern,
     guard_leading_keys,
     leading_keys,
+    restrict_to_tenant,
     tenant_leading_keys,
     updatable_attributes,
 )
-from tavola.iac.tenancy import restrict_to_tenant
 from tavola.model import VERSION_ATTRIBUTE, WritePattern
 from tavola.model.document import (
     AccessPattern,
@@ -51,15 +51,20 @@ def list_pattern_actions(design: Design, *, narrow: bool | None = None) -> tuple
     patterns: list[PatternActions] = []
     for table in design.tables:
         for entity in table.entities:
-            own = [] if entity.primary is None or entity.primary.access is None else [entity.primary]
+            primary_patterns = (
+                [] if entity.primary is None or entity.primary.access is None else [entity.primary]
+            )
             patterns += [
-                _read_actions(table, entity, pattern, narrow) for pattern in (*own, *entity.patterns)
+                _read_actions(table, entity, pattern, narrow)
+                for pattern in (*primary_patterns, *entity.patterns)
             ]
         patterns += [_collection_actions(table, collection) for collection in table.collections]
         for entity in table.entities:
             patterns += [_write_actions(table, entity, write) for write in entity.writes]
-    patterns += [own for need in design.needs for own in _need_actions(design, need, narrow)]
-    return tuple(each for each in patterns if each.actions)
+    patterns += [
+        primary_patterns for need in design.needs for primary_patterns in _need_actions(design, need, narrow)
+    ]
+    return tuple(pattern for pattern in patterns if pattern.actions)
 
 
 def _read_actions(
@@ -75,10 +80,10 @@ def _read_actions(
         if _fetches_items(table, entity, pattern.index, hydrate=pattern.hydrate):
             actions.append(_item_action(table, entity, "BatchGetItem"))
         return PatternActions(title, place, "read", tuple(actions))
-    several = access is not None and access.items is not None and access.items > 1
+    reads_many = access is not None and access.items is not None and access.items > 1
     if access is not None and access.transactional:
         action = _item_action(table, entity, "GetItem", "TransactGetItems")
-    elif several:
+    elif reads_many:
         action = _item_action(table, entity, "BatchGetItem")
     else:
         action = _item_action(table, entity, "GetItem")
@@ -164,17 +169,19 @@ def _write_actions(table: TableDesign, entity: EntityDesign, write: WritePattern
     if write.transactional:
         actions.append(_item_action(table, entity, "ConditionCheckItem", enclosing))
     if uniques and _changes_guards(table, entity, write):
-        for leading in (each for field in uniques for each in guard_leading_keys(table, entity, field)):
+        for leading in (
+            key_patterns for field in uniques for key_patterns in guard_leading_keys(table, entity, field)
+        ):
             for verb in ("PutItem", "DeleteItem"):
                 actions.append(
                     RequiredAction(
-                        verb, TableReference(table.name), leading, None, (), False, "TransactWriteItems"
+                        verb, ResourceReference(table.name), leading, None, (), False, "TransactWriteItems"
                     )
                 )
         actions.append(_item_action(table, entity, "GetItem"))
         if write.transactional:
             actions.append(_item_action(table, entity, "BatchGetItem"))
-    restricted = (restrict_to_tenant(table, entity, write, each) for each in actions)
+    restricted = (restrict_to_tenant(table, entity, write, action) for action in actions)
     return PatternActions(write.title, place, "write", tuple(dict.fromkeys(restricted)))
 
 
@@ -199,12 +206,12 @@ def _must_read_first(entity: EntityDesign, write: WritePattern) -> bool:
     """Return whether an update changes an index key without giving all fields of that key."""
     changed = {*write.changes, *write.adds}
     key = entity.key
-    known = {*write.changes} - {*write.adds} | (set() if key is None else set(key.fields))
+    known_fields = {*write.changes} - {*write.adds} | (set() if key is None else set(key.fields))
     return any(
-        changed.intersection(each.fields)
-        and not known.issuperset(each.fields)
-        and any(source.field is None for source in each.sources)
-        for each in entity.keys
+        changed.intersection(key.fields)
+        and not known_fields.issuperset(key.fields)
+        and any(source.field is None for source in key.sources)
+        for key in entity.keys
     )
 
 
@@ -241,8 +248,8 @@ def _need_actions(design: Design, need: Need, narrow: bool | None) -> Iterator[P
         return
     for table in design.tables:
         members = [entity for entity in table.entities if entity.name in need.entities]
-        known = route.index is None or any(index.name == route.index for index in table.indexes)
-        if members and known:
+        has_index = route.index is None or any(index.name == route.index for index in table.indexes)
+        if members and has_index:
             access = need.access if (table.foreign if narrow is None else narrow) else None
             actions = tuple(_route_actions(table, members, route, access))
             yield PatternActions(need.title, need.name, "read", actions)
@@ -283,8 +290,8 @@ def _item_action(
 ) -> RequiredAction:
     assert entity.key is not None, "an entity of a table has a key"
     leading, tenant = leading_keys(entity, entity.key), tenant_leading_keys(entity, entity.key)
-    return RequiredAction(action, TableReference(table.name), leading, tenant, enclosing=enclosing)
+    return RequiredAction(action, ResourceReference(table.name), leading, tenant, enclosing=enclosing)
 
 
-def _reference(table: TableDesign, index: str | None) -> TableReference:
-    return TableReference(table.name) if index is None else TableReference(table.name, "index", index)
+def _reference(table: TableDesign, index: str | None) -> ResourceReference:
+    return ResourceReference(table.name) if index is None else ResourceReference(table.name, "index", index)

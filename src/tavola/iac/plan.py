@@ -15,8 +15,8 @@ from typing import Literal
 from tavola.client.table_changes import AWS_KEY, OWN_KEY
 from tavola.iac.alarms import Alarm, AlarmTargets, plan_alarms
 from tavola.iac.consumer_plan import ConsumerPlan, has_unknown_function, plan_consumers
-from tavola.iac.errors import PlanRefused
-from tavola.iac.grants import ANYWHERE, POLICIES_OF_A_ROLE, PolicyPlan, RolePolicy, plan_policies
+from tavola.iac.errors import PlanError
+from tavola.iac.grants import ANYWHERE, ROLE_POLICIES_MAX, PolicyPlan, RolePolicy, plan_policies
 from tavola.iac.policies import derive_policies
 from tavola.model.document import Design, IndexDesign, Scaling, TableDesign
 
@@ -40,12 +40,12 @@ RUNTIME = "python3.13"
 LOG_DAYS = 30
 QUEUE_SECONDS = 14 * 24 * 3600  # SQS's maximum
 _UNKNOWN = "${"  # starts an unresolved reference of an imported file
-_KEY = re.compile(
+_KMS_KEY = re.compile(
     r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:(key/[A-Za-z0-9-]+|alias/[A-Za-z0-9/_-]+)"
     r"|alias/[A-Za-z0-9/_-]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32}"
 )
 
-_TAG = re.compile(r"[\w\s.:/=+@-]*")
+_PORTABLE_TAG = re.compile(r"[\w\s.:/=+@-]*")
 UNKNOWN_WORDS = {
     "ttl": "time to live",
     "recovery": "point-in-time recovery",
@@ -167,12 +167,12 @@ class InfrastructurePlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its tables, which distinguish the files of different designs."""
+        """The names of its tables; generated files record them to tell designs apart."""
         return tuple(table.name for table in self.tables)
 
     @property
     def contents(self) -> tuple[str, ...]:
-        """Words for what it contains besides tables; a generated file records them to show what a later one lacks."""
+        """Words for its optional parts. A generated file records them, so that a later run can report parts that it no longer generates."""
         parts = (
             ("key", self.makes_key),
             ("endpoint", self.endpoint),
@@ -180,9 +180,13 @@ class InfrastructurePlan:
             ("policies", bool(self.policies)),
         )
         words = [word for word, present in parts if present]
-        words += [f"function:{each.function}" for each in self.consumers if not each.existing_function]
         words += [
-            f"failures:{each.function}" for each in self.consumers if each.created_destination is not None
+            f"function:{consumer.function}" for consumer in self.consumers if not consumer.existing_function
+        ]
+        words += [
+            f"failures:{consumer.function}"
+            for consumer in self.consumers
+            if consumer.created_destination is not None
         ]
         words += [f"replica:{table.name}:{region}" for table in self.tables for region in table.replicas]
         return (*words, *(f"apart:{table.name}" for table in self.tables if table.has_separate_indexes))
@@ -215,14 +219,18 @@ class InfrastructurePlan:
 
 def portable_tags(tags: Mapping[str, str]) -> dict[str, str]:
     """Return the tags that every AWS service accepts; the others stay on the table only."""
-    return {key: value for key, value in tags.items() if _TAG.fullmatch(key) and _TAG.fullmatch(value)}
+    return {
+        key: value
+        for key, value in tags.items()
+        if _PORTABLE_TAG.fullmatch(key) and _PORTABLE_TAG.fullmatch(value)
+    }
 
 
 def plan_infrastructure(design: Design, options: PlanOptions | None = None) -> InfrastructurePlan:
-    """Plan the infrastructure of a design; raises `PlanRefused` if it has none."""
+    """Plan the infrastructure of a design; raises `PlanError` if it has none."""
     options = options or PlanOptions()
     if not design.tables:
-        raise PlanRefused("the design", "it has no table; declare one, or name another module or file")
+        raise PlanError("the design", "no tables; declare one, or give another module or file")
     tables = tuple(plan_table(table, options.key) for table in design.tables)
     keys = {table.name: table.key for table in tables}
     tables_with_keys = [
@@ -255,31 +263,38 @@ def plan_infrastructure(design: Design, options: PlanOptions | None = None) -> I
 def _policy_notes(
     roles: tuple[RolePolicy, ...], policies: tuple[PolicyPlan, ...], consumers: tuple[ConsumerPlan, ...]
 ) -> Iterator[str]:
-    """Yield what policies leave to others, and roles with too many policies."""
+    """Yield what the generated policies do not cover, and roles that need more policies than IAM attaches by default."""
+    roles_by_note: dict[str, list[str]] = {}  # by note, so that each is printed once
     for role in roles:
-        written = bool(consumers) if role.kind == "consumer" else bool(policies) and role.kind != "founder"
-        yield from (f"{role.role}: {note}" for note in role.notes if written)
+        is_generated = (
+            bool(consumers) if role.kind == "consumer" else bool(policies) and role.kind != "deployer"
+        )
+        for note in role.notes if is_generated else ():
+            roles_by_note.setdefault(note, []).append(role.role)
+    for note, names in roles_by_note.items():
+        yield f"{'policy' if len(names) == 1 else 'policies'} {', '.join(names)}: {note}"
+    for role in roles:
         parts = sum(policy.name.startswith(f"{role.role}-") for policy in policies)
-        if parts > POLICIES_OF_A_ROLE:
-            yield f"{role.role} is {parts} policies, and IAM attaches {POLICIES_OF_A_ROLE} to a role unless it is asked for more"
+        if parts > ROLE_POLICIES_MAX:
+            yield f"{role.role} needs {parts} policies; IAM attaches {ROLE_POLICIES_MAX} to a role by default, request a higher quota"
 
 
 def _unknown_settings_notes(tables: tuple[TablePlan, ...]) -> Iterator[str]:
     for table in tables:
         if table.unknown:
             names = ", ".join(UNKNOWN_WORDS.get(word, word) for word in table.unknown)
-            yield f"{table.name}: nobody told its {names}; nothing is written of it, and what a table that is there has stays as it is"
+            yield f"{table.name}: the source does not state {names}; not written, an existing table keeps its settings"
 
 
 def _external_function_notes(design: Design, consumers: tuple[ConsumerPlan, ...]) -> Iterator[str]:
     for table in design.tables:
         for consumer in table.consumers:
             if has_unknown_function(consumer):
-                yield f"{table.name}.{consumer.name}: its function is made elsewhere and not named, so nothing is written of it; name it with function="
+                yield f"{table.name}.{consumer.name}: the function is defined elsewhere and its name is unknown; not written, name it with function="
     for plan in consumers:
         if plan.existing_function:
             yield (
-                f"{plan.table}.{plan.name}: its function {plan.existing_function} is made elsewhere: the mapping alone is written, and the "
+                f"{plan.table}.{plan.name}: function {plan.existing_function} is defined elsewhere; only the event source mapping is written, and the "
                 "function's own role must be allowed to read the stream"
             )
 
@@ -288,27 +303,25 @@ def plan_table(table: TableDesign, key: str | None = None) -> TablePlan:
     """Plan one table; `key` encrypts it if it declares no key of its own."""
     settings = table.settings
     if _UNKNOWN in settings.name:
-        raise PlanRefused(
+        raise PlanError(
             table.name,
-            "a part of its name is not told; give the whole name in the design, or its variables in terraform.tfvars beside the files",
+            "the table name is unresolved; write the full name in the design, or set its variables in terraform.tfvars",
         )
     names = [*settings.key_names, *(name for index in table.indexes for name in index.attributes)]
     unknown = next((name for name in names if name not in table.key_types), None)
     if unknown is not None:
-        raise PlanRefused(
-            table.name, f"{unknown!r} is in a key and has no type; give it S, N or B in key_types"
+        raise PlanError(
+            table.name, f"key attribute {unknown!r} has no type; set it to S, N or B in key_types"
         )
     stream = settings.stream
     if table.consumers and stream is None:
         consumer = table.consumers[0].name
-        raise PlanRefused(
-            table.name, f'{consumer} reads its stream and it has none; declare stream="NEW_AND_OLD_IMAGES"'
+        raise PlanError(
+            table.name, f'consumer {consumer} needs a stream; declare stream="NEW_AND_OLD_IMAGES"'
         )
     if settings.replicas:  # replication uses the stream
         if stream not in (None, "NEW_AND_OLD_IMAGES"):
-            raise PlanRefused(
-                table.name, f'replicas need stream="NEW_AND_OLD_IMAGES", and it has {stream}; change it'
-            )
+            raise PlanError(table.name, f'replicas need stream="NEW_AND_OLD_IMAGES", not {stream}')
         stream = "NEW_AND_OLD_IMAGES"
     return TablePlan(
         name=settings.name,
@@ -343,17 +356,17 @@ def _encryption_key(table: TableDesign, key: str | None) -> str | None:
         _check_key(table.name, declared)
         return declared
     if key is None:
-        raise PlanRefused(
+        raise PlanError(
             table.name,
-            f"its key is {declared}, which is not told there; name one with --kms-key, or new for a new one",
+            f"the encryption key {declared} is unresolved; give a key with --kms-key, or --kms-key new to create one",
         )
     return key
 
 
 def _check_key(place: str, key: str) -> None:
-    if key != OWN_KEY and _KEY.fullmatch(key) is None:
-        raise PlanRefused(
-            place, f"{key!r} is no key; give new, or the ARN, the id or the alias (alias/…) of one in KMS"
+    if key != OWN_KEY and _KMS_KEY.fullmatch(key) is None:
+        raise PlanError(
+            place, f"{key!r} is not a KMS key; give new, or the ARN, id or alias (alias/…) of a key"
         )
 
 

@@ -7,6 +7,7 @@ immutable entities, no index by wildcard.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,9 +17,9 @@ from tavola.iac.grants import (
     ONLY_OVER_TLS,
     Grant,
     PolicyCondition,
+    ResourceReference,
     RoleKind,
     RolePolicy,
-    TableReference,
     render_document,
     render_policy,
 )
@@ -32,37 +33,31 @@ from tavola.iac.required_actions import (
     covers,
     is_exact,
     leading_keys,
+    list_unbounded_keys,
 )
-from tavola.iac.tenancy import list_unbounded_keys
 from tavola.model.document import Consumer, Design, EntityDesign, TableDesign
 
 __all__ = [
     "ANYWHERE",
     "Grant",
     "PolicyCondition",
+    "ResourceReference",
     "RoleKind",
     "RolePolicy",
-    "TableReference",
     "derive_policies",
     "render_document",
     "render_policy",
 ]
 
-_NOT_WHOSE = "it also asks by a key that does not say whose an item is"
-_STREAM = ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
-_FOUNDING = (
-    "CreateTable",
-    "DescribeContinuousBackups",
-    "DescribeTable",
-    "DescribeTimeToLive",
-    "ListTagsOfResource",
-    "TagResource",
-    "UntagResource",
-    "UpdateContinuousBackups",
-    "UpdateTable",
-    "UpdateTimeToLive",
+_NOT_WHOSE = "it also uses a key that does not contain the tenant"
+_STREAM_ACTIONS = ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
+_DEPLOY_ACTIONS = tuple(
+    """
+    CreateTable DescribeContinuousBackups DescribeTable DescribeTimeToLive ListTagsOfResource
+    TagResource UntagResource UpdateContinuousBackups UpdateTable UpdateTimeToLive
+    """.split()
 )
-_KEEPING = ("CreateBackup", "DescribeContinuousBackups", "DescribeTable")
+_BACKUP_ACTIONS = ("CreateBackup", "DescribeContinuousBackups", "DescribeTable")
 _WORDS = {
     "Read": {"GetItem", "BatchGetItem", "ConditionCheckItem"},
     "Query": {"Query"},
@@ -83,13 +78,11 @@ def derive_policies(
     writes = [each for each in requests if each.kind == "write"]
     own = [each for each in requests if each.is_tenant_scoped]
     policies = [
+        _plan_role(design, "reader", "Runs every read pattern of the design; no writes.", reads),
         _plan_role(
-            design, "reader", "Reads all that the design's access patterns read, and writes nothing.", reads
+            design, "writer", "Runs every write of the design, with the reads that these need.", writes
         ),
-        _plan_role(
-            design, "writer", "Makes every write of the design, with the reads that these take.", writes
-        ),
-        _plan_role(design, "service", "Reads and writes all that the design's access patterns do.", requests),
+        _plan_role(design, "service", "Runs every access pattern of the design.", requests),
         _tenant_role(design, own, requests),
         *(_consumer_role(design, table, each) for table in design.tables for each in table.consumers),
         _backup_role(design),
@@ -149,14 +142,12 @@ def _tenant_role(
     )
     tags = " and ".join(fields)
     omitted = [
-        f"{each.place} is left out: {next(filter(None, (action.withheld_reason for action in each.actions)), _NOT_WHOSE)}"
+        f"{each.place} is not allowed: {next(filter(None, (action.withheld_reason for action in each.actions)), _NOT_WHOSE)}"
         for each in every
         if not each.is_tenant_scoped
         and any(action.leading_tenant is not None or action.withheld_reason for action in each.actions)
     ]
-    description = (
-        f"Does what the own {tags} leads, which is a tag of whoever asks, with the text that stands in keys."
-    )
+    description = f"Accesses only items of the caller's own tenant: the principal tag {tags} holds the tenant as written in keys."
     notes = (*_list_indistinguishable(design, own), *omitted, *list_unbounded_keys(design))
     return RolePolicy("tenant", "tenant", description, _build_grants(design, requirements), notes=notes)
 
@@ -180,18 +171,22 @@ def _consumer_role(design: Design, table: TableDesign, consumer: Consumer) -> Ro
     ]
     grants = (
         Grant(
-            f"{label}Stream", _dynamodb_actions(_STREAM), (TableReference(table.name, "stream"),), (), (name,)
+            f"{label}Stream",
+            _dynamodb_actions(_STREAM_ACTIONS),
+            (ResourceReference(table.name, "stream"),),
+            (),
+            (name,),
         ),
         Grant(
             f"{label}Describe",
             _dynamodb_actions(("DescribeTable",)),
-            (TableReference(table.name),),
+            (ResourceReference(table.name),),
             (),
             (name,),
         ),
         *_build_grants(design, requirements),
     )
-    writes = f", and keeps {' and '.join(consumer.writes)}" if consumer.writes else ""
+    writes = f" and maintains {' and '.join(consumer.writes)}" if consumer.writes else ""
     description = f"Reads the stream of {table.name} for {name}{writes}."
     several = sum(each.name == name for home in design.tables for each in home.consumers) > 1
     role = f"consumer-{table.name}-{name}" if several else f"consumer-{name}"
@@ -202,29 +197,31 @@ def _backup_role(design: Design) -> RolePolicy:
     tables_with_recovery = [table for table in design.tables if table.settings.recovery]
     grants: tuple[Grant, ...] = ()
     if tables_with_recovery:
-        tables = tuple(TableReference(table.name) for table in tables_with_recovery)
-        backups = tuple(TableReference(table.name, "backup") for table in tables_with_recovery)
+        tables = tuple(ResourceReference(table.name) for table in tables_with_recovery)
+        backups = tuple(ResourceReference(table.name, "backup") for table in tables_with_recovery)
         grants = (
-            Grant("Keep", _dynamodb_actions(_KEEPING), tables, (), ("backups are made",)),
-            Grant("Look", _dynamodb_actions(("DescribeBackup",)), backups, (), ("backups are looked at",)),
+            Grant("CreateBackups", _dynamodb_actions(_BACKUP_ACTIONS), tables, (), ("create backups",)),
             Grant(
-                "List",
+                "DescribeBackups", _dynamodb_actions(("DescribeBackup",)), backups, (), ("describe backups",)
+            ),
+            Grant(
+                "ListBackups",
                 _dynamodb_actions(("ListBackups",)),
                 (ANYWHERE,),
                 (),
-                ("IAM lists backups of no one table",),
+                ("ListBackups cannot be limited to a table",),
             ),
         )
-    return RolePolicy("keeper", "keeper", "Makes and looks at backups; it deletes and restores none.", grants)
+    return RolePolicy(
+        "backup", "backup", "Creates and describes backups; it cannot delete or restore them.", grants
+    )
 
 
 def _deploy_role(design: Design) -> RolePolicy:
-    tables = tuple(TableReference(table.name) for table in design.tables)
-    grants = (
-        Grant("Tables", _dynamodb_actions(_FOUNDING), tables, (), ("the tables are made and changed",)),
-    )
-    description = "Makes the tables and changes their settings, as `tavola deploy` does; it sees no item and deletes no table."
-    return RolePolicy("founder", "founder", description, grants if tables else ())
+    tables = tuple(ResourceReference(table.name) for table in design.tables)
+    grants = (Grant("Tables", _dynamodb_actions(_DEPLOY_ACTIONS), tables, (), ("create and change tables",)),)
+    description = "Creates tables and changes their settings, as `tavola deploy` does; it cannot access items or delete tables."
+    return RolePolicy("deployer", "deployer", description, grants if tables else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,23 +242,13 @@ def _leading(action: RequiredAction) -> LeadingKeys:
 
 
 def _tenant_leading(action: RequiredAction) -> LeadingKeys:
-    assert action.leading_tenant is not None, "a tenant asks for its own alone"
+    assert action.leading_tenant is not None, "only tenant-scoped actions are granted to a tenant"
     return action.leading_tenant
-
-
-@dataclass(frozen=True, slots=True)
-class _Permission:
-    """Actions on resources under conditions, before they become a grant."""
-
-    actions: tuple[str, ...]
-    references: tuple[TableReference, ...]
-    conditions: tuple[PolicyCondition, ...]
-    reasons: tuple[str, ...]
 
 
 def _build_grants(design: Design, requirements: Iterable[_Requirement]) -> tuple[Grant, ...]:
     """Return the grants for some requirements; those that differ only in keys, actions or resource are merged."""
-    groups: dict[tuple[str, TableReference, tuple[str, ...], bool, str], list[_Requirement]] = {}
+    groups: dict[tuple[str, ResourceReference, tuple[str, ...], bool, str], list[_Requirement]] = {}
     for requirement in _drop_covered(list(requirements)):
         action = requirement.action
         group_key = (action.action, action.reference, action.attributes, action.specific, action.enclosing)
@@ -275,9 +262,7 @@ def _build_grants(design: Design, requirements: Iterable[_Requirement]) -> tuple
         sid = _sid(design, each)
         sid_counts[sid] = sid_counts.get(sid, 0) + 1
         sid += "" if sid_counts[sid] == 1 else str(sid_counts[sid])
-        grants.append(
-            Grant(sid, _dynamodb_actions(each.actions), each.references, each.conditions, each.reasons)
-        )
+        grants.append(replace(each, sid=sid, actions=_dynamodb_actions(each.actions)))
     return tuple(grants)
 
 
@@ -304,8 +289,8 @@ def _drop_covered(requirements: list[_Requirement]) -> list[_Requirement]:
     return kept
 
 
-def _group_by_keys(requirements: Sequence[_Requirement]) -> Iterator[_Permission]:
-    """Yield permissions for equal requirements whose keys fit one statement; keys of several attributes stay separate."""
+def _group_by_keys(requirements: Sequence[_Requirement]) -> Iterator[Grant]:
+    """Yield unnamed grants for equal requirements whose keys fit one statement; keys of several attributes stay separate."""
     groups: dict[tuple[bool, LeadingKeys], list[_Requirement]] = {}
     for each in requirements:
         variable = any("${aws:" in pattern for pattern in each.leading)
@@ -325,7 +310,7 @@ def _group_by_keys(requirements: Sequence[_Requirement]) -> Iterator[_Permission
                 PolicyCondition("StringEquals", "dynamodb:EnclosingOperation", (action.enclosing,))
             )
         reasons = tuple(dict.fromkeys(word for each in group for word in each.reason.split("; ")))
-        yield _Permission((action.action,), (action.reference,), tuple(conditions), reasons)
+        yield Grant("", (action.action,), (action.reference,), tuple(conditions), reasons)
 
 
 def _key_conditions(leads: Sequence[LeadingKeys]) -> Iterator[PolicyCondition]:
@@ -342,15 +327,14 @@ def _are_exact(patterns: Iterable[str]) -> bool:
     return all(map(is_exact, patterns))
 
 
-def _merge_permissions(
-    allowed: Iterable[_Permission], by: Callable[[_Permission], object]
-) -> list[_Permission]:
+def _merge_permissions(allowed: Iterable[Grant], by: Callable[[Grant], object]) -> list[Grant]:
     """Merge permissions that are equal by some key."""
-    groups: dict[object, list[_Permission]] = {}
+    groups: dict[object, list[Grant]] = {}
     for each in allowed:
         groups.setdefault(by(each), []).append(each)
     return [
-        _Permission(
+        Grant(
+            "",
             tuple(sorted({action for each in group for action in each.actions})),
             tuple(dict.fromkeys(reference for each in group for reference in each.references)),
             group[0].conditions,
@@ -360,7 +344,7 @@ def _merge_permissions(
     ]
 
 
-def _sid(design: Design, allowed: _Permission) -> str:
+def _sid(design: Design, allowed: Grant) -> str:
     """Return the name of a statement: its table, its index if there is one, and the kind of action."""
     first = allowed.references[0]
     table = design.table(first.table)
@@ -391,18 +375,21 @@ def _list_indistinguishable(design: Design, requests: Sequence[PatternActions]) 
     """Yield what the design separates and a policy cannot: IAM sees partition keys, not sort keys."""
     for table in design.tables:
         changing = [
-            action
+            (re.split("[.: ]", pattern.place)[0], action)
             for pattern in requests
             for action in pattern.actions
-            if action.reference == TableReference(table.name)
+            if action.reference == ResourceReference(table.name)
             and action.action in ("UpdateItem", "DeleteItem", "BatchWriteItem")
         ]
         for entity in table.entities:
-            verbs = sorted({action.action for action in changing if _may_share_partition(entity, action)})
-            if entity.immutable and verbs:
+            sharing = [(owner, each.action) for owner, each in changing if _may_share_partition(entity, each)]
+            if entity.immutable and sharing:
+                verbs = sorted({verb for _, verb in sharing})
+                owners = sorted({owner for owner, _ in sharing} - {entity.name}) or ["another entity"]
                 yield (
-                    f"{entity.name} is immutable, and shares its partition key with what is changed: IAM cannot keep "
-                    f"{' and '.join(verbs)} from it; give it a partition key of its own"
+                    f"IAM cannot block {' and '.join(verbs)} on {entity.name} (immutable), because {' and '.join(owners)} "
+                    f"{'shares' if len(owners) == 1 else 'share'} its partition key. Give {entity.name} its own partition "
+                    "key to enforce it"
                 )
 
 

@@ -31,38 +31,39 @@ from tavola.iam.decisions import (
     select_rules,
 )
 from tavola.iam.directory import (
+    MANAGED,
     AccessKey,
     Account,
     Credential,
     Directory,
     Group,
     Role,
-    Session,
+    RoleSession,
     User,
     parse_directory,
     render_directory,
 )
 from tavola.iam.errors import (
     AlreadyInDirectory,
-    AssumeRefused,
-    DirectoryRefused,
-    DirectoryUnreadable,
-    DocumentUnreadable,
+    AssumeRoleDenied,
+    DirectoryFileError,
     IamError,
+    InvalidDirectory,
     NotInDirectory,
+    PolicyFileError,
 )
 from tavola.iam.explanations import (
+    AccessExplanation,
     ConditionMisfit,
     DescribedTable,
-    KeyUnknown,
+    UnknownConditionKey,
     explain_action,
     explain_request,
     render_explanation,
 )
 from tavola.iam.files import DirectoryFile, load_directory, save_directory
 from tavola.iam.guard import CompiledPolicies, ConnectionProperties, ExplainedDecision, Guard, Guards
-from tavola.iam.managed import MANAGED
-from tavola.iam.policy import Rule, compile_policy
+from tavola.iam.policy import PolicyRule, compile_policy
 from tavola.iam.principals import Principal
 
 __all__ = [
@@ -70,10 +71,11 @@ __all__ = [
     "GLOBAL_KEYS",
     "MANAGED",
     "AccessCheck",
+    "AccessExplanation",
     "AccessKey",
     "Account",
     "AlreadyInDirectory",
-    "AssumeRefused",
+    "AssumeRoleDenied",
     "CompiledPolicies",
     "ConditionMisfit",
     "ConnectionProperties",
@@ -82,25 +84,25 @@ __all__ = [
     "DescribedTable",
     "Directory",
     "DirectoryFile",
-    "DirectoryRefused",
-    "DirectoryUnreadable",
-    "DocumentUnreadable",
+    "DirectoryFileError",
     "EvaluatedRule",
     "ExplainedDecision",
     "Group",
     "Guard",
     "Guards",
     "IamError",
+    "InvalidDirectory",
     "ItemAccessCheck",
-    "KeyUnknown",
     "NotInDirectory",
+    "PolicyFileError",
+    "PolicyRule",
     "Principal",
     "PrincipalPolicies",
     "RangeAccessCheck",
     "Role",
-    "Rule",
-    "Session",
+    "RoleSession",
     "StatedAccessCheck",
+    "UnknownConditionKey",
     "User",
     "add_account",
     "add_group",

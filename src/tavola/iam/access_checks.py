@@ -3,20 +3,28 @@
 Each item of a batch or transaction is a check of its own, so that an item is protected in the same way on every path
 to it. Condition values are computed only when a policy tests them.
 
-A request that cannot be parsed has no condition values here; the operation itself refuses it with AWS's message.
+A PartiQL statement is one check per partition that it names. A request that cannot be parsed has no condition values here; the operation itself refuses it with AWS's message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.key_conditions import key_bounds
 from tavola.expressions.legacy import legacy_key_conditions
+from tavola.expressions.partiql import (
+    Statement,
+    StatementError,
+    equalities,
+    mentioned_attributes,
+    parse_statement,
+)
 from tavola.expressions.plans import (
     compile_condition,
     compile_key_condition,
@@ -26,8 +34,32 @@ from tavola.expressions.plans import (
 from tavola.expressions.search_conditions import search_clauses
 from tavola.iam.patterns import Values
 from tavola.keys import KeyAttribute, KeySchema
-from tavola.protocol.resources import TableFacts
+from tavola.protocol.arns import Scope, parse_resource_arn, table_arn
+from tavola.protocol.resources import GuardResources, TableFacts
 from tavola.values import ValueMalformed, ValueRefused, admit_item, admit_value
+
+
+def table_of(name_or_arn: str, resources: GuardResources, scope: Scope) -> tuple[str, TableFacts | None]:
+    """Return the ARN of a table, and its facts if it exists."""
+    facts = resources.facts(name_or_arn)
+    if facts is not None:
+        return facts.arn, facts
+    return (
+        canonical_arn(name_or_arn) if name_or_arn.startswith("arn:") else table_arn(scope, name_or_arn)
+    ), None
+
+
+def canonical_arn(arn: str) -> str:
+    """Return an ARN with the partition `aws`, so that other spellings cannot bypass a policy."""
+    parts = parse_resource_arn(arn)
+    return arn if parts is None else replace(parts, partition="aws").text
+
+
+def owner_of(resource: str) -> str | None:
+    """Return the account in an ARN; None for `*`, which means the caller's own."""
+    parts = resource.split(":", 5)
+    return parts[4] if len(parts) == 6 and parts[4] else None
+
 
 _EXPRESSIONS: dict[str, Callable[[str, Bindings], Any]] = {
     "condition_expression": compile_condition,
@@ -223,8 +255,8 @@ class RangeAccessCheck(AccessCheck):
                 clauses = search_clauses(
                     compile_condition(search, bindings, field="SearchConditionExpression")
                 )
-                given = {clause.name: bindings.values[clause.value] for clause in clauses}
-                return tuple(given.get(attribute.name) for attribute in schema.hash)
+                bound_values = {clause.name: bindings.values[clause.value] for clause in clauses}
+                return tuple(bound_values.get(attribute.name) for attribute in schema.hash)
             if text is not None:
                 bindings = _bindings(request)
                 return key_bounds(compile_key_condition(text, bindings), schema, bindings.values).hash_values
@@ -334,3 +366,102 @@ _KEYS: dict[str, Callable[[AccessCheck], Values]] = {
     "dynamodb:select": lambda access: access.select(),
     "dynamodb:thirdpartitionkeyvalues": lambda access: access.leading_keys(2),
 }
+
+
+_STATEMENT_ACTIONS = {
+    "select": "dynamodb:PartiQLSelect",
+    "exists": "dynamodb:PartiQLSelect",
+    "insert": "dynamodb:PartiQLInsert",
+    "update": "dynamodb:PartiQLUpdate",
+    "delete": "dynamodb:PartiQLDelete",
+}
+
+
+class StatementAccessCheck(AccessCheck):
+    """A statement's check on the items of one partition, or on an unknown set of items."""
+
+    __slots__ = ("hashes", "pinned", "shared", "statement")
+    is_of_items = True
+
+    def __init__(
+        self,
+        resource: str,
+        request: Any,
+        facts: TableFacts | None,
+        statement: Statement,
+        hashes: tuple[str, ...],
+        pinned: Mapping[str, Values],
+        enclosing: str,
+        shared: Any,
+    ) -> None:
+        super().__init__(_STATEMENT_ACTIONS[statement.kind], resource, request, facts, enclosing)
+        self.statement = statement
+        self.hashes = hashes
+        self.pinned = pinned
+        self.shared = shared
+
+    def leading_keys(self, place: int) -> Values:
+        """Return the values that the statement fixes for the n-th partition key attribute."""
+        return self.pinned.get(self.hashes[place], ()) if place < len(self.hashes) else ()
+
+    def attributes(self) -> Values:
+        """Return the attributes that the statement names."""
+        return tuple(sorted(mentioned_attributes(self.statement)))
+
+    def select(self) -> Values:
+        """Return the Select value of a SELECT."""
+        if self.statement.kind != "select":
+            return ()
+        if self.statement.columns is not None:
+            return ("SPECIFIC_ATTRIBUTES",)
+        return ("ALL_ATTRIBUTES",) if self.statement.index is None else ("ALL_PROJECTED_ATTRIBUTES",)
+
+    def return_values(self) -> Values:
+        """Return the image that RETURNING selects, and that of a failed condition."""
+        if self.statement.kind in ("select", "exists"):
+            return ()
+        returning = self.statement.returning
+        returned = "NONE"
+        if returning is not None:
+            returned = f"{'ALL' if returning.part == 'ALL' else 'UPDATED'}_{returning.image}"
+        failing = getattr(self.request, "return_values_on_condition_check_failure", None)
+        return (returned, *((failing,) if failing not in (None, "NONE", returned) else ()))
+
+    def return_consumed_capacity(self) -> Values:
+        """Return the request's value, or the default."""
+        return (getattr(self.shared, "return_consumed_capacity", None) or "NONE",)
+
+    def full_scan(self) -> Values:
+        """Return whether a SELECT fixes no partition key."""
+        if self.statement.kind != "select":
+            return ()
+        return ("false",) if self.hashes and self.hashes[0] in self.pinned else ("true",)
+
+
+def statement_access_checks(
+    request: Any, resources: GuardResources, scope: Scope, *, enclosing: str = "", shared: Any = None
+) -> Iterator[AccessCheck]:
+    """Yield the access checks of one statement, one per partition it names; none if it cannot be parsed."""
+    try:
+        statement = parse_statement(request.statement)
+        equal_values = equalities(statement, request.parameters or ())
+    except StatementError:
+        return
+    resource, facts = table_of(statement.table, resources, scope)
+    hashes: tuple[str, ...] = ()
+    if facts is not None:
+        hashes = (facts.hash,)
+        if statement.index is not None:
+            hashes = facts.indexes.get(statement.index, ((), ()))[0]
+    if statement.index is not None:
+        resource = f"{resource}/index/{statement.index}"
+    pinned = {name: _texts(equal_values[name]) for name in hashes if name in equal_values}
+    first = pinned.get(hashes[0], ()) if hashes else ()
+    for partition in [{hashes[0]: (value,)} for value in first] or [{}]:
+        yield StatementAccessCheck(
+            resource, request, facts, statement, hashes, {**pinned, **partition}, enclosing, shared or request
+        )
+
+
+def _texts(values: Sequence[Any]) -> Values:
+    return tuple(dict.fromkeys(text for value in values for text in text_of(value)))

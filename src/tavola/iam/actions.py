@@ -10,11 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from tavola.iam.access_checks import AccessCheck, ItemAccessCheck, RangeAccessCheck
+from tavola.iam.access_checks import (
+    AccessCheck,
+    ItemAccessCheck,
+    RangeAccessCheck,
+    canonical_arn,
+    statement_access_checks,
+    table_of,
+)
 from tavola.iam.directory import Directory
 from tavola.iam.patterns import compile_action
-from tavola.iam.resources import canonical_arn, table_of
-from tavola.iam.statements import statement_access_checks
 from tavola.protocol.arns import Scope, parse_resource_arn, scope_of, table_arn
 from tavola.protocol.resources import GuardResources, TableFacts
 
@@ -70,10 +75,10 @@ def _range(action: str) -> Accesses:
 
 
 def _batch_get(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
-    for name, wanted in request.request_items.items():
+    for name, get in request.request_items.items():
         resource, facts = table_of(name, resources, scope)
-        for key in wanted.keys:
-            yield ItemAccessCheck("dynamodb:BatchGetItem", resource, wanted, facts, key, shared=request)
+        for key in get.keys:
+            yield ItemAccessCheck("dynamodb:BatchGetItem", resource, get, facts, key, shared=request)
 
 
 def _batch_write(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
@@ -111,9 +116,9 @@ def _statement(request: Any, resources: GuardResources, scope: Scope) -> Iterato
 
 
 def _statements(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
-    for each in request.transact_statements:
+    for statement in request.transact_statements:
         yield from statement_access_checks(
-            each, resources, scope, enclosing="ExecuteTransaction", shared=request
+            statement, resources, scope, enclosing="ExecuteTransaction", shared=request
         )
 
 
@@ -148,7 +153,7 @@ def _insights(action: str) -> Accesses:
     return checks
 
 
-def _named(action: str, member: str) -> Accesses:
+def _by_arn(action: str, member: str) -> Accesses:
     """Return a function for requests that name their resource by an ARN."""
 
     def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
@@ -158,7 +163,7 @@ def _named(action: str, member: str) -> Accesses:
     return checks
 
 
-def _tagged(action: str) -> Accesses:
+def _tags(action: str) -> Accesses:
     """Return a function for tag operations; the tags of a stream are those of its table."""
 
     def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterable[AccessCheck]:
@@ -186,9 +191,9 @@ def _listing(action: str, member: str) -> Accesses:
 
     def checks(request: Any, resources: GuardResources, scope: Scope) -> Iterator[AccessCheck]:
         yield AccessCheck(action, "*", request)
-        named = getattr(request, member)
-        if named is not None and (scope_of(named) or scope) != scope:
-            resource, facts = table_of(named, resources, scope)
+        table = getattr(request, member)
+        if table is not None and (scope_of(table) or scope) != scope:
+            resource, facts = table_of(table, resources, scope)
             yield AccessCheck(action, resource, request, facts)
 
     return checks
@@ -259,7 +264,7 @@ _OPERATIONS: dict[str, Accesses] = {
     "TransactWriteItems": _transact_write,
     "ListItemVersions": _item(
         "dynamodb:GetItem"
-    ),  # Tavola's own: whoever may get an item may see its history
+    ),  # Tavola's own operation: GetItem includes an item's history
     **_each(_item, "DeleteItem GetItem UpdateItem"),
     **_each(_range, "Query Scan SearchVectors"),
     **_each(
@@ -273,17 +278,17 @@ _OPERATIONS: dict[str, Accesses] = {
     ),
     **_each(_insights, "DescribeContributorInsights UpdateContributorInsights"),
     **_each(
-        _named,
+        _by_arn,
         "DeleteResourcePolicy GetResourcePolicy PutResourcePolicy",
         "resource_arn",
     ),
-    **_each(_tagged, "ListTagsOfResource TagResource UntagResource"),
-    **_each(_named, "DeleteBackup DescribeBackup", "backup_arn"),
-    **_each(_named, "DescribeExport", "export_arn"),
-    **_each(_named, "DescribeImport", "import_arn"),
-    **_each(_named, "ExportTableToPointInTime", "table_arn"),
-    **_each(_named, "CancelBulkOperation DescribeBulkOperation", "bulk_operation_arn"),
-    **_each(_named, "DescribeStream GetShardIterator", "stream_arn"),
+    **_each(_tags, "ListTagsOfResource TagResource UntagResource"),
+    **_each(_by_arn, "DeleteBackup DescribeBackup", "backup_arn"),
+    **_each(_by_arn, "DescribeExport", "export_arn"),
+    **_each(_by_arn, "DescribeImport", "import_arn"),
+    **_each(_by_arn, "ExportTableToPointInTime", "table_arn"),
+    **_each(_by_arn, "CancelBulkOperation DescribeBulkOperation", "bulk_operation_arn"),
+    **_each(_by_arn, "DescribeStream GetShardIterator", "stream_arn"),
     **_each(
         _account,
         """

@@ -12,11 +12,11 @@ from typing import Any, Literal, TypeAlias
 from msgspec.structs import replace
 
 from tavola.entropy import Entropy
-from tavola.iam.directory import AccessKey, Account, Directory, Document, Group, Role, Session, User
-from tavola.iam.errors import AlreadyInDirectory, AssumeRefused, NotInDirectory
+from tavola.iam.directory import AccessKey, Account, Directory, Document, Group, Role, RoleSession, User
+from tavola.iam.errors import AlreadyInDirectory, AssumeRoleDenied, NotInDirectory
 from tavola.iam.policy import principal_reach
 from tavola.iam.principals import Principal
-from tavola.protocol.accounts import access_key_of
+from tavola.protocol.arns import access_key_of
 from tavola.protocol.policy_documents import PolicyDocument
 
 Holder: TypeAlias = Literal["user", "group", "role"]
@@ -28,7 +28,7 @@ _MEMBERS: dict[str, str] = {"user": "users", "group": "groups", "role": "roles",
 def add_account(directory: Directory, number: str) -> Directory:
     """Return the directory with a new account."""
     if number in directory.accounts:
-        raise AlreadyInDirectory(f"account {number} is there already")
+        raise AlreadyInDirectory(f"account {number} exists already")
     return Directory({**directory.accounts, number: Account()})
 
 
@@ -96,11 +96,11 @@ def detach_policy(directory: Directory, account: str, holder: Holder, name: str,
     """Return the directory with an attached or inline policy removed from a user, group or role."""
     held = _find_holder(directory, account, holder, name)
     if policy in held.inline:
-        left = {each: document for each, document in held.inline.items() if each != policy}
+        left = {name: document for name, document in held.inline.items() if name != policy}
         return _replace_holder(directory, account, holder, name, replace(held, inline=left))
     if policy not in held.policies:
         raise NotInDirectory(f"{holder} {name} has no policy {policy}")
-    active = tuple(each for each in held.policies if each != policy)
+    active = tuple(other_policy for other_policy in held.policies if other_policy != policy)
     return _replace_holder(directory, account, holder, name, replace(held, policies=active))
 
 
@@ -123,7 +123,7 @@ def add_key(directory: Directory, account: str, user: str, entropy: Entropy) -> 
             directory, account, replace(account_, root_keys=(*account_.root_keys, key))
         ), key
     held = _find_holder(directory, account, "user", user)
-    assert isinstance(held, User), "a user was looked up"
+    assert isinstance(held, User), "the holder of kind user is a User"
     return _replace_holder(directory, account, "user", user, replace(held, keys=(*held.keys, key))), key
 
 
@@ -139,23 +139,23 @@ def assume_role(
     by: Principal | None = None,
     policy: Document | None = None,
     tags: Mapping[str, str] | None = None,
-) -> tuple[Directory, Session]:
+) -> tuple[Directory, RoleSession]:
     """Return the directory with a new session of a role, and the session; expired sessions are dropped.
 
     With `by`, the role's trust policy must allow that principal; without it, the owner of the directory acts and no
     trust is needed.
     """
     if not SESSION_S_MIN <= life_s <= SESSION_S_MAX:
-        raise AssumeRefused(f"a session lives {SESSION_S_MIN} to {SESSION_S_MAX} seconds, not {life_s}")
+        raise AssumeRoleDenied(f"a session lasts {SESSION_S_MIN} to {SESSION_S_MAX} seconds, not {life_s}")
     if by is not None and not trusts(directory.trust_of(account, role), by):
-        raise AssumeRefused(
+        raise AssumeRoleDenied(
             f"User: {by.arn} is not authorized to perform: sts:AssumeRole on resource: "
             f"arn:aws:iam::{account}:role/{role}"
         )
     account_ = directory.account(account)
     if role not in account_.roles:
         raise NotInDirectory(f"account {account} has no role {role}")
-    session_ = Session(
+    session_ = RoleSession(
         role=role,
         name=session,
         key=_key_id(directory, account, "ASIA", entropy),
@@ -166,7 +166,7 @@ def assume_role(
         policy=policy,
         tags=dict(tags or {}),
     )
-    active = tuple(each for each in account_.sessions if each.expires_at_s > now_s)
+    active = tuple(session for session in account_.sessions if session.expires_at_s > now_s)
     return _replace_account(directory, account, replace(account_, sessions=(*active, session_))), session_
 
 
@@ -178,7 +178,7 @@ def trusts(trust: PolicyDocument, principal: Principal) -> bool:
     reached = [
         statement
         for statement in trust.statements
-        if principal_reach(statement, principal) != "nobody"
+        if principal_reach(statement, principal) != "none"
         and any(action in ("*", "sts:*", "sts:AssumeRole") for action in statement.actions or ())
     ]
     if any(not statement.allows for statement in reached):
@@ -197,7 +197,9 @@ def remove_entry(directory: Directory, account: str, kind: str, name: str) -> Di
     del members[name]
     changed = replace(account_, **{_MEMBERS[kind]: members})
     if kind == "role":
-        changed = replace(changed, sessions=tuple(each for each in account_.sessions if each.role != name))
+        changed = replace(
+            changed, sessions=tuple(session for session in account_.sessions if session.role != name)
+        )
     return _replace_account(directory, account, changed)
 
 
@@ -205,7 +207,7 @@ def _add_holder(
     directory: Directory, account: str, kind: Holder, name: str, held: User | Group | Role
 ) -> Directory:
     if name in getattr(directory.account(account), _MEMBERS[kind]):
-        raise AlreadyInDirectory(f"account {account} has a {kind} {name} already")
+        raise AlreadyInDirectory(f"account {account} already has a {kind} {name}")
     return _replace_holder(directory, account, kind, name, held)
 
 
@@ -232,14 +234,14 @@ def _replace_account(directory: Directory, account: str, changed: Account) -> Di
 
 def _remove_key(directory: Directory, account: str, account_: Account, key: str) -> Directory:
     users = {
-        name: replace(user, keys=tuple(each for each in user.keys if each.id != key))
+        name: replace(user, keys=tuple(other_key for other_key in user.keys if other_key.id != key))
         for name, user in account_.users.items()
     }
     changed = replace(
         account_,
         users=users,
-        root_keys=tuple(each for each in account_.root_keys if each.id != key),
-        sessions=tuple(each for each in account_.sessions if each.key != key),
+        root_keys=tuple(root_key for root_key in account_.root_keys if root_key.id != key),
+        sessions=tuple(session for session in account_.sessions if session.key != key),
     )
     if changed == account_:
         raise NotInDirectory(f"account {account} has no access key {key}")

@@ -37,12 +37,12 @@ def unknown_keys(directory: Directory) -> Iterator[tuple[str, str, str | None]]:
     """Yield the unknown condition keys and variables of policies: location, name, and a suggestion."""
     for policy, document in directory.documents():
         for statement in document.statements:
-            for place, key in _named(statement, variables=document.has_variables):
+            for place, key in _list_keys(statement, variables=document.has_variables):
                 if key.lower().startswith(_OURS) and not _is_known(key.lower()):
                     yield f"{policy}, {place}", key, _near(key)
 
 
-def _named(statement: PolicyStatement, *, variables: bool) -> Iterator[tuple[str, str]]:
+def _list_keys(statement: PolicyStatement, *, variables: bool) -> Iterator[tuple[str, str]]:
     """Yield each condition key and variable of a statement with its location."""
     for test in statement.conditions:
         yield test.place, test.key
@@ -58,7 +58,7 @@ def _named(statement: PolicyStatement, *, variables: bool) -> Iterator[tuple[str
 
 
 def _is_known(key: str) -> bool:
-    return key in _NAMES or any(key.startswith(each) and key != each for each in _TAGGED_NAMES)
+    return key in _NAMES or any(key.startswith(prefix) and key != prefix for prefix in _TAGGED_NAMES)
 
 
 def _near(key: str) -> str | None:

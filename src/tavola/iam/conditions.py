@@ -14,7 +14,7 @@ from operator import eq, ge, gt, le, lt
 from typing import Any, TypeAlias
 
 from tavola.iam.patterns import (
-    Context,
+    ConditionContext,
     Match,
     Solid,
     Values,
@@ -35,7 +35,7 @@ from tavola.protocol.policy_values import (
     parse_pieces,
 )
 
-Test: TypeAlias = Callable[[Context], bool]
+Test: TypeAlias = Callable[[ConditionContext], bool]
 
 # A negated operator is the positive one, inverted.
 _NEGATED = {
@@ -77,11 +77,11 @@ def compile_test(
     closed, open_ = _split(operator, test.values, known, variables=variables)
     if open_:
 
-        def filled(context: Context) -> Match:
+        def fill_and_match(context: ConditionContext) -> Match:
             solids = [solid for solid in (fill(pieces, context) for pieces in open_) if solid is not None]
             return _match_any(operator, [*closed, *solids])
 
-        return lambda context: holds(context.values(key), filled(context))
+        return lambda context: holds(context.values(key), fill_and_match(context))
     hit = _match_any(operator, closed)
     if key in known:
         return holds(known[key], hit)
@@ -151,7 +151,7 @@ def _match_any(operator: str, solids: list[Solid]) -> Match:
         case _:
             numeric = operator.startswith("Numeric")
             order = _ORDERS[operator.removeprefix("Numeric" if numeric else "Date")]
-            return _ordered(parse_number if numeric else parse_moment, order, solids)
+            return _compare(parse_number if numeric else parse_moment, order, solids)
 
 
 def _any(matches: list[Match]) -> Match:
@@ -185,14 +185,14 @@ def _address(solids: list[Solid]) -> Match:
     return match
 
 
-def _ordered(
+def _compare(
     parse: Callable[[str], Decimal | float | None], order: Callable[[Any, Any], bool], solids: list[Solid]
 ) -> Match:
     bounds = [bound for bound in (parse(_text(solid)) for solid in solids) if bound is not None]
 
     def match(value: str) -> bool:
-        given = parse(value)
-        return given is not None and any(order(given, bound) for bound in bounds)
+        parsed = parse(value)
+        return parsed is not None and any(order(parsed, bound) for bound in bounds)
 
     return match
 

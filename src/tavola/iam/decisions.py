@@ -26,7 +26,7 @@ than the next:
                                            here, when an unconditional Allow and no Deny is left
     decide          per request            evaluates the remaining conditions
 
-Given up: service control policies, and the evaluation of AWS Organizations.
+Not supported: service control policies and resource control policies of AWS Organizations.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from tavola.iam.patterns import Context
-from tavola.iam.policy import Rule, Source
+from tavola.iam.patterns import ConditionContext
+from tavola.iam.policy import PolicyRule, Source
 from tavola.iam.principals import Principal
 
 Outcome: TypeAlias = Literal[
@@ -57,9 +57,9 @@ class PrincipalPolicies:
     """All identity-side policies of a principal; None means there is no such policy and no such limit."""
 
     principal: Principal
-    identity: tuple[Rule, ...]
-    boundary: tuple[Rule, ...] | None = None
-    session: tuple[Rule, ...] | None = None
+    identity: tuple[PolicyRule, ...]
+    boundary: tuple[PolicyRule, ...] | None = None
+    session: tuple[PolicyRule, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Decision:
     """The outcome of a check, with the rule that decided it or the kind of policy that lacks an Allow."""
 
     allowed: bool
-    rule: Rule | None = None  # the rule that allowed or denied; None: no rule did
+    rule: PolicyRule | None = None  # the rule that allowed or denied; None: no rule did
     missing_allow: Source | None = None  # where an Allow is missing
 
     @property
@@ -76,8 +76,8 @@ class Decision:
         if self.rule is not None:
             return f"{'allowed' if self.allowed else 'denied'} by {self.rule.name}"
         if self.allowed:
-            return "allowed: an account's root may do everything in it"
-        assert self.missing_allow is not None, "a denial has a rule or lacks one"
+            return "allowed: the root user may do everything in its account"
+        assert self.missing_allow is not None, "a denial names a rule or a missing Allow"
         return f"denied: no {_WORDS[self.missing_allow]} allows it"
 
 
@@ -85,11 +85,11 @@ class Decision:
 class ApplicableRules:
     """The rules that can apply to one action on one resource; reused by all requests with that pair."""
 
-    denials: tuple[Rule, ...]
-    identity: tuple[Rule, ...]
-    boundary: tuple[Rule, ...] | None
-    session: tuple[Rule, ...] | None
-    grants: tuple[Rule, ...]  # of the resource policy
+    denials: tuple[PolicyRule, ...]
+    identity: tuple[PolicyRule, ...]
+    boundary: tuple[PolicyRule, ...] | None
+    session: tuple[PolicyRule, ...] | None
+    grants: tuple[PolicyRule, ...]  # of the resource policy
     cross_account: bool  # the resource belongs to another account
     root: bool
     identity_only: bool  # only identity policies apply
@@ -100,14 +100,14 @@ class ApplicableRules:
 class EvaluatedRule:
     """A rule and how it was evaluated, for `explain`."""
 
-    rule: Rule
+    rule: PolicyRule
     outcome: Outcome
     place: str | None = None  # the location of the condition that failed
 
 
 def select_rules(
     policies: PrincipalPolicies,
-    resource_rules: Sequence[Rule],
+    resource_rules: Sequence[PolicyRule],
     action: str,
     resource: str,
     *,
@@ -117,7 +117,7 @@ def select_rules(
     action = action.lower()
     root = policies.principal.kind == "root"
 
-    def matching(rules: Sequence[Rule]) -> Iterator[Rule]:
+    def matching(rules: Sequence[PolicyRule]) -> Iterator[PolicyRule]:
         for rule in rules:
             if (
                 rule.never_holds_at is None
@@ -129,7 +129,7 @@ def select_rules(
     identity = tuple(matching(policies.identity))
     boundary = None if policies.boundary is None else tuple(matching(policies.boundary))
     session = None if policies.session is None else tuple(matching(policies.session))
-    resource_matches = tuple(rule for rule in matching(resource_rules) if rule.reach != "nobody")
+    resource_matches = tuple(rule for rule in matching(resource_rules) if rule.reach != "none")
     if root and not cross_account and action == _UNDELETABLE:
         resource_matches = ()  # a root user can always remove a resource policy, so no account locks itself out
     everything = (*identity, *(boundary or ()), *(session or ()), *resource_matches)
@@ -150,7 +150,7 @@ def select_rules(
     return _mark_always_allowed(selected)
 
 
-def decide(rules: ApplicableRules, context: Context, resource: str) -> Decision:
+def decide(rules: ApplicableRules, context: ConditionContext, resource: str) -> Decision:
     """Decide one check with the values of its request; the module docstring gives the order."""
     denial = _first_match(rules.denials, context, resource)
     if denial is not None:
@@ -189,7 +189,7 @@ def decide(rules: ApplicableRules, context: Context, resource: str) -> Decision:
 
 
 def evaluate_rules(
-    rules: Sequence[Rule], decision: Decision, action: str, resource: str, context: Context
+    rules: Sequence[PolicyRule], decision: Decision, action: str, resource: str, context: ConditionContext
 ) -> tuple[EvaluatedRule, ...]:
     """Return how each rule was evaluated for a decision."""
     return tuple(_evaluate_rule(rule, decision, action.lower(), resource, context) for rule in rules)
@@ -202,14 +202,14 @@ def denial_message(decision: Decision, principal: Principal, action: str, resour
         words = _WORDS[decision.rule.source]
         article = "an" if words.startswith("i") else "a"
         return f"{message} with an explicit deny in {article} {words}"
-    assert decision.missing_allow is not None, "a denial has a rule or lacks one"
+    assert decision.missing_allow is not None, "a denial names a rule or a missing Allow"
     return f"{message} because no {_WORDS[decision.missing_allow]} allows the {action} action"
 
 
 def _evaluate_rule(
-    rule: Rule, decision: Decision, action: str, resource: str, context: Context
+    rule: PolicyRule, decision: Decision, action: str, resource: str, context: ConditionContext
 ) -> EvaluatedRule:
-    if rule.reach == "nobody":
+    if rule.reach == "none":
         return EvaluatedRule(rule, "another principal")
     if not rule.matches_action(action):
         return EvaluatedRule(rule, "another action")
@@ -221,7 +221,7 @@ def _evaluate_rule(
     return EvaluatedRule(rule, "decided" if rule is decision.rule else "applies")
 
 
-def _allow_rules(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+def _allow_rules(rules: Sequence[PolicyRule]) -> tuple[PolicyRule, ...]:
     """Return the Allow rules, unconditional ones first."""
     return tuple(
         sorted(
@@ -231,7 +231,7 @@ def _allow_rules(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     )
 
 
-def _first_match(rules: Sequence[Rule], context: Context, resource: str) -> Rule | None:
+def _first_match(rules: Sequence[PolicyRule], context: ConditionContext, resource: str) -> PolicyRule | None:
     for rule in rules:
         if rule.holds(context) and (not rule.has_open_variables or rule.matches_resource(resource, context)):
             return rule
@@ -241,7 +241,7 @@ def _first_match(rules: Sequence[Rule], context: Context, resource: str) -> Rule
 def _mark_always_allowed(rules: ApplicableRules) -> ApplicableRules:
     """Mark the rules as settled if every request is allowed, so that conditions need no evaluation."""
 
-    def unconditional(candidates: Sequence[Rule]) -> bool:
+    def unconditional(candidates: Sequence[PolicyRule]) -> bool:
         return any(not rule.conditions and not rule.has_open_variables for rule in candidates)
 
     if rules.denials or rules.cross_account:

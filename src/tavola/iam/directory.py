@@ -12,10 +12,33 @@ from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
 import msgspec
 
-from tavola.iam.errors import DirectoryRefused, NotInDirectory
-from tavola.iam.managed import MANAGED
+from tavola.iam.errors import InvalidDirectory, NotInDirectory
 from tavola.iam.principals import Principal, role_arn, session_arn, user_arn
 from tavola.protocol.policy_documents import PolicyDocument, PolicyRefused, load_document, read_policy
+
+
+def _allowing(*actions: str) -> dict[str, Any]:
+    return {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": list(actions), "Resource": "*"}],
+    }
+
+
+MANAGED: dict[str, dict[str, Any]] = {
+    "AdministratorAccess": _allowing("*"),
+    "AmazonDynamoDBFullAccess": _allowing("dynamodb:*"),
+    "AmazonDynamoDBReadOnlyAccess": _allowing(
+        "dynamodb:BatchGetItem",
+        "dynamodb:Describe*",
+        "dynamodb:Get*",
+        "dynamodb:List*",
+        "dynamodb:PartiQLSelect",
+        "dynamodb:Query",
+        "dynamodb:Scan",
+    ),
+}
+"""By their AWS name, under which they can be attached without being defined."""
+
 
 FORMAT = 1
 
@@ -69,7 +92,7 @@ class Role(_DocumentPart, frozen=True):
     tags: dict[str, str] = {}
 
 
-class Session(_DocumentPart, frozen=True):
+class RoleSession(_DocumentPart, frozen=True):
     """An assumed role: an access key, a token and an expiry time."""
 
     role: str
@@ -90,7 +113,7 @@ class Account(_DocumentPart, frozen=True):
     groups: dict[str, Group] = {}
     users: dict[str, User] = {}
     roles: dict[str, Role] = {}
-    sessions: tuple[Session, ...] = ()
+    sessions: tuple[RoleSession, ...] = ()
     root_keys: tuple[AccessKey, ...] = ()
 
 
@@ -140,10 +163,10 @@ class Directory:
 
     def account(self, number: str) -> Account:
         """Return an account."""
-        found = self.accounts.get(number)
-        if found is None:
-            raise NotInDirectory(f"there is no account {number}; `tavola iam list` shows those there are")
-        return found
+        known_account = self.accounts.get(number)
+        if known_account is None:
+            raise NotInDirectory(f"account {number} does not exist")
+        return known_account
 
     def user(self, account: str, name: str) -> Principal:
         """Return a user as a principal."""
@@ -168,11 +191,11 @@ class Directory:
 
     def principal(self, arn_or_name: str, account: str) -> Principal:
         """Return the principal with an ARN, or the user or role with a name."""
-        found = re.fullmatch(
+        match = re.fullmatch(
             r"arn:aws:(?:iam|sts)::([0-9]{12}):(root|user|role|assumed-role)(?:/([^/]+))?(?:/([^/]+))?",
             arn_or_name,
         )
-        if found is None:
+        if match is None:
             known = self.account(account)
             if arn_or_name == "root":
                 return self.root(account)
@@ -181,7 +204,7 @@ class Directory:
             if arn_or_name in known.roles:
                 return self.role_session(account, arn_or_name)
             raise NotInDirectory(f"account {account} has no user or role {arn_or_name!r}")
-        number, kind, name, session = found.groups()
+        number, kind, name, session = match.groups()
         if kind == "root":
             return self.root(number)
         if kind == "user":
@@ -232,33 +255,33 @@ class Directory:
         return self._parsed[account, "roles", role, "trust"]
 
     def _check(self, number: str, account: Account) -> None:
-        here = f"accounts.{number}"
+        path = f"accounts.{number}"
         if _ACCOUNT.fullmatch(number) is None:
-            _refuse("an account has twelve digits", here)
+            _refuse("an account id has 12 digits", path)
         for name, document in account.policies.items():
-            _check_name(name, f"{here}.policies")
+            _check_name(name, f"{path}.policies")
             self._parse(document, "identity", (number, "policies", name))
         for name, group in account.groups.items():
-            _check_name(name, f"{here}.groups")
+            _check_name(name, f"{path}.groups")
             self._check_holder(number, account, group, ("groups", name))
         for name, user in account.users.items():
-            _check_name(name, f"{here}.users")
+            _check_name(name, f"{path}.users")
             self._check_holder(number, account, user, ("users", name))
             for group_name in user.groups:
                 if group_name not in account.groups:
-                    _refuse(f"there is no group {group_name}", f"{here}.users.{name}.groups")
+                    _refuse(f"group {group_name} does not exist", f"{path}.users.{name}.groups")
             for key in user.keys:
-                self._enter(
+                self._add_credential(
                     Credential(key.id, key.secret, self.user(number, name), active=key.active),
-                    f"{here}.users.{name}.keys",
+                    f"{path}.users.{name}.keys",
                 )
         for name, role in account.roles.items():
-            _check_name(name, f"{here}.roles")
+            _check_name(name, f"{path}.roles")
             self._check_holder(number, account, role, ("roles", name))
             self._parse(role.trust, "trust", (number, "roles", name, "trust"))
         for key in account.root_keys:
-            self._enter(
-                Credential(key.id, key.secret, self.root(number), active=key.active), f"{here}.root_keys"
+            self._add_credential(
+                Credential(key.id, key.secret, self.root(number), active=key.active), f"{path}.root_keys"
             )
         for session in account.sessions:
             self._check_session(number, account, session)
@@ -266,57 +289,57 @@ class Directory:
     def _check_holder(
         self, number: str, account: Account, holder: Group | User | Role, place: tuple[str, str]
     ) -> None:
-        here = ".".join(("accounts", number, *place))
+        path = ".".join(("accounts", number, *place))
         for name in holder.policies:
             if name not in account.policies and name not in MANAGED:
-                _refuse(f"there is no policy {name}", f"{here}.policies")
+                _refuse(f"policy {name} does not exist", f"{path}.policies")
             if name in MANAGED:
                 self._parse(MANAGED[name], "identity", (number, "policies", name))
         boundary = getattr(holder, "boundary", None)
         if boundary is not None:
             if boundary not in account.policies and boundary not in MANAGED:
-                _refuse(f"there is no policy {boundary}", f"{here}.boundary")
+                _refuse(f"policy {boundary} does not exist", f"{path}.boundary")
             if boundary in MANAGED:
                 self._parse(MANAGED[boundary], "identity", (number, "policies", boundary))
         for name, document in holder.inline.items():
-            _check_name(name, f"{here}.inline")
+            _check_name(name, f"{path}.inline")
             self._parse(document, "identity", (number, *place, "inline", name))
         tags: dict[str, str] = getattr(holder, "tags", {})
         for key in tags:
             if not key or [other.lower() for other in tags].count(key.lower()) > 1:
-                _refuse("a tag's key is a text, and no other differs from it by case alone", f"{here}.tags")
+                _refuse("a tag key must not be empty or differ from another only by case", f"{path}.tags")
 
-    def _check_session(self, number: str, account: Account, session: Session) -> None:
-        here = f"accounts.{number}.sessions.{session.key}"
+    def _check_session(self, number: str, account: Account, session: RoleSession) -> None:
+        path = f"accounts.{number}.sessions.{session.key}"
         role = account.roles.get(session.role)
         if role is None:
-            _refuse(f"there is no role {session.role}", here)
+            _refuse(f"role {session.role} does not exist", path)
         if _SESSION_NAME.fullmatch(session.name) is None:
-            _refuse("a session's name has 2 to 64 letters, digits or _+=,.@-", f"{here}.name")
+            _refuse("a session name has 2 to 64 letters, digits or _+=,.@-", f"{path}.name")
         if session.policy is not None:
             self._parse(session.policy, "identity", (number, "sessions", session.key))
         principal = _session_principal(
             number, session.role, role, session.name, {**role.tags, **session.tags}, session
         )
-        self._enter(
+        self._add_credential(
             Credential(
                 session.key, session.secret, principal, token=session.token, expires_at_s=session.expires_at_s
             ),
-            here,
+            path,
         )
 
-    def _enter(self, credential: Credential, place: str) -> None:
+    def _add_credential(self, credential: Credential, place: str) -> None:
         if not credential.key_id or not credential.secret:
-            _refuse("a key has an id and a secret", place)
+            _refuse("an access key needs an id and a secret", place)
         if credential.key_id in self._credentials:
-            _refuse(f"the key {credential.key_id} is there twice", place)
+            _refuse(f"access key {credential.key_id} occurs twice", place)
         self._credentials[credential.key_id] = credential
 
     def _parse(self, document: Document, kind: Literal["identity", "trust"], place: tuple[str, ...]) -> None:
         try:
             self._parsed[place] = read_policy(document, kind)
         except PolicyRefused as refused:
-            raise DirectoryRefused(refused.reason, ".".join(("accounts", *place, refused.place))) from refused
+            raise InvalidDirectory(refused.reason, ".".join(("accounts", *place, refused.place))) from refused
 
 
 def parse_directory(text: str) -> Directory:
@@ -324,13 +347,13 @@ def parse_directory(text: str) -> Directory:
     try:
         data = load_document(text)
     except PolicyRefused as refused:
-        raise DirectoryRefused("this is no JSON", refused.place) from refused
+        raise InvalidDirectory("not valid JSON", refused.place) from refused
     if not isinstance(data, dict) or set(data) != {"tavola_iam", "accounts"}:
-        _refuse('a directory is an object with "tavola_iam" and "accounts"', "the document")
+        _refuse('expected an object with the members "tavola_iam" and "accounts"', "the document")
     if data["tavola_iam"] != FORMAT:
-        _refuse(f"this Tavola reads the form {FORMAT}, not {data['tavola_iam']!r}", "tavola_iam")
+        _refuse(f"this version of Tavola reads format {FORMAT}, not {data['tavola_iam']!r}", "tavola_iam")
     if not isinstance(data["accounts"], dict):
-        _refuse("accounts are an object, by number", "accounts")
+        _refuse("expected an object of accounts by id", "accounts")
     _check_once(data["accounts"], "accounts")
     return Directory(
         {number: _account(content, f"accounts.{number}") for number, content in data["accounts"].items()}
@@ -352,7 +375,7 @@ _P = TypeVar("_P", bound=_DocumentPart)
 def _account(data: Any, place: str) -> Account:
     """Return an account; its parts are converted one by one so that each error has a location."""
     if not isinstance(data, dict):
-        _refuse("an account is an object", place)
+        _refuse("expected an object", place)
     _check_once(data, place)
     parts: dict[str, Any] = dict(data)
     for member, shape in (("groups", Group), ("users", User), ("roles", Role)):
@@ -373,7 +396,7 @@ def _account(data: Any, place: str) -> Account:
 def _check_once(members: Any, place: str) -> None:
     repeated = getattr(members, "repeated", None)
     if repeated is not None:
-        _refuse(f"{repeated!r} stands here twice; only one would count", place)
+        _refuse(f"{repeated!r} occurs twice; remove one", place)
 
 
 def _convert(data: Any, shape: type[_P], place: str) -> _P:
@@ -381,8 +404,36 @@ def _convert(data: Any, shape: type[_P], place: str) -> _P:
     try:
         return msgspec.convert(data, shape)
     except msgspec.ValidationError as error:
-        reason, _, inside = str(error).partition(" - at `$")
-        raise DirectoryRefused(reason, place + inside.rstrip("`")) from error
+        problem, _, inside = str(error).partition(" - at `$")
+        raise InvalidDirectory(_describe_problem(problem), place + inside.rstrip("`")) from error
+
+
+_PROBLEMS = (  # msgspec's sentences, and ours
+    (re.compile(r"Object contains unknown field `(.*)`", re.DOTALL), "unknown member {0!r}"),
+    (re.compile(r"Object missing required field `(.*)`"), "member {0!r} is missing"),
+    (re.compile(r"Expected `(.*)`, got `(.*)`"), "expected {0}, not {1}"),
+)
+_TYPE_WORDS = {
+    "str": "text",
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+def _describe_problem(problem: str) -> str:
+    """Return a validation error in the words of JSON."""
+    for pattern, sentence in _PROBLEMS:
+        if match := pattern.fullmatch(problem):
+            words = (
+                " or ".join(_TYPE_WORDS.get(word, word) for word in group.split(" | "))
+                for group in match.groups()
+            )
+            return sentence.format(*words)
+    return problem
 
 
 def _session_principal(
@@ -391,7 +442,7 @@ def _session_principal(
     role: Role,
     session_name: str,
     tags: Mapping[str, str],
-    session: Session | None = None,
+    session: RoleSession | None = None,
 ) -> Principal:
     return Principal(
         account=account,
@@ -425,8 +476,8 @@ def _describe_location(place: tuple[str, ...]) -> str:
 
 def _check_name(name: str, place: str) -> None:
     if _NAME.fullmatch(name) is None:
-        _refuse(f"{name!r} is no name: up to 128 letters, digits or _+=,.@-", place)
+        _refuse(f"{name!r} is not a valid name; use up to 128 letters, digits or _+=,.@-", place)
 
 
 def _refuse(reason: str, place: str) -> NoReturn:
-    raise DirectoryRefused(reason, place)
+    raise InvalidDirectory(reason, place)

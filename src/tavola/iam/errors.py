@@ -1,4 +1,4 @@
-"""The errors of IAM: unreadable directories, unknown or duplicate names, refused roles."""
+"""The errors of IAM: unreadable directories, unknown or duplicate names, denied roles."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ class IamError(TavolaError):
     """The base class of errors about users, roles and policies."""
 
 
-class DirectoryRefused(IamError):
+class InvalidDirectory(IamError):
     """The directory is invalid; carries the reason and its location."""
 
-    remedy = "Mend it at the place that is named; nothing was changed."
+    code = "directory-refused"
+    remedy = "Fix the entry named above; nothing was changed."
 
     def __init__(self, reason: str, place: str = "") -> None:
         self.reason = reason
@@ -26,37 +27,40 @@ class NotInDirectory(IamError):
     """The directory has no such name."""
 
     kind = ErrorKind.NOT_FOUND
-    remedy = "See who there is with `tavola iam list`."
+    remedy = "List users, groups and roles with `tavola iam list`."
 
 
 class AlreadyInDirectory(IamError):
     """The directory already has that name."""
 
     kind = ErrorKind.IN_USE
-    remedy = "Choose another name, or remove what has it with `tavola iam remove`."
+    remedy = "Choose another name, or remove the existing entry with `tavola iam remove`."
 
 
-class DirectoryUnreadable(IamError):
+class DirectoryFileError(IamError):
     """The directory file cannot be read or written."""
 
+    code = "directory-unreadable"
     kind = ErrorKind.NOT_FOUND
-    remedy = "Name a file that is there with --iam; `tavola iam init` makes one."
+    remedy = "Give an existing file with --iam, or create one with `tavola iam init`."
 
 
-class DocumentUnreadable(IamError):
+class PolicyFileError(IamError):
     """A policy or request file cannot be read; `option` is the command-line option that named it."""
 
+    code = "document-unreadable"
     kind = ErrorKind.NOT_FOUND
 
     def __init__(self, path: Path, option: str, reason: str) -> None:
         self.path = path
         self.option = option
-        self.remedy = f"Name a file that can be read with {option}."
-        super().__init__(f"{path} cannot be read: {reason}")
+        self.remedy = f"Give a readable file with {option}."
+        super().__init__(f"cannot read {path}: {reason}")
 
 
-class AssumeRefused(IamError):
+class AssumeRoleDenied(IamError):
     """The role does not trust the principal that wants to assume it."""
 
+    code = "assume-refused"
     kind = ErrorKind.DENIED
-    remedy = "Change the role's trust policy or the session, or leave --by out."
+    remedy = "Change the role's trust policy or the session, or omit --by."

@@ -1,4 +1,4 @@
-"""Explanations of decisions as JSON documents: the outcome, the deciding statement, and every rule considered.
+"""Explanations of decisions as data: the outcome, the deciding statement, and every rule considered.
 
 Shared by the command line, which describes tables in words, and the studio, which inspects live tables.
 """
@@ -6,30 +6,34 @@ Shared by the command line, which describes tables in words, and the studio, whi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 from tavola.iam.access_checks import StatedAccessCheck
+from tavola.iam.decisions import Outcome
 from tavola.iam.errors import IamError
 from tavola.iam.guard import ExplainedDecision, Guard
-from tavola.iam.policy import Rule
+from tavola.iam.policy import PolicyRule, Source
 from tavola.iam.principals import Principal
 from tavola.protocol.arns import Scope, table_arn
 from tavola.protocol.requests import parse
 from tavola.protocol.resources import GuardResources, TableFacts
 
 
-class KeyUnknown(IamError):
+class UnknownConditionKey(IamError):
     """The table's key is unknown, but policies depend on key values."""
 
+    code = "key-unknown"
+
     def __init__(self) -> None:
-        super().__init__("Policies go by the values of keys, and nothing says which attribute is one.")
+        super().__init__("Policies depend on key values, but the table's key is unknown.")
 
 
 class ConditionMisfit(IamError):
     """The query's condition does not use the key of the table or index."""
 
     def __init__(self) -> None:
-        super().__init__("The key condition does not fit the key that was described.")
+        super().__init__("The key condition does not match the described key.")
 
 
 class DescribedTable:
@@ -80,12 +84,12 @@ def explain_request(
     """Return the decision on each access check of a JSON request, with its evaluation."""
     name = operation.removeprefix("dynamodb:")
     parsed = parse(name, body)
-    asked = list(guard.access_checks(name, parsed, resources))
-    if any(each.is_of_items and each.facts is None for each in asked):
-        raise KeyUnknown
-    if name == "Query" and not any(each.values("dynamodb:leadingkeys") for each in asked):
+    checks = list(guard.access_checks(name, parsed, resources))
+    if any(check.is_of_items and check.facts is None for check in checks):
+        raise UnknownConditionKey
+    if name == "Query" and not any(check.values("dynamodb:leadingkeys") for check in checks):
         raise ConditionMisfit
-    return tuple(guard.explain_access(each) for each in asked)
+    return tuple(guard.explain_access(check) for check in checks)
 
 
 def explain_action(
@@ -101,7 +105,7 @@ def explain_action(
 ) -> ExplainedDecision:
     """Return the decision on an action on a resource under stated conditions, given the table's facts or a policy."""
     arn = resource if resource == "*" or resource.startswith("arn:") else table_arn(scope, resource)
-    values = {name.lower(): tuple(given) for name, given in (context or {}).items()}
+    values = {name.lower(): tuple(context_values) for name, context_values in (context or {}).items()}
     if keys:
         values |= dict.fromkeys(("dynamodb:leadingkeys", "dynamodb:firstpartitionkeyvalues"), tuple(keys))
     known = facts or TableFacts(arn=arn, hash="", range=None, types={}, indexes={}, policy=policy)
@@ -109,34 +113,69 @@ def explain_action(
     return guard.explain_access(StatedAccessCheck(named, arn, known, values))
 
 
-def render_explanation(principal: Principal, explained: Sequence[ExplainedDecision]) -> dict[str, Any]:
-    """Return decisions as a document: whether everything is allowed, and what decided each check."""
-    return {
-        "principal": principal.arn,
-        "allowed": all(each.decision.allowed for each in explained),
-        "accesses": [_render_decision(each) for each in explained],
-    }
+@dataclass(frozen=True, slots=True)
+class DecidingStatement:
+    """A statement of a policy and where it is."""
+
+    source: Source
+    policy: str
+    statement: str
+    sid: str | None
+    effect: Literal["Allow", "Deny"]
 
 
-def _render_decision(explained: ExplainedDecision) -> dict[str, Any]:
-    return {
-        "action": explained.action,
-        "resource": explained.resource,
-        "allowed": explained.decision.allowed,
-        "reason": explained.decision.reason,
-        "decided_by": None if explained.decision.rule is None else _render_rule(explained.decision.rule),
-        "considered": [
-            {**_render_rule(each.rule), "outcome": each.outcome, "condition": each.place}
-            for each in explained.evaluated
-        ],
-    }
+@dataclass(frozen=True, slots=True)
+class ConsideredStatement(DecidingStatement):
+    """A statement that was considered, and its outcome."""
+
+    outcome: Outcome
+    condition: str | None  # the condition that does not hold
 
 
-def _render_rule(rule: Rule) -> dict[str, Any]:
-    return {
-        "source": rule.source,
-        "policy": rule.policy,
-        "statement": rule.place,
-        "sid": rule.sid,
-        "effect": "Deny" if rule.denies else "Allow",
-    }
+@dataclass(frozen=True, slots=True)
+class ExplainedAccess:
+    """One action on one resource: whether it is allowed, the deciding statement, and all considered ones."""
+
+    action: str
+    resource: str
+    allowed: bool
+    reason: str
+    decided_by: DecidingStatement | None
+    considered: tuple[ConsideredStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessExplanation:
+    """The decision on every access of a request, in the format of `tavola iam explain --json`."""
+
+    principal: str
+    allowed: bool
+    accesses: tuple[ExplainedAccess, ...]
+
+
+def render_explanation(principal: Principal, explained: Sequence[ExplainedDecision]) -> AccessExplanation:
+    """Return decisions as data: whether everything is allowed, and what decided each check."""
+    return AccessExplanation(
+        principal.arn,
+        all(explanation.decision.allowed for explanation in explained),
+        tuple(_render_decision(explanation) for explanation in explained),
+    )
+
+
+def _render_decision(explained: ExplainedDecision) -> ExplainedAccess:
+    decision = explained.decision
+    return ExplainedAccess(
+        explained.action,
+        explained.resource,
+        decision.allowed,
+        decision.reason,
+        None if decision.rule is None else DecidingStatement(*_statement(decision.rule)),
+        tuple(
+            ConsideredStatement(*_statement(evaluated.rule), evaluated.outcome, evaluated.place)
+            for evaluated in explained.evaluated
+        ),
+    )
+
+
+def _statement(rule: PolicyRule) -> tuple[Source, str, str, str | None, Literal["Allow", "Deny"]]:
+    return rule.source, rule.policy, rule.place, rule.sid, "Deny" if rule.denies else "Allow"

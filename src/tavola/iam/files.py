@@ -12,7 +12,7 @@ from pathlib import Path
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.folders import sync_folder
 from tavola.iam.directory import Directory, parse_directory, render_directory
-from tavola.iam.errors import DirectoryRefused, DirectoryUnreadable
+from tavola.iam.errors import DirectoryFileError, InvalidDirectory
 
 _LOOKED_S = 1.0  # how often a served file is checked for changes
 
@@ -22,11 +22,11 @@ def load_directory(path: Path) -> Directory:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise DirectoryUnreadable(f"{path} cannot be read: {error}") from error
+        raise DirectoryFileError(f"cannot read {path}: {error}") from error
     try:
         return parse_directory(text)
-    except DirectoryRefused as refused:
-        raise DirectoryRefused(f"{path}: {refused.reason}", refused.place) from refused
+    except InvalidDirectory as refused:
+        raise InvalidDirectory(f"{path}: {refused.reason}", refused.place) from refused
 
 
 def save_directory(path: Path, directory: Directory) -> None:
@@ -43,7 +43,7 @@ def save_directory(path: Path, directory: Directory) -> None:
         beside.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        raise DirectoryUnreadable(f"{path} cannot be written: {error}") from error
+        raise DirectoryFileError(f"cannot write {path}: {error}") from error
 
 
 class DirectoryFile:
@@ -75,13 +75,13 @@ class DirectoryFile:
         try:
             self._directory = load_directory(self.path)
             self.trouble = None
-        except (DirectoryRefused, DirectoryUnreadable) as error:
+        except (InvalidDirectory, DirectoryFileError) as error:
             self.trouble = str(error)
 
 
 def _mark_of(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino

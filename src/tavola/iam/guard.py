@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tavola.clock import SYSTEM_CLOCK, Clock
-from tavola.iam.access_checks import AccessCheck
+from tavola.iam.access_checks import AccessCheck, owner_of, statement_access_checks
 from tavola.iam.actions import required_checks
 from tavola.iam.decisions import (
     ApplicableRules,
@@ -25,10 +25,8 @@ from tavola.iam.decisions import (
 )
 from tavola.iam.directory import Directory, NamedPolicy
 from tavola.iam.patterns import Values
-from tavola.iam.policy import Rule, Source, compile_policy
+from tavola.iam.policy import PolicyRule, Source, compile_policy
 from tavola.iam.principals import Principal
-from tavola.iam.resources import owner_of
-from tavola.iam.statements import statement_access_checks
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import AccessDeniedFault
 from tavola.protocol.policy_documents import PolicyRefused, parse_policy
@@ -78,7 +76,7 @@ class CompiledPolicies:
             session=None if policies.session is None else self._rules(policies.session, "session", principal),
         )
         self._selected: dict[tuple[str, str, str | None], ApplicableRules] = {}
-        self._resource_rules: dict[str, tuple[Rule, ...]] = {}
+        self._resource_rules: dict[str, tuple[PolicyRule, ...]] = {}
 
     def applicable_rules(self, action: str, resource: str, policy: str | None) -> ApplicableRules:
         """Return the rules that can apply to an action on a resource with this resource policy."""
@@ -98,7 +96,7 @@ class CompiledPolicies:
             self._selected[key] = selected
         return selected
 
-    def resource_rules(self, policy: str | None) -> tuple[Rule, ...]:
+    def resource_rules(self, policy: str | None) -> tuple[PolicyRule, ...]:
         """Return the rules of a resource policy; an unreadable policy denies everything."""
         if policy is None:
             return ()
@@ -115,7 +113,7 @@ class CompiledPolicies:
             self._resource_rules[policy] = selected
         return selected
 
-    def _rules(self, named: NamedPolicy, source: Source, principal: Principal) -> tuple[Rule, ...]:
+    def _rules(self, named: NamedPolicy, source: Source, principal: Principal) -> tuple[PolicyRule, ...]:
         return compile_policy(named.document, source, named.name, principal, self.known)
 
 
@@ -160,7 +158,9 @@ class Guard:
         self, operation: str, request: Any, resources: GuardResources
     ) -> tuple[ExplainedDecision, ...]:
         """Return the decision on each access check of a request, with the evaluation of every rule."""
-        return tuple(self.explain_access(each) for each in self.access_checks(operation, request, resources))
+        return tuple(
+            self.explain_access(check) for check in self.access_checks(operation, request, resources)
+        )
 
     def explain_access(self, access: AccessCheck) -> ExplainedDecision:
         """Return the decision on an access check, with the evaluation of every rule."""

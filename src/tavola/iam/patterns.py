@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol, TypeAlias
 
-from tavola.protocol.policy_values import MANY, Piece, Variable, Wild, parse_pieces
+from tavola.protocol.policy_values import MANY, Piece, Variable, Wildcard, parse_pieces
 
 Match: TypeAlias = Callable[[str], bool]
 Values: TypeAlias = tuple[str, ...]
-Solid: TypeAlias = tuple[str | Wild, ...]
+Solid: TypeAlias = tuple[str | Wildcard, ...]
 
 
-class Context(Protocol):
+class ConditionContext(Protocol):
     """The source of condition values for a request; keys are lower case, and an absent key has no values."""
 
     def values(self, key: str) -> Values:
@@ -39,9 +39,9 @@ def expand(pieces: Sequence[Piece], known: Mapping[str, Values]) -> tuple[Piece,
     )
 
 
-def fill(pieces: Sequence[Piece], context: Context) -> Solid | None:
+def fill(pieces: Sequence[Piece], context: ConditionContext) -> Solid | None:
     """Return the pieces with variables replaced by the request's values; None if one has no value."""
-    solid: list[str | Wild] = []
+    solid: list[str | Wildcard] = []
     for piece in pieces:
         if isinstance(piece, Variable):
             values = context.values(piece.key)
@@ -64,12 +64,12 @@ def without_variables(pieces: Sequence[Piece]) -> Solid | None:
 
 def compile_pattern(solid: Solid) -> Match:
     """Return a predicate: does a whole text match the pattern?"""
-    if not any(isinstance(piece, Wild) for piece in solid):
+    if not any(isinstance(piece, Wildcard) for piece in solid):
         return "".join(piece for piece in solid if isinstance(piece, str)).__eq__
     runs = _runs(solid)
     if len(runs) == 1:
-        whole = re.compile(_regex(runs[0]), re.DOTALL)
-        return lambda text: whole.fullmatch(text) is not None
+        full_pattern = re.compile(_regex(runs[0]), re.DOTALL)
+        return lambda text: full_pattern.fullmatch(text) is not None
     first, *middle, last = runs
     if not middle and not last and all(isinstance(piece, str) for piece in first):
         if not first:
@@ -79,18 +79,18 @@ def compile_pattern(solid: Solid) -> Match:
     head = re.compile(_regex(first), re.DOTALL)
     between = [re.compile(_regex(run), re.DOTALL) for run in middle if run]
     tail = re.compile(_regex(last), re.DOTALL)
-    tail_length = sum(1 if isinstance(piece, Wild) else len(piece) for piece in last)
+    tail_length = sum(1 if isinstance(piece, Wildcard) else len(piece) for piece in last)
 
     def match(text: str) -> bool:
-        found = head.match(text)
-        if found is None:
+        head_match = head.match(text)
+        if head_match is None:
             return False
-        at, end = found.end(), len(text) - tail_length
+        at, end = head_match.end(), len(text) - tail_length
         for part in between:
-            found = part.search(text, at)
-            if found is None:
+            head_match = part.search(text, at)
+            if head_match is None:
                 return False
-            at = found.end()
+            at = head_match.end()
         return at <= end and tail.fullmatch(text, end) is not None
 
     return match
@@ -106,21 +106,23 @@ def compile_action(text: str) -> Match:
 
 def compile_arn_pattern(solid: Solid) -> Match:
     """Return a predicate for an ARN in a condition; its six parts are matched separately."""
-    parts: list[list[str | Wild]] = [[]]
+    parts: list[list[str | Wildcard]] = [[]]
     for piece in solid:
-        if isinstance(piece, Wild):
+        if isinstance(piece, Wildcard):
             parts[-1].append(piece)
             continue
         pieces = piece.split(":", 6 - len(parts)) if len(parts) < 6 else [piece]
         parts[-1].append(pieces[0])
-        parts += [[each] for each in pieces[1:]]
+        parts += [[piece] for piece in pieces[1:]]
     if len(parts) != 6:
         return _anything if solid == (MANY,) else _nothing
-    matches = [compile_pattern(tuple(part for part in each if part != "")) for each in parts]
+    matches = [
+        compile_pattern(tuple(part for part in pieces_between if part != "")) for pieces_between in parts
+    ]
 
     def match(text: str) -> bool:
-        given = text.split(":", 5)
-        return len(given) == 6 and all(fits(part) for fits, part in zip(matches, given, strict=True))
+        arn_parts = text.split(":", 5)
+        return len(arn_parts) == 6 and all(fits(part) for fits, part in zip(matches, arn_parts, strict=True))
 
     return match
 
@@ -133,9 +135,9 @@ def _nothing(text: str) -> bool:
     return False
 
 
-def _runs(solid: Solid) -> list[list[str | Wild]]:
+def _runs(solid: Solid) -> list[list[str | Wildcard]]:
     """Return the pieces between the stars."""
-    runs: list[list[str | Wild]] = [[]]
+    runs: list[list[str | Wildcard]] = [[]]
     for piece in solid:
         if piece == MANY:
             runs.append([])
@@ -144,5 +146,5 @@ def _runs(solid: Solid) -> list[list[str | Wild]]:
     return runs
 
 
-def _regex(run: Sequence[str | Wild]) -> str:
-    return "".join("." if isinstance(piece, Wild) else re.escape(piece) for piece in run)
+def _regex(run: Sequence[str | Wildcard]) -> str:
+    return "".join("." if isinstance(piece, Wildcard) else re.escape(piece) for piece in run)

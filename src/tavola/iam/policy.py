@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from tavola.iam.conditions import Test, compile_test
 from tavola.iam.patterns import (
-    Context,
+    ConditionContext,
     Match,
     Values,
     compile_action,
@@ -26,7 +26,7 @@ from tavola.protocol.policy_documents import PolicyDocument, PolicyStatement, Pr
 from tavola.protocol.policy_values import Piece, parse_pieces
 
 Source: TypeAlias = Literal["identity", "boundary", "session", "resource"]
-Reach: TypeAlias = Literal["nobody", "account", "everybody", "role", "direct"]
+Reach: TypeAlias = Literal["none", "account", "anyone", "role", "direct"]
 """How a statement of a resource policy refers to the principal.
 
 Not at all, by account, by `*`, by the role of its session, or by its own ARN.
@@ -34,7 +34,7 @@ Not at all, by account, by `*`, by the role of its session, or by its own ARN.
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """One compiled policy statement."""
 
     source: Source
@@ -44,7 +44,8 @@ class Rule:
     denies: bool
     reach: Reach
     matches_action: Match  # matches lower-case action names
-    matches_resource: Callable[[str, Context | None], bool]  # matches a resource; the request fills variables
+    # Matches a resource; the request fills variables
+    matches_resource: Callable[[str, ConditionContext | None], bool]
     has_open_variables: bool  # its resources contain variables that a request fills
     conditions: tuple[tuple[str, Test], ...]  # (location, condition)
     never_holds_at: str | None = None  # location of a condition that never holds for this principal
@@ -54,14 +55,14 @@ class Rule:
         """Policy name, location and Sid, for messages."""
         return f"{self.policy}, {self.place}{f' ({self.sid})' if self.sid else ''}"
 
-    def first_failing(self, context: Context) -> str | None:
+    def first_failing(self, context: ConditionContext) -> str | None:
         """Return the location of the first condition that fails, None if all hold."""
         for place, test in self.conditions:
             if not test(context):
                 return place
         return None
 
-    def holds(self, context: Context) -> bool:
+    def holds(self, context: ConditionContext) -> bool:
         """Return whether every condition holds."""
         for _, test in self.conditions:  # noqa: SIM110 - a generator costs more than the test
             if not test(context):
@@ -71,10 +72,12 @@ class Rule:
 
 def compile_policy(
     document: PolicyDocument, source: Source, policy: str, principal: Principal, known: Mapping[str, Values]
-) -> tuple[Rule, ...]:
+) -> tuple[PolicyRule, ...]:
     """Compile a policy's statements for one principal; `known` holds its constant condition keys."""
     variables = document.has_variables
-    return tuple(_rule(each, source, policy, principal, known, variables) for each in document.statements)
+    return tuple(
+        _rule(statement, source, policy, principal, known, variables) for statement in document.statements
+    )
 
 
 def _rule(
@@ -84,9 +87,9 @@ def _rule(
     principal: Principal,
     known: Mapping[str, Values],
     variables: bool,
-) -> Rule:
+) -> PolicyRule:
     denies = not statement.allows
-    covers, is_open = _covers(statement, known, variables)
+    covers, is_open = _compile_resources(statement, known, variables)
     tests: list[tuple[str, Test]] = []
     dead_at = None
     for condition in statement.conditions:
@@ -95,14 +98,14 @@ def _rule(
             dead_at = dead_at or condition.place
         elif test is not True:
             tests.append((condition.place, test))
-    return Rule(
+    return PolicyRule(
         source=source,
         policy=policy,
         place=statement.place,
         sid=statement.sid,
         denies=denies,
         reach=principal_reach(statement, principal) if source == "resource" else "direct",
-        matches_action=_acts(statement),
+        matches_action=_compile_actions(statement),
         matches_resource=covers,
         has_open_variables=is_open,
         conditions=tuple(tests),
@@ -113,33 +116,33 @@ def _rule(
 def principal_reach(statement: PolicyStatement, principal: Principal) -> Reach:
     """Return how a statement refers to a principal."""
     if statement.not_principals is not None:
-        spared = statement.not_principals
+        exempt = statement.not_principals
         # NotPrincipal exempts a session only if its account, role and session ARN are all listed.
         names = {principal.arn, principal.account_arn, *((principal.role_arn,) if principal.role_arn else ())}
-        return "nobody" if spared.anyone or names <= set(spared.arns) else "everybody"
+        return "none" if exempt.anyone or names <= set(exempt.arns) else "anyone"
     named = statement.principals or Principals(anyone=False)
     if principal.arn in named.arns:
         return "direct"
     if principal.role_arn is not None and principal.role_arn in named.arns:
         return "role"
     if named.anyone:
-        return "everybody"
-    return "account" if principal.account_arn in named.arns else "nobody"
+        return "anyone"
+    return "account" if principal.account_arn in named.arns else "none"
 
 
-def _acts(statement: PolicyStatement) -> Match:
+def _compile_actions(statement: PolicyStatement) -> Match:
     if statement.not_actions is not None:
-        spared = [compile_action(text) for text in statement.not_actions]
-        return lambda action: not any(fits(action) for fits in spared)
+        exempt = [compile_action(text) for text in statement.not_actions]
+        return lambda action: not any(fits(action) for fits in exempt)
     named = [compile_action(text) for text in statement.actions or ()]
     if len(named) == 1:
         return named[0]
     return lambda action: any(fits(action) for fits in named)
 
 
-def _covers(
+def _compile_resources(
     statement: PolicyStatement, known: Mapping[str, Values], variables: bool
-) -> tuple[Callable[[str, Context | None], bool], bool]:
+) -> tuple[Callable[[str, ConditionContext | None], bool], bool]:
     """Return a predicate for resources, and whether it depends on the request."""
     inverted = statement.not_resources is not None
     texts = statement.not_resources if inverted else statement.resources
@@ -153,7 +156,7 @@ def _covers(
         else:
             closed.append(compile_pattern(solid))
 
-    def covers(resource: str, context: Context | None) -> bool:
+    def covers(resource: str, context: ConditionContext | None) -> bool:
         for fits in closed:
             if fits(resource):
                 return not inverted

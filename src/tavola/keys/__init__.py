@@ -4,14 +4,11 @@ Depends on `values` only: no table, request or file. Keys are encoded as bytes o
 keeps the order of the values.
 """
 
-from tavola.keys.bounds import Bounds, SortCondition, bounds_around, partition_bounds, segment_bounds
+from tavola.keys.bounds import Bounds, KeySpan, SortCondition, bounds_around, partition_bounds, segment_bounds
 from tavola.keys.errors import KeyPartMissing, KeyPartRefused, KeyRefused, TemplateRefused
-from tavola.keys.order import successor
 from tavola.keys.part import Part
 from tavola.keys.parts import part_for
-from tavola.keys.reading import values_of
-from tavola.keys.schema import KeyAttribute, KeySchema
-from tavola.keys.spans import KeySpan
+from tavola.keys.schema import KeyAttribute, KeySchema, successor, values_of
 from tavola.keys.template import BoundTemplate, Placeholder, Template
 
 __all__ = [

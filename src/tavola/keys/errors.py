@@ -13,12 +13,12 @@ _INVALID = "One or more parameter values were invalid: "
 
 
 class KeyRefused(TavolaError):
-    """Why attributes make no key: the sentence is DynamoDB's for a key that a request names.
+    """Attributes that do not form a valid key. The message is DynamoDB's for the `Key` of a request.
 
-    Where an operation has words of its own, for a put or for an index, it makes them from the data.
+    Operations for which DynamoDB has other messages (puts, indexes) build them from `reason`, `name` and the types.
     """
 
-    remedy = "Mend the value or expression that is named; nothing was changed."
+    remedy = "Fix the value or expression above; nothing was changed."
 
     def __init__(self, reason: Reason, name: str, expected: str, actual: str = "") -> None:
         self.reason = reason
@@ -52,7 +52,7 @@ class KeyRefused(TavolaError):
 
 
 class TemplateRefused(TavolaError):
-    """Why a key template cannot be, found when it is declared: the template, the place in it, what to do."""
+    """A key template that cannot be declared: the template, the position of the error in it, and what to do."""
 
     remedy: str
 
@@ -60,14 +60,14 @@ class TemplateRefused(TavolaError):
         self.reason = reason
         self.remedy = remedy
         self.template = template
-        self.place = place  # in characters from the start; None: the template as a whole
+        self.place = place  # offset in characters; None: the whole template
         where = "" if not template else f"key template {template!r}"
         if template and place is not None:
             where += f", character {place + 1}"
         super().__init__(f"{where}: {reason}; {remedy}" if where else f"{reason}; {remedy}")
 
     def within(self, template: str, place: int) -> TemplateRefused:
-        """Return the same refusal with the template and the place that it is about."""
+        """Return the same error with the template and the position in it."""
         return TemplateRefused(self.reason, self.remedy, template, place)
 
 
@@ -83,7 +83,7 @@ class KeyPartMissing(TavolaError):
 
 
 class KeyPartRefused(TavolaError):
-    """A value that a key template cannot hold, with the field, and what would be held instead."""
+    """A value that a key template cannot hold, with its field and template."""
 
     code = "not-storable"
 
@@ -98,5 +98,5 @@ class KeyPartRefused(TavolaError):
         super().__init__(f"{where}{reason}")
 
     def within(self, field: str, template: str) -> KeyPartRefused:
-        """Return the same refusal with the field and the template that it is about."""
+        """Return the same error with the field and the template."""
         return KeyPartRefused(self.reason, self.value, field, template)

@@ -54,7 +54,7 @@ def show_value(value: object) -> str:
     try:
         spelt = repr(value)
     except ValueError:  # an int of thousands of digits
-        return "a number of very many digits"
+        return "a number with very many digits"
     return spelt if len(spelt) <= 60 else spelt[:59] + "…"
 
 
@@ -67,7 +67,7 @@ def character_set(characters: str) -> Signs:
 
 
 def literal_shape(text: str) -> Shape:
-    """Return the shape of one text, taken literally; characters beyond ASCII are not told apart."""
+    """Return the shape of a literal text; characters beyond ASCII are not distinguished."""
     return tuple((character_set(character), "one") for character in text)
 
 

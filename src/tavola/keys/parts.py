@@ -1,35 +1,43 @@
-"""The encodings of each kind of field, and the format specifications that a template allows for it."""
+"""Parts: each kind of field with its format specifications, and the encoding that each of them selects."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from enum import Enum
 from functools import lru_cache
 from typing import Any
-from uuid import UUID
 
 from msgspec.structs import replace
 
-from tavola.keys.decimals import (
-    FLOATING,
-    fixed_decoder,
-    fixed_encoder,
-    floating_decoder,
-    floating_encoder,
-)
-from tavola.keys.errors import KeyPartRefused, TemplateRefused
-from tavola.keys.moments import (
+from tavola.keys.encodings import (
     DATE_FORMS,
     DATETIME_FORMS,
+    FLOATING,
+    bool_encoder,
+    choice_encoder,
     date_decoder,
     date_encoder,
     datetime_decoder,
     datetime_encoder,
+    fixed_decoder,
+    fixed_encoder,
+    floating_decoder,
+    floating_encoder,
+    plain_choices,
+    raw_int,
+    text_decoder,
+    text_encoder,
+    text_pattern,
+    text_shape,
+    uuid_decoder,
+    uuid_encoder,
+    whole_decoder,
+    whole_encoder,
+    whole_pattern,
+    whole_shapes,
 )
-from tavola.keys.numerals import whole_decoder, whole_encoder, whole_pattern, whole_shapes
-from tavola.keys.part import DIGITS, Mode, Part, Shape, character_set, digit_shape, literal_shape, show_value
-from tavola.keys.texts import text_decoder, text_encoder, text_pattern, text_shape
+from tavola.keys.errors import TemplateRefused
+from tavola.keys.part import DIGITS, Mode, Part, Shape, character_set, digit_shape, literal_shape
 from tavola.limits import NUMBER_DIGITS_MAX
 
 DELIMITER = "#"
@@ -39,7 +47,6 @@ _WHOLE_DIGITS = 19  # as many as the largest 64-bit number has
 _WIDTH = re.compile("[0-9]{1,3}")
 _POINT = re.compile("([0-9]{1,2})(?:[.]([0-9]{1,2}))?")
 _MODES: dict[str, Mode] = {"refuse": "refuse", "raw": "raw"}
-_HEX_COMPLEMENTS = str.maketrans("0123456789abcdef", "fedcba9876543210")
 _UUID_FORM = "00000000-0000-0000-0000-000000000000"
 
 
@@ -67,14 +74,14 @@ def part_at(part: Part, delimiter: str, final: bool) -> Part:
             pattern=text_pattern(part.mode, delimiter, final),
             shapes=(text_shape(part.mode, delimiter, final),),
         )
-    assert part.choices is not None, "a part of texts that is no text is one of choices"
+    assert part.choices is not None, "a string part that is not plain text has choices"
     return _choice_text_part(part.spec, part.choices, part.mode, encode)
 
 
 @lru_cache(maxsize=4096)
 def _part_for(kind: str, spec: str, choices: tuple[Any, ...] | None, types: tuple[type, ...] | None) -> Part:
     if kind not in KINDS:
-        raise TemplateRefused(f"there is no kind of key part {kind!r}", f"use one of {', '.join(KINDS)}")
+        raise TemplateRefused(f"unknown kind of key part {kind!r}", f"use one of {', '.join(KINDS)}")
     words = [word.strip() for word in spec.split(",")] if spec.strip() else []
     if len(set(words)) < len(words):
         raise TemplateRefused(f"{spec!r} says the same twice", "say it once")
@@ -105,7 +112,7 @@ def _mode(kind: str, words: list[str], descending: bool) -> Mode:
     if descending:
         what = "rank it: {field:rank,desc}" if kind == "enum" else "add a number or a time that descends"
         raise TemplateRefused(
-            "text cannot be written in descending order", f"read the query newest first instead, or {what}"
+            "text cannot be encoded in descending order", f"read the query newest first instead, or {what}"
         )
     if not words:
         return "encode"
@@ -118,7 +125,7 @@ def _int_part(spec: str, words: list[str], descending: bool) -> Part:
         return Part(
             "int",
             spec,
-            _raw_int,
+            raw_int,
             int,
             "-?[0-9]+",
             (((character_set("-" + DIGITS), "any"),),),
@@ -143,12 +150,6 @@ def _int_part(spec: str, words: list[str], descending: bool) -> Part:
     )
 
 
-def _raw_int(value: object) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(int(value))
-    raise KeyPartRefused(f"{show_value(value)} is no whole number; give an int", value)
-
-
 def _decimal_part(spec: str, words: list[str], descending: bool) -> Part:
     if not words:
         some: Shape = (*digit_shape("0000"), (character_set(DIGITS), "any"))
@@ -168,21 +169,21 @@ def _decimal_part(spec: str, words: list[str], descending: bool) -> Part:
             most="1",
         )
     word = _single_word(words, "decimal", ("digits such as 5.2", "desc"), _POINT)
-    found = _POINT.fullmatch(word)
-    assert found is not None, "the word was matched a line above"
-    whole, fraction = int(found[1]), int(found[2] or "0")
-    _width(whole + fraction)
+    match = _POINT.fullmatch(word)
+    assert match is not None, "the word was matched a line above"
+    integer_digits, fraction = int(match[1]), int(match[2] or "0")
+    _width(integer_digits + fraction)
     sign = "~" if descending else "-"
-    form = "0" * whole + ("." + "0" * fraction if fraction else "")
+    form = "0" * integer_digits + ("." + "0" * fraction if fraction else "")
     return Part(
         "decimal",
         spec,
-        fixed_encoder(whole, fraction, descending),
-        fixed_decoder(whole, fraction, descending),
-        f"{sign}?[0-9]{{{whole}}}" + (f"[.][0-9]{{{fraction}}}" if fraction else ""),
+        fixed_encoder(integer_digits, fraction, descending),
+        fixed_decoder(integer_digits, fraction, descending),
+        f"{sign}?[0-9]{{{integer_digits}}}" + (f"[.][0-9]{{{fraction}}}" if fraction else ""),
         whole_shapes(form, descending),
         descending=descending,
-        least="." if whole == 0 and descending else "0" if descending else "-",
+        least="." if integer_digits == 0 and descending else "0" if descending else "-",
         most="~" if descending else "9",
     )
 
@@ -237,16 +238,10 @@ def _date_like_part(
 def _bool_part(spec: str, words: list[str], descending: bool) -> Part:
     if words:
         _single_word(words, "bool", ("desc",))
-
-    def encode(value: object) -> str:
-        if value is True or value is False:
-            return "1" if value is not descending else "0"
-        raise KeyPartRefused(f"{show_value(value)} is no bool; give True or False", value)
-
     return Part(
         "bool",
         spec,
-        encode,
+        bool_encoder(descending),
         lambda text: (text == "1") is not descending,
         "[01]",
         (((character_set("01"), "one"),),),
@@ -260,17 +255,11 @@ def _bool_part(spec: str, words: list[str], descending: bool) -> Part:
 def _uuid_part(spec: str, words: list[str], descending: bool) -> Part:
     if words:
         _single_word(words, "uuid", ("desc",))
-
-    def encode(value: object) -> str:
-        if not isinstance(value, UUID):
-            raise KeyPartRefused(f"{show_value(value)} is no UUID; give a uuid.UUID", value)
-        return str(value).translate(_HEX_COMPLEMENTS) if descending else str(value)
-
     return Part(
         "uuid",
         spec,
-        encode,
-        lambda text: UUID(text.translate(_HEX_COMPLEMENTS) if descending else text),
+        uuid_encoder(descending),
+        uuid_decoder(descending),
         _UUID_FORM.replace("0", "[0-9a-f]"),
         (tuple((character_set("-" if sign == "-" else DIGITS + "abcdef"), "one") for sign in _UUID_FORM),),
         descending=descending,
@@ -281,15 +270,17 @@ def _uuid_part(spec: str, words: list[str], descending: bool) -> Part:
 
 
 def _choice_part(spec: str, words: list[str], descending: bool, choices: tuple[Any, ...]) -> Part:
-    plain = _plain(choices)
+    plain = plain_choices(choices)
     if len({(type(value), value) for value in plain}) < len(plain) or not plain:
-        raise TemplateRefused(f"the choices {choices!r} are not several different ones", "give each once")
+        raise TemplateRefused(f"the choices {choices!r} are not distinct", "list each once")
     if "rank" in words:
         return _choice_rank_part(spec, [word for word in words if word != "rank"], descending, choices)
     if all(isinstance(value, int) and not isinstance(value, bool) for value in plain):
         return _limit_to_choices(_int_part(spec, words, descending), choices)
     if not all(isinstance(value, str) for value in plain):
-        raise TemplateRefused(f"the choices {choices!r} are not all text", "order them by rank: {field:rank}")
+        raise TemplateRefused(
+            f"the choices {choices!r} are not all strings", "sort them by rank: {field:rank}"
+        )
     mode = _mode("enum", words, descending)
     return _choice_text_part(spec, choices, mode, text_encoder(mode, DELIMITER, final=False))
 
@@ -298,11 +289,11 @@ def _choice_text_part(
     spec: str, choices: tuple[Any, ...], mode: Mode, write: Callable[[object], str]
 ) -> Part:
     """Return choices written as their texts."""
-    texts = [write(value) for value in _plain(choices)]
+    texts = [write(value) for value in plain_choices(choices)]
     return Part(
         "enum",
         spec,
-        _chooser(choices, texts),
+        choice_encoder(choices, texts),
         dict(zip(texts, choices, strict=True)).__getitem__,
         # The longest first, for the first that fits is taken.
         "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True)),
@@ -328,7 +319,7 @@ def _choice_rank_part(spec: str, words: list[str], descending: bool, choices: tu
     return Part(
         "enum",
         spec,
-        _chooser(choices, texts),
+        choice_encoder(choices, texts),
         dict(zip(texts, choices, strict=True)).__getitem__,
         f"[0-9]{{{width}}}",
         tuple(literal_shape(text) for text in texts),
@@ -342,57 +333,30 @@ def _choice_rank_part(spec: str, words: list[str], descending: bool, choices: tu
 
 def _limit_to_choices(part: Part, choices: tuple[Any, ...]) -> Part:
     """Return a part of whole numbers that takes the choices alone, and gives them back."""
-    encode = _chooser(choices, [part.encode(value) for value in _plain(choices)])
-    members = dict(zip(_plain(choices), choices, strict=True))
+    encode = choice_encoder(choices, [part.encode(value) for value in plain_choices(choices)])
+    members = dict(zip(plain_choices(choices), choices, strict=True))
     decode = part.decode
     return replace(part, encode=encode, decode=lambda text: members[decode(text)], choices=choices)
-
-
-def _chooser(choices: tuple[Any, ...], texts: Sequence[str]) -> Callable[[Any], str]:
-    # By the member as well as by its value, whichever the caller has in hand.
-    table: dict[object, str] = dict(zip(choices, texts, strict=True)) | dict(
-        zip(_plain(choices), texts, strict=True)
-    )
-    takes_bool = any(isinstance(value, bool) for value in _plain(choices))
-
-    def encode(value: object) -> str:
-        try:
-            if takes_bool or (value is not True and value is not False):
-                return table[value]
-        except (KeyError, TypeError):
-            pass
-        some = ", ".join(repr(plain) for plain in _plain(choices[:12]))
-        raise KeyPartRefused(f"{show_value(value)} is none of its choices; give one of {some}", value)
-
-    return encode
-
-
-def _plain(choices: tuple[Any, ...]) -> list[Any]:
-    """Return the values of choices; a member of an Enum whose value is no key stands for itself."""
-    return [
-        choice.value if isinstance(choice, Enum) and isinstance(choice.value, (str, int)) else choice
-        for choice in choices
-    ]
 
 
 def _single_word(
     words: list[str], kind: str, known: Sequence[str], shape: re.Pattern[str] | None = None
 ) -> str:
     """Return the one word there may be besides `desc`."""
-    remedy = f"a field of kind {kind} takes {', '.join(known)}, or nothing"
+    remedy = f"a field of kind {kind} accepts {', '.join(known)}, or no format"
     for word in words:
         if word not in known and not (shape is not None and shape.fullmatch(word)):
             if word in ("lower", "upper"):
-                remedy = f"case is never folded: store the field as it is to be; {remedy}"
-            raise TemplateRefused(f"{word!r} is not something to say of it", remedy)
+                remedy = f"case is never changed: store the field in the case that the key needs; {remedy}"
+            raise TemplateRefused(f"{word!r} is not a valid format", remedy)
     if len(words) > 1:
-        raise TemplateRefused(f"{','.join(words)!r} says two things that exclude each other", "say one")
+        raise TemplateRefused(f"{','.join(words)!r} has two formats that exclude each other", "use one")
     return words[0]
 
 
 def _width(width: int) -> int:
     if not 1 <= width <= NUMBER_DIGITS_MAX:
-        raise TemplateRefused(f"{width} is no width", f"give one from 1 to {NUMBER_DIGITS_MAX} digits")
+        raise TemplateRefused(f"{width} is not a width", f"use 1 to {NUMBER_DIGITS_MAX} digits")
     return width
 
 

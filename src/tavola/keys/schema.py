@@ -3,11 +3,17 @@
 The encoded key is four bytes of the partition's hash, the hash values with their lengths, then the range values in sort
 order. A partition is therefore a prefix, a query is a range of bytes, and a scan, which proceeds by hash, can be split into
 segments at any hash.
+
+Strings sort by their UTF-8 bytes and binary values by unsigned bytes, so both are encoded as themselves. A number becomes a sign
+byte, an exponent byte and its digits in pairs. A value that another one follows is terminated, so that it never runs into the
+next: joined texts collide (`a#b` + `c` and `a` + `b#c`), these bytes do not. `values_of` decodes a key, to show it to a person.
 """
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
@@ -15,9 +21,8 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from tavola.keys.errors import KeyRefused
-from tavola.keys.order import key_bytes, terminate_part
 from tavola.limits import HASH_KEY_BYTES_MAX, RANGE_KEY_BYTES_MAX
-from tavola.values import Value
+from tavola.values import Value, canonical_number, digits_of
 
 HASH_BYTES = 4  # of a key, at its start
 HASH_SPACE = 1 << 8 * HASH_BYTES
@@ -44,14 +49,14 @@ class KeySchema(Struct, frozen=True):
     def __post_init__(self) -> None:
         force_setattr(self, "attributes", self.hash + self.range)
         force_setattr(self, "names", tuple(attribute.name for attribute in self.attributes))
-        two_texts = len(self.hash) == 1 and [each.type for each in self.attributes] == ["S", "S"]
+        two_texts = len(self.hash) == 1 and [attribute.type for attribute in self.attributes] == ["S", "S"]
         force_setattr(self, "_texts", self.names if two_texts else None)
 
     def key_of(self, item: Mapping[str, Any]) -> bytes:
         """Return the key of an item as ordered bytes; raise `KeyRefused` if it makes none."""
         key = self.entry_of(item)
         if key is None:
-            missing = next(each for each in self.attributes if each.name not in item)
+            missing = next(attribute for attribute in self.attributes if attribute.name not in item)
             raise KeyRefused("missing", missing.name, missing.type)
         return key
 
@@ -127,3 +132,105 @@ def _parts(attributes: tuple[KeyAttribute, ...], item: Mapping[str, Any]) -> lis
         if parts is not None:
             parts.append(content.encode() if type_ == "S" else key_bytes(type_, content))
     return parts
+
+
+_ZERO = b"\x80"
+_EXPONENT_BIAS = 129  # the exponents -129 … 126 of 0.DIGITS fill one byte
+
+
+def key_bytes(type_: str, content: Any) -> bytes:
+    """Return the bytes of one key value, such that bytes sort as values of this type sort."""
+    if type_ == "S":
+        return content.encode()  # type: ignore[no-any-return]  # content of an S is text
+    if type_ == "N":
+        return number_bytes(content)
+    return b64decode(content)
+
+
+@lru_cache(maxsize=8192)
+def number_bytes(text: str) -> bytes:
+    """Return a canonical number as bytes that sort numerically and close themselves."""
+    negative, digits, exponent = digits_of(text)
+    if not digits:
+        return _ZERO
+    if len(digits) % 2:
+        digits += "0"
+    pairs = [int(digits[position : position + 2]) + 1 for position in range(0, len(digits), 2)]
+    body = bytes([exponent + _EXPONENT_BIAS, *pairs, 0])
+    return b"\x7f" + bytes(255 - byte for byte in body) if negative else b"\x81" + body
+
+
+def terminate_part(type_: str, part: bytes) -> bytes:
+    """Return a sort part so that another may follow it without disturbing the order."""
+    if type_ == "N":
+        return part
+    return escape_part(part) + b"\x00\x00"
+
+
+def escape_part(part: bytes) -> bytes:
+    """Return the open form of a part that others follow: its prefix, for begins_with."""
+    return part.replace(b"\x00", b"\x00\xff")
+
+
+def successor(prefix: bytes) -> bytes | None:
+    """Return the least bytes after everything that starts with `prefix`; None if there are none."""
+    trimmed = prefix.rstrip(b"\xff")
+    if not trimmed:
+        return None
+    return trimmed[:-1] + bytes([trimmed[-1] + 1])
+
+
+_EXPONENT_BIAS = 129
+_CLOSING = b"\x00\x00"
+
+
+def values_of(schema: KeySchema, key: bytes) -> dict[str, Value]:
+    """Return the attributes of a key; those of its partition alone where the key is no longer."""
+    values: dict[str, Value] = {}
+    at = HASH_BYTES
+    for attribute in schema.hash:
+        start = at + LENGTH_BYTES
+        at = start + int.from_bytes(key[at:start], "big")
+        values[attribute.name] = _value(attribute, key[start:at])
+    if at == len(key):
+        return values
+    for attribute in schema.range[:-1]:
+        at, values[attribute.name] = _closed_value(attribute, key, at)
+    for attribute in schema.range[-1:]:
+        values[attribute.name] = _value(attribute, key[at:])
+    return values
+
+
+def _closed_value(attribute: KeyAttribute, key: bytes, offset: int) -> tuple[int, Value]:
+    if attribute.type == "N":
+        end = _number_end(key, offset)
+        return end, _value(attribute, key[offset:end])
+    end = offset
+    while key[end : end + 2] != _CLOSING:
+        # A zero byte of the value itself is followed by all ones, and never by another zero.
+        end += 2 if key[end] == 0 else 1
+    return end + 2, _value(attribute, key[offset:end].replace(b"\x00\xff", b"\x00"))
+
+
+def _value(attribute: KeyAttribute, part: bytes) -> Value:
+    if attribute.type == "S":
+        return {"S": part.decode()}
+    if attribute.type == "N":
+        return {"N": _number(part)}
+    return {"B": b64encode(part).decode()}
+
+
+def _number_end(key: bytes, offset: int) -> int:
+    if key[offset] == 0x80:
+        return offset + 1
+    return key.index(b"\x00" if key[offset] == 0x81 else b"\xff", offset + 2) + 1
+
+
+def _number(part: bytes) -> str:
+    if part[0] == 0x80:
+        return "0"
+    negative = part[0] == 0x7F
+    body = bytes(255 - byte for byte in part[1:]) if negative else part[1:]
+    digits = "".join(f"{pair - 1:02d}" for pair in body[1:-1])
+    sign = "-" if negative else ""
+    return canonical_number(f"{sign}0.{digits}e{body[0] - _EXPONENT_BIAS}")

@@ -4,8 +4,8 @@ The problem: a single table keeps many kinds of items under text keys, and a que
 So the text must sort exactly as the tuple of its values, must be readable without ambiguity, and a comparison of one field must
 become one range of texts.
 
-The idea: each field is encoded so that texts compare as values do (`numerals`, `decimals`, `moments`), and a text followed by another
-field is escaped so that it never contains the delimiter (`texts`). Template.parse splits a template into literals and fields;
+The idea: each field is encoded so that texts compare as values do (`encodings`), and a text followed by another
+field is escaped so that it never contains the delimiter. Template.parse splits a template into literals and fields;
 `bind` gives each field its encoding (`Part`). A template that could not be read back, or would sort differently from its values,
 is rejected at that point, not when a key is made.
 
@@ -25,23 +25,21 @@ microseconds cannot be read back exactly (the part is lossy, and ranges over it 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from string import punctuation
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
+from tavola.keys.bounds import KeySpan
+from tavola.keys.encodings import predecessor
 from tavola.keys.errors import KeyPartMissing, KeyPartRefused, TemplateRefused
-from tavola.keys.meeting import Choices, shapes_intersect
-from tavola.keys.part import LAST, Part, literal_shape
+from tavola.keys.part import LAST, Part, Shape, Signs, literal_shape
 from tavola.keys.parts import DELIMITER, part_at, part_for
-from tavola.keys.spans import KeySpan
-from tavola.keys.texts import predecessor
 
 _BRACE = re.compile(r"\{\{|\}\}|\{|\}")
-_TURNED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte", "between": "between"}
+_REVERSED = {"lt": "gt", "lte": "gte", "gt": "lt", "gte": "lte", "between": "between"}
 _OPERANDS = {"eq": 1, "lt": 1, "lte": 1, "gt": 1, "gte": 1, "between": 2, "begins_with": 1}
 
 
@@ -68,12 +66,12 @@ class Template(Struct, frozen=True):
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
         """Return the places of fields, in order; a field may have several."""
-        return tuple(each for each in self.segments if isinstance(each, Placeholder))
+        return tuple(segment for segment in self.segments if isinstance(segment, Placeholder))
 
     @property
     def fields(self) -> tuple[str, ...]:
         """Return the names of the fields, each once, in the order of their first place."""
-        return tuple(dict.fromkeys(each.field for each in self.placeholders))
+        return tuple(dict.fromkeys(placeholder.field for placeholder in self.placeholders))
 
     def bind(self, parts: Mapping[str, Part]) -> BoundTemplate:
         """Return the template with its fields' encodings.
@@ -83,11 +81,11 @@ class Template(Struct, frozen=True):
         """
         steps: list[TemplateStep] = []
         literal = ""
-        for at, segment in enumerate(self.segments):
+        for position, segment in enumerate(self.segments):
             if isinstance(segment, str):
                 literal = segment
                 continue
-            following = self.segments[at + 1] if at + 1 < len(self.segments) else None
+            following = self.segments[position + 1] if position + 1 < len(self.segments) else None
             steps.append(TemplateStep(literal, segment.field, self._part(segment, following, parts)))
             literal = ""
         return BoundTemplate(self.source, self.delimiter, self.fields, tuple(steps), literal)
@@ -95,14 +93,14 @@ class Template(Struct, frozen=True):
     def _part(
         self, segment: Placeholder, following: str | Placeholder | None, parts: Mapping[str, Part]
     ) -> Part:
-        given = parts.get(segment.field)
-        if given is None:
+        given_part = parts.get(segment.field)
+        if given_part is None:
             known = ", ".join(parts) or "none"
             raise TemplateRefused(
-                f"there is no field {segment.field!r}", f"name one of {known}", self.source, segment.place
+                f"unknown field {segment.field!r}", f"name one of {known}", self.source, segment.place
             )
         try:
-            part = part_for(given.kind, segment.spec, given.choices)
+            part = part_for(given_part.kind, segment.spec, given_part.choices)
         except TemplateRefused as refused:
             raise refused.within(self.source, segment.place) from None
         part = part_at(part, self.delimiter, following is None)
@@ -110,7 +108,7 @@ class Template(Struct, frozen=True):
             return part
         if isinstance(following, Placeholder):
             raise TemplateRefused(
-                f"{{{segment.field}}} is of any width and {{{following.field}}} touches it, so they cannot be told apart",
+                f"{{{segment.field}}} has variable width and {{{following.field}}} follows it directly, so they cannot be separated",
                 f"put the delimiter {self.delimiter!r} between them",
                 self.source,
                 following.place,
@@ -118,8 +116,8 @@ class Template(Struct, frozen=True):
         if part.mode != "raw" and not following.startswith(self.delimiter):
             raise TemplateRefused(
                 f"{{{segment.field}}} is of any width and {following!r} follows it, which its values may hold",
-                f"let the delimiter {self.delimiter!r} follow it, give the template another delimiter, "
-                f"or promise with {{{segment.field}:raw}} that no value holds it",
+                f"put the delimiter {self.delimiter!r} after it, use another delimiter, "
+                f"or declare with {{{segment.field}:raw}} that no value holds it",
                 self.source,
                 segment.place,
             )
@@ -149,10 +147,10 @@ class BoundTemplate(Struct, frozen=True, eq=False):
     _pattern: str = ""
 
     def __post_init__(self) -> None:
-        whole = {step.field for step in self.steps if not step.part.is_lossy}
+        lossless_fields = {step.field for step in self.steps if not step.part.is_lossy}
         values: dict[str, Any] = {
             "constant": None if self.steps else self.tail,
-            "lossy_fields": frozenset(self.fields) - whole,
+            "lossy_fields": frozenset(self.fields) - lossless_fields,
             "_format": "%s".join(
                 [step.literal.replace("%", "%%") for step in self.steps] + [self.tail.replace("%", "%%")]
             ),
@@ -175,7 +173,9 @@ class BoundTemplate(Struct, frozen=True, eq=False):
         except (KeyError, KeyPartRefused) as error:
             raise self._find_bad_field(values) or error from None
         if not text:
-            raise KeyPartRefused("a key cannot be empty; give a text", text, self.fields[-1], self.source)
+            raise KeyPartRefused(
+                "a key cannot be empty; use a non-empty string", text, self.fields[-1], self.source
+            )
         return text
 
     def read(self, text: str) -> dict[str, Any] | None:
@@ -185,16 +185,16 @@ class BoundTemplate(Struct, frozen=True, eq=False):
         """
         if not self.steps:
             return {} if text == self.tail else None
-        found = _compile_pattern(self._pattern).fullmatch(text)
-        if found is None:
+        match = _compile_pattern(self._pattern).fullmatch(text)
+        if match is None:
             return None
         values: dict[str, Any] = {}
         grains: dict[str, int] = {}
         try:
-            for at, step in enumerate(self.steps, 1):
+            for position, step in enumerate(self.steps, 1):
                 # Of several places the finest is read; the others are held against it below.
                 if step.field not in values or step.part.grain < grains[step.field]:
-                    values[step.field] = step.part.decode(found[at])
+                    values[step.field] = step.part.decode(match[position])
                     grains[step.field] = step.part.grain
             return values if self.render(values) == text else None
         except (ValueError, KeyError, KeyPartRefused):
@@ -213,7 +213,7 @@ class BoundTemplate(Struct, frozen=True, eq=False):
         for name in fixed:
             if name not in self.fields:
                 raise TemplateRefused(
-                    f"there is no field {name!r} in it", f"name one of {self.fields}", self.source
+                    f"the template has no field {name!r}", f"name one of {self.fields}", self.source
                 )
         start, at, exact = self._start(fixed, known)
         if op is None:
@@ -223,10 +223,10 @@ class BoundTemplate(Struct, frozen=True, eq=False):
         if len(operands) != _OPERANDS.get(op):
             remedy = f"use one of {', '.join(_OPERANDS)}" if op not in _OPERANDS else f"give {_OPERANDS[op]}"
             raise TemplateRefused(
-                f"{op!r} with {len(operands)} operands is no comparison", remedy, self.source
+                f"{op!r} with {len(operands)} operands is not a comparison", remedy, self.source
             )
         if at == len(self.steps):
-            raise TemplateRefused("no field is left to compare", "fix fewer fields", self.source)
+            raise TemplateRefused("there is no field left to compare", "fix fewer fields", self.source)
         name = self.fields[len(fixed)]
         if any(operand is None for operand in operands):
             raise KeyPartMissing(name, self.source)
@@ -247,36 +247,37 @@ class BoundTemplate(Struct, frozen=True, eq=False):
     def _start(self, values: Mapping[str, Any], known: tuple[str, ...]) -> tuple[str, int, bool]:
         """Return the text up to the first field that is not known, its step, and whether none was cut."""
         text = ""
-        whole: set[str] = set()
-        for at, step in enumerate(self.steps):
+        bound_fields: set[str] = set()
+        for position, step in enumerate(self.steps):
             text += step.literal
             if step.field not in known:
-                return text, at, whole.issuperset(known)
+                return text, position, bound_fields.issuperset(known)
             try:
                 text += step.part.encode(values[step.field])
             except (KeyError, KeyPartRefused) as error:
                 raise self._find_bad_field(values) or error from None
             if not step.part.is_lossy:
-                whole.add(step.field)
+                bound_fields.add(step.field)
         text += self.tail
         if not text:
-            raise KeyPartRefused("a key cannot be empty; give a text", text, self.fields[-1], self.source)
-        return text, len(self.steps), whole.issuperset(known)
+            raise KeyPartRefused(
+                "a key cannot be empty; use a non-empty string", text, self.fields[-1], self.source
+            )
+        return text, len(self.steps), bound_fields.issuperset(known)
 
     def _range(self, start: str, at: int, op: str, operands: tuple[Any, ...]) -> KeySpan:
         part = self.steps[at].part
         if op == "begins_with":
             if part.kind != "text":
                 raise KeyPartRefused(
-                    f"a part of kind {part.kind} begins with nothing; compare it whole", operands[0]
+                    f"a part of kind {part.kind} does not support begins_with; compare the whole value",
+                    operands[0],
                 )
             return KeySpan(prefix=start + part.encode(operands[0]) or None)
         if not part.ordered:
-            raise KeyPartRefused(
-                "its texts do not sort as its values do; compare it with eq alone", operands[0]
-            )
+            raise KeyPartRefused("its text does not sort like its value; only eq is supported", operands[0])
         end = at + 1
-        # A field told in several places one after the other (`{at:day}#{at}`) is compared as one.
+        # Consecutive parts of the same field (`{at:day}#{at}`) are compared as one.
         while (
             end < len(self.steps)
             and self.steps[end].field == self.steps[at].field
@@ -294,7 +295,7 @@ class BoundTemplate(Struct, frozen=True, eq=False):
         finest = min((step.part for step in unit), key=lambda part: part.grain)
         op, exact = _widen_comparison(op, operands, finest) if finest.is_lossy else (op, True)
         if part.descending:
-            op, operands = _TURNED[op], operands[::-1]
+            op, operands = _REVERSED[op], operands[::-1]
         first, last = low(operands[0]), low(operands[-1])
         lower: str | None = start + part.least
         upper: str | None = start + part.most + LAST if start + part.most else None
@@ -342,42 +343,45 @@ def _widen_comparison(op: str, operands: tuple[Any, ...], part: Part) -> tuple[s
 
 @lru_cache(maxsize=4096)
 def _parse(text: str, delimiter: str) -> Template:
-    if len(delimiter) != 1 or delimiter not in punctuation or delimiter in "{}":
+    is_punctuation = len(delimiter) == 1 and "!" <= delimiter <= "~" and not delimiter.isalnum()
+    if not is_punctuation or delimiter in "{}":
         raise TemplateRefused(
-            f"{delimiter!r} is no delimiter", "give one ASCII punctuation character that is no brace", text
+            f"{delimiter!r} is not a delimiter",
+            "use one ASCII punctuation character other than a brace",
+            text,
         )
     if LAST in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise TemplateRefused("a key cannot hold U+10FFFF nor half a surrogate pair", "leave it out", text)
+        raise TemplateRefused("a key cannot contain U+10FFFF or a lone surrogate", "remove it", text)
     if not text:
-        raise TemplateRefused("it is empty, and a key cannot be", "give it a literal or a field", text)
+        raise TemplateRefused("a key template cannot be empty", "add a literal or a field", text)
     segments: list[str | Placeholder] = []
     literal = ""
     at = 0
-    while found := _BRACE.search(text, at):
-        literal += text[at : found.start()]
-        at = found.end()
-        if found[0] in ("{{", "}}"):
-            literal += found[0][0]
+    while match := _BRACE.search(text, at):
+        literal += text[at : match.start()]
+        at = match.end()
+        if match[0] in ("{{", "}}"):
+            literal += match[0][0]
             continue
-        if found[0] == "}":
-            raise TemplateRefused("a } closes nothing", "write }} for a brace", text, found.start())
+        if match[0] == "}":
+            raise TemplateRefused("unmatched }", "write }} for a brace", text, match.start())
         end = text.find("}", at)
         if end < 0 or "{" in text[at:end]:
             raise TemplateRefused(
-                "a { is not closed", "close it with }, or write {{ for a brace", text, found.start()
+                "unmatched {", "close it with }, or write {{ for a brace", text, match.start()
             )
         name, _, spec = text[at:end].partition(":")
         if not name.isidentifier():
             raise TemplateRefused(
-                f"{name!r} is no name of a field" if name else "a field has no name",
+                f"{name!r} is not a field name" if name else "a field has no name",
                 "write {field} or {field:spec}",
                 text,
-                found.start(),
+                match.start(),
             )
         if literal:
             segments.append(literal)
             literal = ""
-        segments.append(Placeholder(name, spec, found.start()))
+        segments.append(Placeholder(name, spec, match.start()))
         at = end + 1
     literal += text[at:]
     if literal:
@@ -388,3 +392,64 @@ def _parse(text: str, delimiter: str) -> Template:
 @lru_cache(maxsize=1024)
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.DOTALL)
+
+
+Choices = tuple[Shape, ...]
+
+
+# Whether two templates can produce the same text: each is a sequence of shapes (literals and sets of possible characters), which is
+# a small finite automaton. Both automata are walked side by side; if both can end at once, a common text exists. The answer "no" is
+# certain. "Yes" may be wrong, for example if a field occurs twice in a template: both occurrences are treated as independent.
+class _Automaton:
+    """Places, where each may lead on a sign, and where without one; the last place is the end."""
+
+    def __init__(self, run: Sequence[Choices]) -> None:
+        self.steps: list[list[tuple[Signs, int]]] = [[]]
+        self.free: list[list[int]] = [[]]
+        at = 0
+        for choices in run:
+            ends = [self._walk(at, shape) for shape in choices]
+            at = self._place()
+            for end in ends:
+                self.free[end].append(at)
+        self.end = at
+
+    def _place(self) -> int:
+        self.steps.append([])
+        self.free.append([])
+        return len(self.steps) - 1
+
+    def _walk(self, start: int, shape: Shape) -> int:
+        # From a place of its own: a loop must not be open to the other choices.
+        at = self._place()
+        self.free[start].append(at)
+        for held, count in shape:
+            following = self._place()
+            if count == "one":
+                self.steps[at].append((held, following))
+            else:
+                self.free[at].append(following)
+                self.steps[following].append((held, following))
+            at = following
+        return at
+
+
+def shapes_intersect(one: Sequence[Choices], other: Sequence[Choices]) -> bool:
+    """Tell whether some text fits both runs."""
+    left, right = _Automaton(one), _Automaton(other)
+    seen = {(0, 0)}
+    todo = [(0, 0)]
+    while todo:
+        a, b = todo.pop()
+        if (a, b) == (left.end, right.end):
+            return True
+        reached = [(following, b) for following in left.free[a]]
+        reached += [(a, following) for following in right.free[b]]
+        reached += [
+            (to_a, to_b) for held, to_a in left.steps[a] for also, to_b in right.steps[b] if held & also
+        ]
+        for pair in reached:
+            if pair not in seen:
+                seen.add(pair)
+                todo.append(pair)
+    return False

@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING
 
 from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr, fields_apply_to
 from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, with_place
-from tavola.model.entity import Entity, entities_of, result_entity, shape_of, upgrade
+from tavola.model.entity import Entity, entities_of, key_types, result_entity, shape_of, upgrade
 from tavola.model.errors import ItemUnreadable, ModelError, QueryRefused, ValueNotStorable
-from tavola.model.key_types import key_types
 from tavola.model.queries import PrimaryKey, Query
-from tavola.model.selections import QueryRequest, Range, Selection, request_of
+from tavola.model.selections import Range, Selection, SelectionRequest, request_of
 from tavola.model.shapes import (
     SHARD,
     VERSION_ATTRIBUTE,
+    EntityShape,
     FieldShape,
     KeyShape,
     KeySource,
     Pattern,
-    Shape,
     Unique,
     enum_value,
     shard_of,
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from tavola.model.access import AccessPattern, WritePattern
     from tavola.model.consumers import Consumer
     from tavola.model.needs import Given, Need, Route
-    from tavola.model.relations import Collection, CollectionMember, found, members_of
+    from tavola.model.relations import Collection, CollectionMember, member, members_of
 
 _IMPORTED_ON_USE = {
     "AccessPattern": "access",
@@ -61,7 +60,7 @@ _IMPORTED_ON_USE = {
     "Route": "needs",
     "Collection": "relations",
     "CollectionMember": "relations",
-    "found": "relations",
+    "member": "relations",
     "members_of": "relations",
 }
 
@@ -79,6 +78,7 @@ __all__ = [
     "Condition",
     "Consumer",
     "Entity",
+    "EntityShape",
     "EpochMilliseconds",
     "EpochSeconds",
     "Exact",
@@ -97,13 +97,12 @@ __all__ = [
     "PrimaryKey",
     "Query",
     "QueryRefused",
-    "QueryRequest",
     "Range",
     "Rest",
     "Route",
     "Scaling",
     "Selection",
-    "Shape",
+    "SelectionRequest",
     "Shards",
     "Sort",
     "SortOperators",
@@ -121,9 +120,9 @@ __all__ = [
     "entities_of",
     "enum_value",
     "fields_apply_to",
-    "found",
     "is_projected",
     "key_types",
+    "member",
     "members_of",
     "request_of",
     "require_table",

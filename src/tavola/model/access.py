@@ -1,7 +1,7 @@
-"""AccessPattern: what is asked, how often, of how much.
+"""AccessPattern and WritePattern: what an application reads and writes, how often, and how much.
 
-Said once, where the key or query is declared; the client takes its default consistency from it, and the
-linter, the cost planner and the simulator take the rest.
+Declared once, beside the key or query. The client uses the default consistency; the linter, the cost planner and the
+simulator use the rates and sizes.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ class AccessPattern:
     skew: float | None = None  # Zipf's exponent over the partitions that are read; None: unknown
 
     def check(self, place: str) -> None:
-        """Raise ModelError for rates or amounts that cannot be."""
+        """Raise ModelError for impossible rates or amounts."""
         place = f"{place} {self.title!r}"
         _check_rates(place, self)
         if self.items is not None and self.items < 0:
-            raise ModelError(place, f"items={self.items} is how many a request returns; give 0 or more")
+            raise ModelError(
+                place, f"items={self.items} is the number of items a request returns; use 0 or more"
+            )
         if self.returned is not None and not 0 <= self.returned <= (self.items or self.returned):
             raise ModelError(
-                place, f"returned={self.returned} is how many of its {self.items} items the filters leave"
+                place,
+                f"returned={self.returned} must be between 0 and items={self.items}: it is how many items pass the filter",
             )
 
 
@@ -50,7 +53,7 @@ class WritePattern:
 
     title: str
     kind: WriteKind
-    changes: tuple[str, ...] = ()  # the fields that an update sets, or a put of an item that stands there
+    changes: tuple[str, ...] = ()  # the fields that an update sets, or a put that replaces an item
     per_second: float | None = None
     peak_per_second: float | None = None
     item_bytes: int | None = None
@@ -64,29 +67,31 @@ class WritePattern:
     conditional: bool = False  # guarded by a condition on a new key, or on what was read before
 
     def check(self, place: str) -> None:
-        """Raise ModelError for rates, amounts or a kind that cannot be."""
+        """Raise ModelError for impossible rates or amounts, or an unknown kind."""
         place = f"{place} {self.title!r}"
         _check_rates(place, self)
         if self.items < 1:
-            raise ModelError(place, f"items={self.items} is how many a request writes; give 1 or more")
+            raise ModelError(
+                place, f"items={self.items} is the number of items a request writes; use 1 or more"
+            )
         if self.kind not in get_args(WriteKind):
             raise ModelError(
-                place, f"kind={self.kind!r} is no way to write; give {', '.join(get_args(WriteKind))}"
+                place, f"kind={self.kind!r} is not a kind of write; use {', '.join(get_args(WriteKind))}"
             )
 
 
 def _check_rates(place: str, pattern: AccessPattern | WritePattern) -> None:
-    often, peak = pattern.per_second, pattern.peak_per_second
-    for word, rate in (("per_second", often), ("peak_per_second", peak)):
+    mean, peak = pattern.per_second, pattern.peak_per_second
+    for word, rate in (("per_second", mean), ("peak_per_second", peak)):
         if rate is not None and not 0 <= rate < float("inf"):
-            raise ModelError(place, f"{word}={rate} is no rate; give 0 or more")
-    if often is not None and peak is not None and peak < often:
-        raise ModelError(place, f"its peak, {peak}, is below its average, {often}; exchange them")
+            raise ModelError(place, f"{word}={rate} is not a rate; use 0 or more")
+    if mean is not None and peak is not None and peak < mean:
+        raise ModelError(place, f"peak_per_second ({peak}) is lower than per_second ({mean}); swap them")
     if pattern.item_bytes is not None and not 1 <= pattern.item_bytes <= ITEM_BYTES_MAX:
-        raise ModelError(
-            place, f"item_bytes={pattern.item_bytes} is no item's size; give 1 to {ITEM_BYTES_MAX}"
-        )
+        raise ModelError(place, f"item_bytes={pattern.item_bytes} is out of range; use 1 to {ITEM_BYTES_MAX}")
     if pattern.skew is not None and not 0 <= pattern.skew < float("inf"):
         raise ModelError(
-            place, f"skew={pattern.skew} is no exponent; give 0 for even traffic, about 1 for Zipf's"
+            place,
+            f"skew={pattern.skew} is not a valid exponent; use 0 for even traffic or about 1 for a Zipf "
+            "distribution",
         )

@@ -27,7 +27,7 @@ from tavola.expressions.nodes import (
     Between,
     Comparison,
     ConditionNode,
-    Delete,
+    DeleteElements,
     FunctionCall,
     InList,
     Literal,
@@ -39,11 +39,10 @@ from tavola.expressions.nodes import (
 from tavola.expressions.nodes import Operand as Node
 from tavola.expressions.nodes import Set as SetAction
 from tavola.limits import EXPRESSION_IN_OPERANDS_MAX
-from tavola.model.base import EntityBase
 from tavola.model.converters import Converter, encode_plain, with_place
 from tavola.model.converters.plain import ANY
 from tavola.model.errors import ModelError, QueryRefused, ValueNotStorable
-from tavola.model.shapes import FieldShape
+from tavola.model.shapes import EntityBase, FieldShape
 from tavola.values import Value
 
 E = TypeVar("E")
@@ -58,7 +57,7 @@ _COUNTED = frozenset({"int", "decimal", "float"})  # kinds whose amounts are val
 
 
 class Condition(Struct, Generic[E_contra], frozen=True, eq=False):
-    """What must hold of an item of an entity; combines with & | ~."""
+    """A condition on an item of an entity; conditions combine with & | ~."""
 
     node: ConditionNode
     entity: type[Any] | None = None  # whose fields it names; None: those of whom it is asked of
@@ -80,18 +79,16 @@ class Condition(Struct, Generic[E_contra], frozen=True, eq=False):
         return Condition(Not(self.node), self.entity)
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(
-            "a condition is decided against an item; combine conditions with & | ~, not and/or/not"
-        )
+        raise TypeError("a condition has no truth value; combine conditions with & | ~ instead of and/or/not")
 
 
 def _one_entity(one: Condition[Any], other: Any, sign: str) -> type[Any] | None:
-    """Return the entity that both conditions are of; refuse two that no item can satisfy, and what is none."""
+    """Return the entity that both conditions apply to; refuse conditions on different entities, and other objects."""
     place = "a condition" if one.entity is None else one.entity.__name__
     if not isinstance(other, Condition):
         raise QueryRefused(
             place,
-            f"{sign} joins conditions, and {other!r} is none; compare the field of the class, not of an instance",
+            f"{sign} combines conditions, but {other!r} is not one; use a field of the class, not of an instance",
         )
     if one.entity is None or other.entity is None or fields_apply_to(other.entity, one.entity):
         return other.entity or one.entity
@@ -103,9 +100,9 @@ def _one_entity(one: Condition[Any], other: Any, sign: str) -> type[Any] | None:
 
 
 def fields_apply_to(entity: type[Any], named: type[Any]) -> bool:
-    """Return whether what names an entity's fields can be asked of another: of itself, of one that has all of them.
+    """Return whether a condition on one entity's fields applies to another: the same entity, or one with all of those fields.
 
-    A class that is declared again, as in a notebook, is the same one.
+    A class that is declared again, as in a notebook, counts as the same entity.
     """
     return issubclass(entity, named) or any(
         (base.__module__, base.__qualname__) == (named.__module__, named.__qualname__)
@@ -127,13 +124,13 @@ class Change(Struct, Generic[E_contra], frozen=True):
 
 
 class MayBeAbsent(Protocol[E_contra]):
-    """An operand that takes None: what may be removed."""
+    """An operand that accepts None, so that its field can be removed."""
 
     def set(self, value: None, /) -> Change[E_contra]: ...
 
 
 class Term(Generic[E_contra, T_co]):
-    """What SET can be given besides a value: another field, or a field plus or minus an amount."""
+    """An operand of SET other than a value: another field, or a field plus or minus an amount."""
 
     __slots__ = ("_node",)
 
@@ -154,37 +151,37 @@ class Operand(Term[E_contra, T_co]):
 
     @property
     def field(self) -> str:
-        """The name of the field that it is, or is a part of."""
+        """The name of its field."""
         return self._shape.name
 
     # Conditions.
 
     def eq(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
-        """Return the condition that this equals a value; None asks that it is absent."""
+        """Return the condition that this equals a value; None means absent."""
         if value is None or self._is_absence(value):
             return self.not_exists()
         return self._condition(Comparison("=", self._node, self._operand(value)))
 
     def ne(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
-        """Return the condition that this is another value; None asks that it is there."""
+        """Return the condition that this differs from a value; None means present."""
         if value is None or self._is_absence(value):
             return self.exists()
         return self._condition(Comparison("<>", self._node, self._operand(value)))
 
     def lt(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
-        """Return the condition that this is less."""
+        """Return the condition that this is less than a value."""
         return self._condition(Comparison("<", self._node, self._operand(value)))
 
     def lte(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
-        """Return the condition that this is not more."""
+        """Return the condition that this is less than or equal to a value."""
         return self._condition(Comparison("<=", self._node, self._operand(value)))
 
     def gt(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
-        """Return the condition that this is more."""
+        """Return the condition that this is greater than a value."""
         return self._condition(Comparison(">", self._node, self._operand(value)))
 
     def gte(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
-        """Return the condition that this is not less."""
+        """Return the condition that this is greater than or equal to a value."""
         return self._condition(Comparison(">=", self._node, self._operand(value)))
 
     def __eq__(self, value: T_co | Operand[E_contra, T_co] | None) -> Condition[E_contra]:  # type: ignore[override]  # a condition
@@ -218,16 +215,16 @@ class Operand(Term[E_contra, T_co]):
         if not 1 <= len(choices) <= EXPRESSION_IN_OPERANDS_MAX:
             raise QueryRefused(
                 self.field,
-                f"it is asked for one of {len(choices)} choices; give 1 to {EXPRESSION_IN_OPERANDS_MAX}",
+                f"is_in() has {len(choices)} values; use 1 to {EXPRESSION_IN_OPERANDS_MAX}",
             )
         return self._condition(InList(self._node, tuple(map(self._operand, choices))))
 
     def exists(self) -> Condition[E_contra]:
-        """Return the condition that an item has this."""
+        """Return the condition that an item has this attribute."""
         return self._condition(FunctionCall("attribute_exists", (self._path,)))
 
     def not_exists(self) -> Condition[E_contra]:
-        """Return the condition that an item does not have this."""
+        """Return the condition that an item does not have this attribute."""
         return self._condition(FunctionCall("attribute_not_exists", (self._path,)))
 
     def begins_with(self: Operand[E, str | bytes | None], prefix: str | bytes) -> Condition[E]:
@@ -243,7 +240,7 @@ class Operand(Term[E_contra, T_co]):
         self: Operand[E, list[V] | MutableSet[V] | frozenset[V] | None], part: V
     ) -> Condition[E]: ...
     def contains(self, part: Any) -> Condition[Any]:
-        """Return the condition that this text has a part, or this set or list a member."""
+        """Return the condition that this text contains a substring, or this set or list a member."""
         inside = self._converter.inside
         member = None if inside is None else inside(None)
         encode = encode_plain if member is None else member.encode_inside
@@ -258,7 +255,7 @@ class Operand(Term[E_contra, T_co]):
     # Changes.
 
     def set(self, value: T_co | Term[E_contra, T_co], /) -> Change[E_contra]:
-        """Return the change that puts a value here; None takes the field away.
+        """Return the change that sets the field to a value; None removes it.
 
         A value passes the field's own validation, and is refused here if it does not. What another field, or a sum,
         will come to is not known before it is written.
@@ -271,14 +268,16 @@ class Operand(Term[E_contra, T_co]):
         return self._change(SetAction(self._path, Literal(encoded)))
 
     def set_if_absent(self, value: T_co) -> Change[E_contra]:  # type: ignore[misc]  # it is only read
-        """Return the change that puts a value here unless there is one."""
+        """Return the change that sets the field unless it has a value."""
         if value is None:
-            raise ModelError(self._place, "None is stored as absence, which is no value to set; give one")
+            raise ModelError(
+                self._place, "None is stored as a missing attribute and cannot be set; use a value"
+            )
         node = value._node if isinstance(value, Operand) else self._full(self._encode_as_held(value))
         return self._change(SetAction(self._path, FunctionCall("if_not_exists", (self._path, node))))
 
     def remove(self: MayBeAbsent[E]) -> Change[E]:
-        """Return the change that takes this away; for fields that may be None."""
+        """Return the change that removes the field; for fields that may be None."""
         assert isinstance(self, Operand)
         return self._removal()
 
@@ -303,14 +302,14 @@ class Operand(Term[E_contra, T_co]):
     @overload
     def discard(self: Operand[E, frozenset[V] | None], members: Set[V]) -> Change[E]: ...
     def discard(self, members: Any) -> Change[Any]:
-        """Return the change that takes members out of this set."""
-        return self._change(Delete(self._path, self._full(self._encode(members))))
+        """Return the change that removes members from this set."""
+        return self._change(DeleteElements(self._path, self._full(self._encode(members))))
 
     def append(self: Operand[E, list[V] | None], *members: V) -> Change[E]:
-        """Return the change that puts members at the end of this list, which may be absent."""
-        more = Literal(self._encode(list(members)))
+        """Return the change that appends members to this list, which may be absent."""
+        appended = Literal(self._encode(list(members)))
         present = FunctionCall("if_not_exists", (self._path, Literal({"L": []})))
-        return self._change(SetAction(self._path, FunctionCall("list_append", (present, more))))
+        return self._change(SetAction(self._path, FunctionCall("list_append", (present, appended))))
 
     @overload
     def __add__(self: Operand[E, int | None], amount: int) -> Term[E, int]: ...  # type: ignore[overload-overlap]  # on None alone
@@ -337,13 +336,13 @@ class Operand(Term[E_contra, T_co]):
     def __getitem__(self, step: str | int) -> Operand[Any, Any]:
         """Return a part of the document in this field: `Ticket.address["city"]`, `Ticket.lines[0]`."""
         inside = self._converter.inside
-        found = None if inside is None else inside(step)
-        return Operand(Path((*self._path.steps, step)), self._shape, found or ANY)
+        inner = None if inside is None else inside(step)
+        return Operand(Path((*self._path.steps, step)), self._shape, inner or ANY)
 
     @property
     def _path(self) -> Path:
         if not isinstance(self._node, Path):
-            raise TypeError("the size of a field can be compared, and neither set nor looked into")
+            raise TypeError("size() can only be compared; it cannot be set or indexed")
         return self._node
 
     def _condition(self, node: ConditionNode) -> Condition[Any]:
@@ -353,10 +352,11 @@ class Operand(Term[E_contra, T_co]):
         return Change(action, self.field, len(self._path.steps) == 1, self._shape.entity)
 
     def _operand(self, value: Any) -> Node:
-        """Return what is compared with: a field, or a value as the field would hold it."""
+        """Return the right-hand operand: a field, or a value as the field would hold it."""
         if value is None:
             raise QueryRefused(
-                self.field, "None is stored as absence, which has no order; ask with exists() or not_exists()"
+                self.field,
+                "None is stored as a missing attribute and has no order; use exists() or not_exists()",
             )
         if isinstance(value, Operand):
             return value._node  # type: ignore[no-any-return]  # a Node, as every operand's
@@ -370,7 +370,7 @@ class Operand(Term[E_contra, T_co]):
         return self._full(encoded)
 
     def _encode_as_held(self, value: Any) -> Value:
-        """Return a value as the field would hold it, and as that is stored; nothing where it would be absent."""
+        """Return a value as the field would hold it, and its stored form, which is empty if the attribute would be absent."""
         encoded = self._encode(value)
         if self._part is None and (held := self._shape.validate(value)) is not value:
             return {} if held is None else self._encode(held)
@@ -393,13 +393,14 @@ class Operand(Term[E_contra, T_co]):
 
     def _full(self, encoded: Value) -> Literal:
         if not encoded:
-            raise ModelError(self._place, "an empty set is stored as absence; give it members")
+            raise ModelError(self._place, "an empty set is stored as a missing attribute; add a member")
         return Literal(encoded)
 
     def _removal(self) -> Change[Any]:
         if self._part is None and self._shape.is_required:
             raise ModelError(
-                self._place, "it is required, and an item without it could not be read; give it a value"
+                self._place,
+                "the field is required, and the item would be unreadable without it; set a value instead",
             )
         return self._change(Remove(self._path))
 
@@ -420,7 +421,7 @@ class Operand(Term[E_contra, T_co]):
 
 
 class AttrOptions(Struct, frozen=True):
-    """What `attr` says besides the default."""
+    """The options of `attr` other than the default."""
 
     name: str | None = None
     lock: bool = False
@@ -514,16 +515,18 @@ else:
             if option not in ("default", "default_factory", "description", "repr"):
                 raise ModelError(
                     "attr()",
-                    f"it takes no {option}=; name= is the attribute in DynamoDB, and what pydantic shall check stands "
-                    "in the type: Attr[Annotated[str, Field(…)]]",
+                    f"attr() has no argument {option}=; name= sets the attribute name in DynamoDB, and pydantic "
+                    "constraints go into the type: Attr[Annotated[str, Field(…)]]",
                 )
         if "default" in field and "default_factory" in field:
-            raise ModelError("attr()", "default= and default_factory= are both given; leave one out")
+            raise ModelError("attr()", "default= and default_factory= are mutually exclusive; remove one")
         if name is not None and not name:
-            raise ModelError("attr()", "name='' is no attribute; leave it out, or give the name in DynamoDB")
+            raise ModelError(
+                "attr()", "name='' is not an attribute name; remove it, or give the name used in DynamoDB"
+            )
         for word, many in (("distinct", distinct), ("typical_bytes", typical_bytes)):
             if many is not None and many < 1:
-                raise ModelError("attr()", f"{word}={many} is too few; give 1 or more, or leave it out")
+                raise ModelError("attr()", f"{word}={many} is too low; use 1 or more, or remove it")
         info = Field(**field)
         info.metadata.append(AttrOptions(name, lock, unique, within, distinct, typical_bytes, tenant))
         return info

@@ -1,7 +1,6 @@
-"""Consumer: what reads a table's stream, and how records are handed to it.
+"""Consumer: a function that reads a table's stream, and the settings of its event source mapping.
 
-The names are ours, the settings are those of Lambda's event source mapping; the linter judges them and the
-infrastructure is written from them.
+The settings are those of Lambda, under shorter names; the linter checks them, and infrastructure is generated from them.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Consumer:
 
 
 def consumer_limit_errors(consumer: Consumer) -> Iterator[str]:
-    """Give what Lambda would refuse of a consumer's amounts, each as a sentence; filters are judged by who writes them."""
+    """Yield a sentence for each setting of a consumer that Lambda would reject; filters are checked by the infrastructure writers."""
     for word, value, least, most in (
         ("batch_size", consumer.batch_size, 1, TRIGGER_BATCH_RECORDS_MAX),
         ("window_s", consumer.window_s, 0, TRIGGER_BATCHING_WINDOW_S_MAX),

@@ -7,16 +7,15 @@ Everything is a tuple in the order of declaration. Functions and computed defaul
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tavola.keys import BoundTemplate, Part, Template, part_for
 from tavola.model.access import AccessPattern, WritePattern
 from tavola.model.consumers import Consumer
-from tavola.model.key_types import KeyTag
-from tavola.model.needs import Need
+from tavola.model.needs import Given, Need
 from tavola.model.shapes import SHARD
-from tavola.model.tables import Projection, Shards, TableSettings
+from tavola.model.tables import KeyTag, Projection, Shards, TableSettings
 from tavola.values import Value
 
 Choice = str | int | bool
@@ -39,7 +38,7 @@ class FieldDesign:
     unique: bool = False
     within: tuple[str, ...] = ()
     description: str = ""
-    distinct: int | None = None  # how many values there are, where somebody said it
+    distinct: int | None = None  # number of distinct values, if declared
     typical_bytes: int | None = None  # of a value as it is stored
     length_max: int | None = None  # characters of a text, elements of a list
     tenant: bool = False  # it says whose the item is
@@ -49,7 +48,7 @@ class FieldDesign:
 
     @property
     def values(self) -> int | None:
-        """How many values there are, by its choices or as it was said; None: nobody knows."""
+        """The number of distinct values, from its choices or as declared; None: unknown."""
         return len(self.choices) if self.choices is not None else self.distinct
 
     @property
@@ -60,7 +59,7 @@ class FieldDesign:
 
 @dataclass(frozen=True, slots=True)
 class SourceDesign:
-    """One key attribute of an entity: a field's own attribute, or made by a template."""
+    """One key attribute of an entity: a field's own attribute, or the text of a template."""
 
     attribute: str
     tag: KeyTag
@@ -70,7 +69,7 @@ class SourceDesign:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that it is made of; a shard's number is none."""
+        """The fields that it is made of, without the shard number."""
         if self.template is None:
             return () if self.field is None else (self.field,)
         return tuple(name for name in self.template.fields if name != SHARD)
@@ -102,7 +101,7 @@ class KeyDesign:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Every field that decides about it, each once."""
+        """Every field that it depends on, each once."""
         names = [name for source in self.sources for name in source.fields]
         names += [member.field for member in self.members]
         return tuple(dict.fromkeys([*names, *(self.shards.of if self.shards else ())]))
@@ -110,7 +109,7 @@ class KeyDesign:
 
 @dataclass(frozen=True, slots=True)
 class PatternDesign:
-    """A key or query class: what it is asked with, where, and what it gives."""
+    """A key or query class: its arguments, its index, and the entity or view it returns."""
 
     name: str
     index: str | None  # None: on the table itself
@@ -139,16 +138,26 @@ class EntityDesign:
     immutable: bool = False  # its items are created, and never written again
     items: int | None = None  # how many there are
 
+    @property
+    def all_keys(self) -> tuple[KeyDesign, ...]:
+        """Its keys, in the table and in indexes."""
+        return self.keys if self.key is None else (self.key, *self.keys)
+
+    @property
+    def all_patterns(self) -> tuple[PatternDesign, ...]:
+        """Its key class, then its queries."""
+        return self.patterns if self.primary is None else (self.primary, *self.patterns)
+
     def field(self, name: str) -> FieldDesign:
         """Return a field by its name."""
-        return next(found for found in self.fields if found.name == name)
+        return next(field for field in self.fields if field.name == name)
 
     def key_on(self, index: str | None) -> KeyDesign | None:
         """Return its key in an index, or in the table; None if it is not there."""
-        return next((key for key in (self.key, *self.keys) if key is not None and key.index == index), None)
+        return next((key for key in self.all_keys if key.index == index), None)
 
     def bind_template(self, source: SourceDesign) -> BoundTemplate | None:
-        """Return a key attribute's template ready to render and to compare, None if it is a field's own."""
+        """Return a key attribute's template bound to the fields' encodings; None if the attribute is a field's own."""
         if source.template is None:
             return None
         parts = {name: part for name in source.fields if (part := self.field(name).part) is not None}
@@ -198,7 +207,7 @@ class CollectionDesign:
 
 @dataclass(frozen=True, slots=True)
 class TableDesign:
-    """A table with all its settings, and what lives in it."""
+    """A table with its settings, indexes, entities and collections."""
 
     label: str
     settings: TableSettings
@@ -217,11 +226,11 @@ class TableDesign:
 
     def index(self, name: str) -> IndexDesign:
         """Return an index by the name that DynamoDB knows."""
-        return next(found for found in self.indexes if found.name == name)
+        return next(index for index in self.indexes if index.name == name)
 
     def entity(self, name: str) -> EntityDesign:
         """Return an entity by its name."""
-        return next(found for found in self.entities if found.name == name)
+        return next(entity for entity in self.entities if entity.name == name)
 
     def projected_attributes(self, index: IndexDesign) -> frozenset[str] | None:
         """Return the attributes that the entries of an index can have; None: all attributes of the item."""
@@ -233,7 +242,7 @@ class TableDesign:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy that somebody has who uses the tables."""
+    """An IAM policy of a user of the tables."""
 
     name: str
     document: Mapping[str, Any]
@@ -242,7 +251,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """A finding that somebody has looked at and lets stand."""
+    """A finding that is suppressed, with the reason."""
 
     rule: str
     place: str
@@ -251,9 +260,9 @@ class Ignore:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A whole design: several tables, the views that patterns give, and what is to be asked beside these patterns.
+    """A complete design: tables, the views that patterns return, and needs that no pattern covers yet.
 
-    A view that no pattern gives is an entity without a key, of a design that is still to be found.
+    A view that no pattern returns is an entity without a key; the solver proposes one.
     """
 
     tables: tuple[TableDesign, ...] = ()
@@ -264,12 +273,76 @@ class Design:
 
     def table(self, name: str) -> TableDesign:
         """Return a table by its name in DynamoDB."""
-        return next(found for found in self.tables if found.name == name)
+        return next(table for table in self.tables if table.name == name)
 
     def patterns(self) -> Iterator[tuple[TableDesign, EntityDesign, PatternDesign]]:
-        """Give every way in which the design is read: each key, then each query, in order."""
+        """Yield every pattern of the design with its table and entity: each key, then each query, in order."""
         for table in self.tables:
             for entity in table.entities:
-                for pattern in (entity.primary, *entity.patterns):
-                    if pattern is not None:
-                        yield table, entity, pattern
+                for pattern in entity.all_patterns:
+                    yield table, entity, pattern
+
+
+def needs_of(design: Design) -> tuple[Need, ...]:
+    """Return the needs of a design: the declared ones, then those of its patterns, table by table.
+
+    The need of a pattern has the pattern's name (`Ticket.ByCustomer`), that of a collection the collection's.
+    """
+    needs = list(design.needs)
+    views = {view.name: view for view in design.views}
+    for table in design.tables:
+        for entity in table.entities:
+            if entity.primary is not None:
+                needs.append(need_of(entity, entity.primary, views))
+            needs += [need_of(entity, pattern, views) for pattern in entity.patterns]
+        needs += [need_of_collection(collection) for collection in table.collections]
+    return tuple(needs)
+
+
+def need_of(entity: EntityDesign, pattern: PatternDesign, views: Mapping[str, EntityDesign]) -> Need:
+    """Return the need that a pattern serves, in terms of the entity's fields; for a view, only the view's fields are read."""
+    key = entity.key_on(pattern.index)
+    single = pattern is entity.primary
+    conditions = [Given(name) for name in pattern.partition]
+    if single:
+        conditions += [Given(name) for name in pattern.sorts]
+    if key is not None:
+        conditions += [member for member in _membership(entity, key) if member.field not in pattern.partition]
+    access, view = pattern.access, views.get(pattern.result)
+    if view is not None:
+        access = access or AccessPattern(f"{entity.name}.{pattern.name}")
+        access = replace(access, reads=access.reads or tuple(field.name for field in view.fields))
+    return Need(
+        f"{entity.name}.{pattern.name}",
+        (entity.name,),
+        tuple(conditions),
+        () if single else pattern.sorts,
+        access,
+        single=single,
+    )
+
+
+def need_of_collection(collection: CollectionDesign) -> Need:
+    """Return the need that a collection serves: several entities at once, by the fields of their partition key."""
+    return Need(
+        collection.name,
+        tuple(dict.fromkeys(member.entity for member in collection.members)),
+        tuple(Given(part) for part in collection.parts),
+        (),
+        collection.access,
+    )
+
+
+def _membership(entity: EntityDesign, key: KeyDesign) -> Iterator[Given]:
+    """Yield the conditions under which an item is in an index."""
+    for member in key.members:
+        values: list[Value] = [{"NULL": True} if value is None else value for value in member.values]
+        yield (
+            Given(member.field, "=", values[0])
+            if len(values) == 1
+            else Given(member.field, "in", {"L": values})
+        )
+    if key.sparse:
+        for name in dict.fromkeys(name for source in key.sources for name in source.fields):
+            if entity.field(name).nullable:
+                yield Given(name, "exists")

@@ -42,6 +42,7 @@ from tavola.model.design import (
     Policy,
     SourceDesign,
     TableDesign,
+    needs_of,
 )
 from tavola.model.errors import DocumentRefused, ModelError
 from tavola.model.ignores import declarations_in, ignores_in, with_ignores
@@ -49,7 +50,6 @@ from tavola.model.needs import Given, Need, Route
 from tavola.model.references import check_references, member_path
 from tavola.model.survey import Declaration, design_of
 from tavola.model.tables import Scaling, Shards, TableSettings
-from tavola.model.unkeyed import needs_of
 from tavola.values import TAGS, Value, admit_value
 
 __all__ = [
@@ -203,7 +203,7 @@ def write_document(design: Design) -> dict[str, Any]:
 def read_document(document: Mapping[str, Any]) -> Design:
     """Return the design that a JSON document describes; raise DocumentRefused with the path of what is wrong."""
     if not isinstance(document, dict):
-        raise DocumentRefused("$", f"{_show(document)} is no document of a design, which is an object")
+        raise DocumentRefused("$", f"{_show(document)} is not a design document, which is a JSON object")
     version = document.get("version")
     if document.get("format") == FORMAT and type(version) is int and version > VERSION:
         raise DocumentRefused(
@@ -216,7 +216,7 @@ def read_document(document: Mapping[str, Any]) -> Design:
     except msgspec.ValidationError as error:
         raise _refusal(document, document_type, str(error)) from error
     if version != VERSION:
-        raise DocumentRefused("$.version", f"{version} is no version; the first is 1")
+        raise DocumentRefused("$.version", f"{version} is not a version; the first is 1")
     design: Design = _from_struct(read, "$")
     check_references(design)
     return design
@@ -251,15 +251,15 @@ def _struct(name: str, model: Any, first: tuple[tuple[str, Any], ...] = ()) -> t
     layout = _LAYOUTS.get(model, _Layout())
     hints = get_type_hints(model)
     members: list[Any] = list(first)
-    for each, default in _defaults(model).items():
-        member_type = layout.types.get(each) or _member_type(hints[each])
+    for member, default in _defaults(model).items():
+        member_type = layout.types.get(member) or _member_type(hints[member])
         if default is MISSING:
-            members.append((each, member_type))
-        elif each in layout.always:
+            members.append((member, member_type))
+        elif member in layout.always:
             # msgspec omits a default that is a value, and never one that a function makes.
-            members.append((each, member_type, msgspec.field(default_factory=partial(deepcopy, default))))
+            members.append((member, member_type, msgspec.field(default_factory=partial(deepcopy, default))))
         else:
-            members.append((each, member_type, default))
+            members.append((member, member_type, default))
     return msgspec.defstruct(
         name,
         members,
@@ -276,8 +276,8 @@ def _defaults(model: Any) -> dict[str, Any]:
     """Return the default of each field in the order of the document; MISSING where there is none."""
     layout = _LAYOUTS.get(model, _Layout())
     declared: dict[str, Any] = {
-        each.name: each.default if each.default_factory is MISSING else each.default_factory()
-        for each in fields(model)
+        field.name: field.default if field.default_factory is MISSING else field.default_factory()
+        for field in fields(model)
     }
     declared |= {**layout.defaults, **dict.fromkeys(layout.required, MISSING)}
     return {name: declared[name] for name in (*layout.order, *(n for n in declared if n not in layout.order))}
@@ -292,7 +292,7 @@ def _member_type(hint: Any) -> Any:
     if hint is float:
         return int | float  # 5 is written as 5, not as 5.0
     if origin in (Union, UnionType):
-        return Union[tuple(_member_type(each) for each in arguments)]  # noqa: UP007 - made of a tuple
+        return Union[tuple(_member_type(argument) for argument in arguments)]  # noqa: UP007 - made of a tuple
     if origin is tuple:
         return tuple[_member_type(arguments[0]), ...]  # type: ignore[misc]
     if origin is not None and origin is not Literal:
@@ -309,7 +309,7 @@ def _is_model(value: object) -> bool:
 
 def _to_struct(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_to_struct(each) for each in value]
+        return [_to_struct(element) for element in value]
     if isinstance(value, Template):
         return _TemplateDocument(
             value.source,
@@ -329,14 +329,16 @@ def _to_struct(value: Any) -> Any:
 
 def _segments(template: Template) -> list[str | _SegmentDocument]:
     return [
-        each if isinstance(each, str) else _SegmentDocument(each.field, each.spec or msgspec.UNSET)
-        for each in template.segments
+        segment
+        if isinstance(segment, str)
+        else _SegmentDocument(segment.field, segment.spec or msgspec.UNSET)
+        for segment in template.segments
     ]
 
 
 def _from_struct(value: Any, path: str) -> Any:
     if isinstance(value, tuple):
-        return tuple(_from_struct(each, f"{path}[{place}]") for place, each in enumerate(value))
+        return tuple(_from_struct(element, f"{path}[{place}]") for place, element in enumerate(value))
     if isinstance(value, _StoredValue):
         return dict(value)
     if isinstance(value, _TemplateDocument):
@@ -346,8 +348,8 @@ def _from_struct(value: Any, path: str) -> Any:
         return value
     names = _LAYOUTS.get(model, _Layout()).names
     members = {
-        each: _from_struct(getattr(value, each), member_path(path, names.get(each, each)))
-        for each in _defaults(model)
+        default: _from_struct(getattr(value, default), member_path(path, names.get(default, default)))
+        for default in _defaults(model)
     }
     try:
         return model(**members)
@@ -364,7 +366,7 @@ def _read_template(document: _TemplateDocument, path: str) -> Template:
     if document.segments is not None and document.segments != _segments(template):
         raise DocumentRefused(
             member_path(path, "segments"),
-            f"they are not those of {document.text!r}; mend them, or leave them out",
+            f"they do not match the template {document.text!r}; correct them, or leave them out",
         )
     return template
 
@@ -375,7 +377,7 @@ def _read_value(expected: type, value: Any) -> Any:
     try:
         admit_value(value)
     except TavolaError as error:
-        raise ValueError(f"{_show(value)} is no attribute value: {error}") from error
+        raise ValueError(f"{_show(value)} is not an attribute value: {error}") from error
     return _StoredValue(value)
 
 
@@ -388,33 +390,38 @@ def _schema_of(unknown: type) -> dict[str, Any]:
 
 
 def _refusal(document: Any, document_type: Any, message: str) -> DocumentRefused:
-    """Return msgspec's error with the rejected value and what may stand in its place.
+    """Return msgspec's error with the rejected value and the accepted alternatives.
 
     msgspec gives the path of the surrounding object for a missing or unknown member, and no key inside a mapping.
     """
-    found = _MESSAGE.fullmatch(message)
-    assert found is not None
-    problem, path = found["problem"], found["path"] or "$"
+    match = _MESSAGE.fullmatch(message)
+    assert match is not None
+    problem, path = match["problem"], match["path"] or "$"
     value, expected, path = _at(document, document_type, path)
     if member := re.fullmatch(r"Object missing required field `(.*)`", problem):
-        return DocumentRefused(member_path(path, member[1]), "it is missing; give it")
+        return DocumentRefused(member_path(path, member[1]), "it is required")
     if member := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
         known = ", ".join(
-            sorted(name for each in _structs(expected) for name in each.__struct_encode_fields__)
+            sorted(name for struct in _structs(expected) for name in struct.__struct_encode_fields__)
         )
-        return DocumentRefused(member_path(path, member[1]), f"there is no such member; it has {known}")
+        return DocumentRefused(member_path(path, member[1]), f"unknown member; valid members are {known}")
     # Sorted, because typing caches unions and two Literals of the same words are equal in any order.
     choices = sorted(
-        {word for each in _alternatives(expected) if get_origin(each) is Literal for word in get_args(each)}
+        {
+            word
+            for alternative in _alternatives(expected)
+            if get_origin(alternative) is Literal
+            for word in get_args(alternative)
+        }
     )
     if choices and not isinstance(value, list):
-        return DocumentRefused(path, f"{_show(value)} is none of {', '.join(choices)}")
+        return DocumentRefused(path, f"{_show(value)} is not one of {', '.join(choices)}")
     if mismatch := re.fullmatch(r"Expected `(.*)`, got `.*`", problem):
         words = [word for word in mismatch[1].split(" | ") if word != "null"]
         known = " or ".join(
             _TYPE_WORDS.get(word, word) for word in words if (word, "float" in words) != ("int", True)
         )
-        return DocumentRefused(path, f"{_show(value)} stands where {known} is wanted")
+        return DocumentRefused(path, f"expected {known}, got {_show(value)}")
     return DocumentRefused(path, problem)
 
 
@@ -426,19 +433,25 @@ def _at(value: Any, expected: Any, path: str) -> tuple[Any, Any, str]:
             value = value[name]
             expected = next(
                 hint
-                for each in _structs(expected)
-                for hint in [_encoded_hints(each).get(name)]
+                for struct in _structs(expected)
+                for hint in [_encoded_hints(struct).get(name)]
                 if hint is not None
             )
             exact = member_path(exact, name)
         elif place:
             value = value[int(place)]
             expected = next(
-                get_args(each)[0] for each in _alternatives(expected) if get_origin(each) in (tuple, list)
+                get_args(alternative)[0]
+                for alternative in _alternatives(expected)
+                if get_origin(alternative) in (tuple, list)
             )
             exact = f"{exact}[{place}]"
         elif anything:
-            expected = next(get_args(each)[1] for each in _alternatives(expected) if get_origin(each) is dict)
+            expected = next(
+                get_args(alternative)[1]
+                for alternative in _alternatives(expected)
+                if get_origin(alternative) is dict
+            )
             name = next(key for key, member in value.items() if not _fits(member, expected))
             value = value[name]
             exact = member_path(exact, name)
@@ -454,17 +467,19 @@ def _encoded_hints(struct: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def _alternatives(hint: Any) -> Iterator[Any]:
-    """Give the alternatives of a type."""
+    """Yield the alternatives of a type."""
     if get_origin(hint) in (Union, UnionType):
-        for each in get_args(hint):
-            yield from _alternatives(each)
+        for alternative in get_args(hint):
+            yield from _alternatives(alternative)
     elif hint is not NoneType:
         yield hint
 
 
 def _structs(hint: Any) -> list[type[msgspec.Struct]]:
     return [
-        each for each in _alternatives(hint) if isinstance(each, type) and issubclass(each, msgspec.Struct)
+        alternative
+        for alternative in _alternatives(hint)
+        if isinstance(alternative, type) and issubclass(alternative, msgspec.Struct)
     ]
 
 

@@ -1,7 +1,7 @@
 """Entity: a pydantic model whose instances are items of a table.
 
 Fields are written `Attr[T]`; the keys and access patterns are classes nested in it. When the class is
-whole, everything in it is compiled to a `Shape`, and what cannot work is refused there and then.
+complete, it is compiled to an `EntityShape`, and invalid declarations are refused.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import partial
 from inspect import get_annotations, signature
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, dataclass_transform, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, dataclass_transform, get_args
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict
@@ -20,13 +20,11 @@ from pydantic.errors import PydanticUndefinedAnnotation
 
 from tavola.expressions.nodes import Path
 from tavola.model.attributes import Attr, AttrOptions, Operand, attr
-from tavola.model.base import EntityBase
-from tavola.model.binding import bind
+from tavola.model.binding import bind, field_shapes, truncate_ttl
 from tavola.model.errors import ModelError
-from tavola.model.fields import field_shapes, truncate_ttl
 from tavola.model.queries import PrimaryKey, Query
-from tavola.model.shapes import Pattern, Shape
-from tavola.model.tables import Index, Table, table_of
+from tavola.model.shapes import EntityBase, EntityShape, Pattern
+from tavola.model.tables import KEY_TAGS, Index, KeyTag, Table, table_of
 from tavola.model.views import check_view
 
 if TYPE_CHECKING:
@@ -37,7 +35,6 @@ else:
     ModelMetaclass = type(BaseModel)
 
 StalePolicy = Literal["read", "refuse"]
-Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _building: ContextVar[bool] = ContextVar("building", default=False)
@@ -49,10 +46,10 @@ _BASE_NAMES = frozenset(name for name in dir(BaseModel) if not name.startswith("
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(attr,))
 class EntityMeta(ModelMetaclass):
-    """Makes operands of fields that are asked of the class."""
+    """Returns an operand for a field that is accessed on the class."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
-        """Make the class with the operands of its bases out of sight: pydantic would take them for defaults."""
+        """Create the class while the operands of its bases are hidden: pydantic would take them for defaults."""
         _refuse_field_names(name, namespace)
         _refuse_options(name, options)
         token = _building.set(True)
@@ -74,21 +71,23 @@ class EntityMeta(ModelMetaclass):
 
 
 def _refuse_field_names(name: str, namespace: dict[str, Any]) -> None:
-    for told in namespace.get("__annotations__", {}):
-        if told in _BASE_NAMES:
+    for attribute in namespace.get("__annotations__", {}):
+        if attribute in _BASE_NAMES:
             raise ModelError(
-                f"{name}.{told}",
-                f"pydantic's models have a method of this name; call the field otherwise and keep the "
-                f'attribute with attr(name="{told}")',
+                f"{name}.{attribute}",
+                "pydantic models have a method with this name; rename the field and keep the attribute "
+                f'with attr(name="{attribute}")',
             )
 
 
 def _refuse_options(name: str, options: dict[str, Any]) -> None:
-    """Refuse class keywords that are neither ours nor pydantic's; no checker looks at those of a metaclass."""
+    """Refuse unknown class keywords; type checkers do not check the keywords of a metaclass."""
     if not options:
         return
-    ours = [each for each in signature(Entity.__init_subclass__).parameters if each != "cls"]
-    known = {*ours, *ConfigDict.__annotations__}
+    own_options = [
+        parameter for parameter in signature(Entity.__init_subclass__).parameters if parameter != "cls"
+    ]
+    known = {*own_options, *ConfigDict.__annotations__}
     for option in options:
         if option not in known and not option.startswith("_"):
             from difflib import get_close_matches  # noqa: PLC0415 - only for this error
@@ -97,14 +96,14 @@ def _refuse_options(name: str, options: dict[str, Any]) -> None:
             hint = (
                 f"did you mean {near[0]}?"
                 if near
-                else f"there are {', '.join(ours)}, and pydantic's settings"
+                else f"valid keywords are {', '.join(own_options)}, and pydantic's settings"
             )
-            raise ModelError(name, f"an entity takes no {option}=; {hint}")
+            raise ModelError(name, f"Entity has no keyword {option}=; {hint}")
     table, stale = options.get("table"), options.get("stale", "read")
     if table is not None and not (isinstance(table, type) and issubclass(table, Table)):
-        raise ModelError(name, f"table={table!r} is no table; give a class such as class Desk(Table)")
+        raise ModelError(name, f"table={table!r} is not a table; use a class such as class Desk(Table)")
     if stale not in get_args(StalePolicy):
-        raise ModelError(name, f"stale={stale!r} is no policy; give {' or '.join(get_args(StalePolicy))}")
+        raise ModelError(name, f"stale={stale!r} is not valid; use {' or '.join(get_args(StalePolicy))}")
 
 
 class Entity(EntityBase, metaclass=EntityMeta):
@@ -127,7 +126,7 @@ class Entity(EntityBase, metaclass=EntityMeta):
 
         `table` may be left to its bases, or to the indexes that its patterns are on. `tag` is what its items
         say they are, its name unless given. `version` is the schema's, see `upgrade`. `stale` says what an update
-        does that must know more than it is told to keep an index key right: read first, or refuse. An `immutable`
+        does that lacks fields of an index key: read the item first, or refuse. An `immutable`
         one's items are created and never written again, nor those of its subclasses. `items` is how many there will
         be, for the tools that judge a design.
         """
@@ -163,16 +162,14 @@ class Entity(EntityBase, metaclass=EntityMeta):
         name = (cls.__module__, cls.__qualname__)
         again = name in _entities
         _entities[name] = cls
-        open_types = cls.__pydantic_generic_metadata__[
-            "parameters"
-        ]  # a generic base has no items before they are given
+        # A generic base has no items until its type parameters are filled in
+        open_types = cls.__pydantic_generic_metadata__["parameters"]
         if open_types:
             return
         if not cls.__pydantic_complete__:
-            for found in _patterns_in(cls).values():
-                found.__compile__ = partial(
-                    shape_of, cls
-                )  # by who uses it first, or hears which name is unknown
+            for pattern in _patterns_in(cls).values():
+                # Compiled on first use; an unknown name is reported there
+                pattern.__compile__ = partial(shape_of, cls)
             return
         try:
             _compile(cls)
@@ -192,11 +189,10 @@ class Entity(EntityBase, metaclass=EntityMeta):
     ) -> bool | None:
         """Look up names that were unknown when the class was made, also among the entities beside it.
 
-        It is done by itself when the entity is first used. A name that is still unknown is an error, always.
+        This happens automatically when the entity is first used. A name that is still unknown is an error.
         """
-        token = _building.set(
-            True
-        )  # pydantic looks at the class's attributes, and shall see no operands there
+        # Hides the operands (`Ticket.status`) while pydantic inspects the class's attributes
+        token = _building.set(True)
         try:
             try:
                 return super().model_rebuild(
@@ -222,19 +218,19 @@ def _undefined_name_error(cls: type, name: str) -> ModelError:
     field = next((n for n, annotation in get_annotations(cls).items() if word.search(str(annotation))), None)
     return ModelError(
         cls.__name__ if field is None else f"{cls.__name__}.{field}",
-        f"its type names {name}, which is not to be found; is it spelled so, and declared at the top of its module, or "
-        "imported there and not only for type checkers?",
+        f"its type refers to {name}, which was not found; check the spelling, and that it is "
+        "defined or imported at the top level of the module, not only under TYPE_CHECKING",
     )
 
 
 def upgrade(version: int) -> Callable[[F], F]:
-    """Mark a function in an entity that makes an item of a schema version one of the next.
+    """Mark a function of an entity that upgrades an item from one schema version to the next.
 
         @staticmethod
         @upgrade(1)
         def to_cents(item: dict[str, Any]) -> dict[str, Any]: ...
 
-    It is given the item's attributes as plain Python and gives them back; it runs when an old item is read.
+    It takes the item's attributes as plain Python values and returns them changed; it runs when an old item is read.
     """
 
     def mark(function: F) -> F:
@@ -244,60 +240,60 @@ def upgrade(version: int) -> Callable[[F], F]:
     return mark
 
 
-def shape_of(entity: type[Entity]) -> Shape:
-    """Return what an entity was compiled to; one with names still unknown is compiled now."""
-    found = entity.__dict__.get("__shape__")
-    if found is None:
+def shape_of(entity: type[Entity]) -> EntityShape:
+    """Return the shape of an entity; compile it now if its annotations had unknown names."""
+    shape = entity.__dict__.get("__shape__")
+    if shape is None:
         if entity is Entity:
-            raise ModelError("Entity", "subclass it; it has no items itself")
+            raise ModelError("Entity", "it is abstract; subclass it")
         if not entity.__pydantic_complete__:
             entity.model_rebuild(_types_namespace=entities_in_module(entity))
         _compile(entity)
         _check_waiting_queries(entity, again=True)
-        found = entity.__dict__["__shape__"]
-    assert isinstance(found, Shape)
-    return found
+        shape = entity.__dict__["__shape__"]
+    assert isinstance(shape, EntityShape)
+    return shape
 
 
 def entities_of(table: type[Table]) -> tuple[type[Entity], ...]:
-    """Return the entities of a table; those with names still unknown are compiled now, or refused."""
+    """Return the entities of a table; those whose annotations had unknown names are compiled now, or refused."""
     for entity in list(_entities.values()):
         if "__shape__" not in vars(entity) and not entity.__pydantic_complete__:
             patterns = _patterns_in(entity).values()
             if entity.__options__.get("table") is table or any(
-                table_of(found.__declared__.on) is table for found in patterns
+                table_of(pattern.__declared__.on) is table for pattern in patterns
             ):
                 shape_of(entity)
     return tuple(table.entities.values())
 
 
 def result_entity(pattern: Pattern) -> type[Entity]:
-    """Return what a pattern gives: its own entity, or a view, which is checked now if that had to wait."""
+    """Return the entity or view that a pattern returns; a view that was declared later is checked now."""
     owner: type[Entity] = pattern.owner
     if pattern.result == owner.__name__:
         return owner
-    found = _find_entity(pattern.result, owner)
-    if found is None:
+    entity = _find_entity(pattern.result, owner)
+    if entity is None:
         raise ModelError(
             pattern.place,
-            f"it gives {pattern.result!r}, and no entity beside it has this name; declare or import it",
+            f"it returns {pattern.result!r}, but no entity with this name is in scope; declare or import it",
         )
     if _waiting.pop(id(pattern), None) is not None:
         try:
-            check_view(pattern, owner.__shape__, shape_of(found))
+            check_view(pattern, owner.__shape__, shape_of(entity))
         except ModelError:
             _waiting[id(pattern)] = pattern
             raise
-    return found
+    return entity
 
 
 def _find_entity(name: str, near: type) -> type[Entity] | None:
-    """Return the entity that a name means in a class's neighbourhood: beside it, then in its module."""
+    """Return the entity that a name refers to: declared in the same scope as the class, else in its module."""
     beside = near.__qualname__.rpartition(".")[0]
     while True:
-        found = _entities.get((near.__module__, f"{beside}.{name}" if beside else name))
-        if found is not None:
-            return found
+        entity = _entities.get((near.__module__, f"{beside}.{name}" if beside else name))
+        if entity is not None:
+            return entity
         if not beside:
             break
         beside = beside.rpartition(".")[0]
@@ -306,7 +302,7 @@ def _find_entity(name: str, near: type) -> type[Entity] | None:
 
 
 def entities_in_module(cls: type) -> dict[str, Any]:
-    """Return the entities of a class's module by name, for annotations that speak of them."""
+    """Return the entities of a class's module by name, to resolve annotations."""
     known = {
         qualname.rpartition(".")[2]: e
         for (module, qualname), e in _entities.items()
@@ -320,9 +316,9 @@ def _compile(cls: type[Entity]) -> None:
     nested = _patterns_in(cls)
     table = options.get("table") or _table_of_patterns(cls, nested)
     upgrades = {
-        found.__upgrades__: found
-        for found in (getattr(f, "__func__", f) for f in vars(cls).values())
-        if hasattr(found, "__upgrades__")
+        function.__upgrades__: function
+        for function in (getattr(f, "__func__", f) for f in vars(cls).values())
+        if hasattr(function, "__upgrades__")
     }
     _check_upgrades(cls, options.get("version", 1), upgrades)
     cls.__shape__ = bind(
@@ -345,9 +341,9 @@ def _patterns_in(cls: type[Entity]) -> dict[str, type[Any]]:
 
 
 def _check_waiting_queries(cls: type[Entity], *, again: bool) -> None:
-    """Check the views that an entity's queries give, and the queries that wait for it.
+    """Check the views that an entity's queries return, and the earlier queries that return this entity.
 
-    The views of an entity that is declared again, as in a notebook, may be about to be too: they wait.
+    If the entity is declared again, as in a notebook, its views may be redeclared next, so their check is postponed.
     """
     for pattern in cls.__shape__.patterns.values():
         if pattern.result != cls.__name__:
@@ -359,39 +355,40 @@ def _check_waiting_queries(cls: type[Entity], *, again: bool) -> None:
     for number, pattern in list(_waiting.items()):
         owner = pattern.owner
         if _entities.get((owner.__module__, owner.__qualname__)) is not owner:
-            del _waiting[number]  # it was declared anew
+            del _waiting[number]  # it was declared again
         elif pattern.result == cls.__name__ and _find_entity(pattern.result, owner) is cls:
             check_view(pattern, owner.__shape__, cls.__shape__)
             del _waiting[number]
 
 
 def _table_of_patterns(cls: type[Entity], nested: dict[str, type[Any]]) -> type[Table] | None:
-    found: dict[str, type[Table]] = {}
+    tables_by_name: dict[str, type[Table]] = {}
     for name, pattern in nested.items():
         table = table_of(pattern.__declared__.on)
         if table is not None:
-            found[name] = table
-    if len(set(found.values())) > 1:
-        tables = ", ".join(f"{name} on {table.__name__}" for name, table in found.items())
+            tables_by_name[name] = table
+    if len(set(tables_by_name.values())) > 1:
+        tables = ", ".join(f"{name} on {table.__name__}" for name, table in tables_by_name.items())
         raise ModelError(
-            cls.__name__, f"its patterns are on several tables ({tables}); an entity lives in one"
+            cls.__name__, f"its queries use several tables ({tables}), but an entity belongs to one"
         )
-    if not found and nested:
-        raise ModelError(cls.__name__, f"which table is it in? Write class {cls.__name__}(Entity, table=…)")
-    return next(iter(found.values()), None)
+    if not tables_by_name and nested:
+        raise ModelError(cls.__name__, f"the table is missing; write class {cls.__name__}(Entity, table=…)")
+    return next(iter(tables_by_name.values()), None)
 
 
 def _check_upgrades(cls: type, version: int, upgrades: dict[int, Any]) -> None:
     if version < 1:
-        raise ModelError(cls.__name__, f"version={version} is none; the first is 1")
+        raise ModelError(cls.__name__, f"version={version} is not valid; the first version is 1")
     absent = [step for step in range(1, version) if step not in upgrades]
     if absent:
         raise ModelError(
-            cls.__name__, f"version={version} needs an @upgrade({absent[0]}) that makes old items new"
+            cls.__name__,
+            f"version={version} needs an @upgrade({absent[0]}) function that converts older items",
         )
     beyond = [step for step in upgrades if step >= version]
     if beyond:
-        raise ModelError(cls.__name__, f"@upgrade({beyond[0]}) leads past version={version}")
+        raise ModelError(cls.__name__, f"@upgrade({beyond[0]}) is higher than version={version}")
 
 
 def _operands_of(cls: type[Entity]) -> dict[str, Operand[Any, Any]]:
@@ -400,9 +397,9 @@ def _operands_of(cls: type[Entity]) -> dict[str, Operand[Any, Any]]:
         shape = shape_of(cls)
     fields = shape.fields if shape is not None else field_shapes(cls, None)
     operands: dict[str, Operand[Any, Any]] = {}
-    for name, found in fields.items():
-        found.entity = cls
-        operands[name] = Operand(Path((found.attribute,)), found)
+    for name, field in fields.items():
+        field.entity = cls
+        operands[name] = Operand(Path((field.attribute,)), field)
     cls.__operands__ = operands  # type: ignore[attr-defined]  # its metaclass looks there
     return operands
 
@@ -418,3 +415,23 @@ __all__ = [
     "shape_of",
     "upgrade",
 ]
+
+
+def key_types(table: type[Table]) -> dict[str, KeyTag]:
+    """Return the type of each key attribute, in the order of table and indexes.
+
+    As the entities' keys write it; else as a field does, for an index that no pattern is on; else text.
+    """
+    written: dict[str, str] = {}
+    fields: dict[str, str] = {}
+    for entity in entities_of(table):
+        shape = shape_of(entity)
+        assert shape.key is not None, "an entity of a table has a key"
+        for key in (shape.key.key, *shape.keys):
+            written |= {source.attribute: source.tag for source in key.sources}
+        for field in shape.fields.values():
+            if len(field.converter.tags) == 1 and field.converter.tags <= KEY_TAGS:
+                fields[field.attribute] = next(iter(field.converter.tags))
+    names = list(table.settings.key_names)
+    names += [name for index in table.indexes for name in index.attributes]
+    return {name: cast(KeyTag, written.get(name) or fields.get(name, "S")) for name in names}

@@ -9,7 +9,7 @@ from tavola.values import Value
 
 
 class ModelError(TavolaError):
-    """What is wrong with a declaration: the class, the part of it, and what to do."""
+    """An invalid declaration: the class, the part of it, and what to do."""
 
     def __init__(self, place: str, problem: str) -> None:
         self.place = place.rpartition("<locals>.")[2]  # the class, not the function it is declared in
@@ -18,7 +18,7 @@ class ModelError(TavolaError):
 
 
 class QueryRefused(ModelError):
-    """A question that its access pattern cannot answer, such as one that skips a part of the sort key."""
+    """A query that its access pattern does not allow, such as one that skips a part of the sort key."""
 
 
 class ValueNotStorable(ModelError):
@@ -28,7 +28,7 @@ class ValueNotStorable(ModelError):
 
 
 class ItemUnreadable(ModelError):
-    """A stored item that its entity cannot be made from; which one it is, where that is known."""
+    """A stored item that cannot be read as its entity, with the item's key if it is known."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class ItemUnreadable(ModelError):
         super().__init__(place, problem + which)
 
     def at(self, table: str, key: Mapping[str, Value], *, hidden: bool = False) -> ItemUnreadable:
-        """Return the same of a certain item; the sentence does not tell a key that is `hidden`."""
+        """Return the same error for a certain item; a `hidden` key is not part of the message."""
         return ItemUnreadable(self.place, self.reason, table, key, hidden=hidden)
 
 

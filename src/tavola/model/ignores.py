@@ -1,10 +1,10 @@
-"""Ignores: the comments by which a design's source says which findings are to stand, and the lines of its declarations.
+"""Ignores: comments in a design's source that suppress findings, and the lines of its declarations.
 
     # tavola: ignore[mutable-index-key] the desk is asked by status all day
     class ByStatus(Query["Ticket"], …):
 
-A comment speaks of what is declared on its line, or on the next one: a class, an index, a field, a query, a write, a need.
-The source is read, not run: what is made by a function has no line of its own, and takes that of its class.
+A comment applies to the declaration on its line or on the next one: a class, index, field, query, write or need. The source is
+parsed, not run, so a declaration that a function creates has no line of its own and gets its class's.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _TITLED = ("Need", "Consumer", "WritePattern")
 
 @dataclass(frozen=True, slots=True)
 class SourceDeclaration:
-    """Something that a source declares, by the name that findings give it, and its lines from 1."""
+    """A declaration in a source file: the name that findings use for it, and its lines, counted from 1."""
 
     place: str
     first: int
-    last: int  # of its own; of a class, of what stands before its body
+    last: int  # its last line; of a class, the last line before its body
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +39,34 @@ class _Comment:
 
 
 def declarations_in(source: str) -> tuple[SourceDeclaration, ...]:
-    """Return what the text of a module declares, in its order; nothing of a text that is no Python."""
+    """Return the declarations in a module's text, in order; none if the text is not Python."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return ()
-    found = [declaration for node in tree.body for declaration in _declarations(node)]
-    return tuple(sorted(found, key=lambda each: (each.first, each.last)))
+    declarations = [declaration for node in tree.body for declaration in _declarations(node)]
+    return tuple(sorted(declarations, key=lambda declaration: (declaration.first, declaration.last)))
 
 
 def ignores_in(source: str, name: str = "") -> tuple[Ignore, ...]:
-    """Return the ignores in the text of a module; one that stands by no declaration is told by its line in `name`."""
+    """Return the ignores in the text of a module; one without a declaration is placed by its line in `name`."""
     declared = declarations_in(source)
     ignores: list[Ignore] = []
     comments = {comment.line: comment for comment in _comments(source)}
     for comment in comments.values():
-        found = _COMMENT.match(comment.text)
-        if found is None:
+        match = _COMMENT.match(comment.text)
+        if match is None:
             continue
-        reason, line = found["reason"].strip(), comment.line
+        reason, line = match["reason"].strip(), comment.line
         while comment.alone and (more := comments.get(line + 1)) is not None and more.alone:
             if _COMMENT.match(more.text):
                 break
             reason = f"{reason} {more.text.lstrip('#').strip()}".strip()
             line += 1
         place = _place(declared, comments, comment) or f"{name}:{comment.line}"
-        for rule in (found["rules"] or "").split(","):
-            word, _, elsewhere = rule.partition(
-                "@"
-            )  # what no comment can stand by, such as a policy in a file
+        for rule in (match["rules"] or "").split(","):
+            # RULE@PLACE names a place that cannot have a comment, such as a policy in a file
+            word, _, elsewhere = rule.partition("@")
             ignores.append(Ignore(word.strip(), elsewhere.strip() or place, reason))
     return tuple(ignores)
 
@@ -75,24 +74,24 @@ def ignores_in(source: str, name: str = "") -> tuple[Ignore, ...]:
 def _place(
     declared: tuple[SourceDeclaration, ...], comments: dict[int, _Comment], comment: _Comment
 ) -> str | None:
-    """Return what a comment is about: the narrowest thing on its line, or what begins on the next line of code."""
+    """Return the declaration that a comment applies to: the innermost on its line, else one that begins on the next line of code."""
     line = comment.line
     if comment.alone:
         while line in comments and comments[line].alone:
             line += 1
-        below = [each for each in declared if each.first == line]
+        below = [declaration for declaration in declared if declaration.first == line]
         if below:
             return below[-1].place  # the widest: a class before what its header holds
-    around = [each for each in declared if each.first <= line <= each.last]
-    return min(around, key=lambda each: each.last - each.first).place if around else None
+    around = [declaration for declaration in declared if declaration.first <= line <= declaration.last]
+    return min(around, key=lambda declaration: declaration.last - declaration.first).place if around else None
 
 
 def _comments(source: str) -> Iterator[_Comment]:
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT:
-                alone = not token.line[: token.start[1]].strip()
-                yield _Comment(token.start[0], token.string, alone)
+                on_own_line = not token.line[: token.start[1]].strip()
+                yield _Comment(token.start[0], token.string, on_own_line)
     except (tokenize.TokenError, SyntaxError):
         return
 
@@ -123,12 +122,12 @@ def _class(node: ast.ClassDef, owner: str) -> Iterator[SourceDeclaration]:
 
 
 def _titled_declarations(node: ast.AST, owner: str, whole: ast.stmt | None) -> Iterator[SourceDeclaration]:
-    """Give what is called by its first argument: needs and consumers by that alone, writes under their entity."""
+    """Yield declarations that are named by their first argument: needs and consumers by that alone, writes with their entity."""
     for call in ast.walk(node):
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _TITLED):
             continue
         word = "title" if call.func.id == "WritePattern" else "name"
-        titles = [*call.args[:1], *(each.value for each in call.keywords if each.arg == word)]
+        titles = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == word)]
         title = titles[0].value if titles and isinstance(titles[0], ast.Constant) else None
         if not isinstance(title, str) or (call.func.id == "WritePattern" and not owner):
             continue
@@ -138,6 +137,6 @@ def _titled_declarations(node: ast.AST, owner: str, whole: ast.stmt | None) -> I
 
 
 def with_ignores(design: Design, sources: Iterable[tuple[str, str]]) -> Design:
-    """Return a design with what the comments of its sources say; each is a name and a text."""
+    """Return a design with the ignores in its sources; each source is a name and a text."""
     ignores = [ignore for name, text in sources for ignore in ignores_in(text, name)]
     return replace(design, ignores=(*design.ignores, *ignores)) if ignores else design

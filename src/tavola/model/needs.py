@@ -1,7 +1,7 @@
-"""Need: an access pattern in the application's words, before any key is chosen.
+"""Need: an access pattern in the application's terms, before any key is chosen.
 
-What the solver starts from and what the linter holds a design against. Needs are declared by themselves, beside
-entities that have no key yet; of a design that has its keys, `needs_of` takes them off again.
+The solver searches for keys that serve the needs, and the linter checks a design against them. Needs are declared next to
+entities that have no key yet; `needs_of` derives them from a design that has keys.
 """
 
 from __future__ import annotations
@@ -27,88 +27,98 @@ ROUTES: tuple[str, ...] = get_args(RouteKind)
 
 @dataclass(frozen=True, slots=True, init=False)
 class Given:
-    """One condition: a field, or in a route an attribute, and how it is compared.
+    """A condition on a field (in a `Route`, on an attribute): its operator and, if it is constant, its value.
 
-    A value may be given as Python has it (`Given("status", "=", "OPEN")`), and is kept as it is stored.
+    The value may be a Python value, as in `Given("status", "=", "OPEN")`; it is converted to an attribute value.
     """
 
     field: str
     operator: Operator = "="
-    value: Value | None = None  # what it is always compared with; None: whatever is asked for
+    value: Value | None = None  # a constant; None: a parameter of the access pattern
 
     def __init__(self, field: str, operator: Operator = "=", value: Any = None) -> None:
-        """Say a condition; a value is one of Python's, or as it is stored."""
+        """Create a condition; `value` is a Python value or an attribute value such as `{"S": "OPEN"}`."""
         object.__setattr__(self, "field", field)
         object.__setattr__(self, "operator", operator)
         object.__setattr__(self, "value", None)
         place = f"Given({field!r})"
         if not isinstance(field, str):
-            raise ModelError("Given", f"{field!r} is no field; give its name, such as 'status'")
+            raise ModelError("Given", f"{field!r} is not a field name; use one such as 'status'")
         if operator not in OPERATORS:
-            raise ModelError(place, f"{operator!r} is no operator; there are {', '.join(OPERATORS)}")
+            raise ModelError(place, f"{operator!r} is not an operator; use one of {', '.join(OPERATORS)}")
         if value is None:
             return
         if operator == "exists":
-            raise ModelError(place, "exists compares with nothing; leave its value out")
+            raise ModelError(place, "exists takes no value; remove it")
         stored = _stored_value(place, value)
         if operator in ("in", "between"):
             if "L" not in stored:
                 raise ModelError(place, f"{operator} takes several values; give them as a list")
             if operator == "between" and len(stored["L"]) != 2:
-                raise ModelError(place, f"between takes two values, not {len(stored['L'])}; give both ends")
+                raise ModelError(
+                    place, f"between takes two values, not {len(stored['L'])}; use the lower and upper bound"
+                )
             if not stored["L"]:
-                raise ModelError(place, "in takes one value or more; give those that it may have")
+                raise ModelError(place, "in takes one or more values")
         object.__setattr__(self, "value", stored)
 
 
-_TYPED: tuple[type, ...] = (dt.datetime, dt.date, UUID)  # a field's converter writes them in one way
+# Encoded by a field's converter, not by `encode_plain`
+_TYPED: tuple[type, ...] = (
+    dt.datetime,
+    dt.date,
+    UUID,
+)
 _TAGS = frozenset({"S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"})
 
 
 def _stored_value(place: str, value: Any) -> Value:
-    """Return a value as it is stored: one that is so already, or what Python's becomes."""
+    """Return a Python value as an attribute value; an attribute value is returned as it is."""
     if isinstance(value, Mapping):
         if len(value) == 1 and next(iter(value)) in _TAGS:
             return dict(value)
         raise ModelError(
-            place, f"{value!r} is no value; give it as Python has it, or as stored: {{'S': 'OPEN'}}"
+            place,
+            f"{value!r} is not a value; use a Python value, or an attribute value such as {{'S': 'OPEN'}}",
         )
     if isinstance(value, list | tuple | set | frozenset):
-        several = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-        return {"L": [_stored_value(place, each) for each in several]}
+        elements = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+        return {"L": [_stored_value(place, element) for element in elements]}
     plain = value.value if isinstance(value, Enum) else value
     try:
-        kind = next((each for each in _TYPED if isinstance(plain, each)), None)
+        kind = next((python_type for python_type in _TYPED if isinstance(plain, python_type)), None)
         return encode_plain(plain) if kind is None else converter_for(kind).encode(plain)
     except (ValueNotStorable, TypeError, ValueError) as error:
-        raise ModelError(place, f"{value!r} cannot be compared with: {error}") from error
+        raise ModelError(place, f"{value!r} cannot be stored: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How a need is asked for today, right or wrong, in the attributes of the table."""
+    """How an application serves a need at present, well or badly, in terms of the table's attributes."""
 
     operation: RouteKind
     index: str | None = None
     keys: tuple[Given, ...] = ()
     filters: tuple[Given, ...] = ()
-    queries: int = 1  # requests that one question takes
+    queries: int = 1  # requests per execution of the access pattern
 
     def __post_init__(self) -> None:
         if self.operation not in ROUTES:
-            raise ModelError("Route", f"{self.operation!r} is no operation; there are {', '.join(ROUTES)}")
+            raise ModelError(
+                "Route", f"{self.operation!r} is not an operation; use one of {', '.join(ROUTES)}"
+            )
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Need:
-    """What the application must be able to ask."""
+    """A read that the application must be able to make."""
 
     name: str
-    entities: tuple[str, ...]  # that come back, by name
+    entities: tuple[str, ...]  # names of the entities that are returned
     where: tuple[Given, ...] = ()
-    order: tuple[str, ...] = ()  # the fields that the answer is sorted by
+    order: tuple[str, ...] = ()  # the fields by which results are sorted
     access: AccessPattern | None = None
-    single: bool = False  # it gives one item at most: its fields say which
+    single: bool = False  # returns at most one item: the conditions identify it
     route: Route | None = None
 
     def __init__(
@@ -122,31 +132,33 @@ class Need:
         single: bool = False,
         route: Route | None = None,
     ) -> None:
-        """Declare a need; entities are classes or names, and a field alone is one that is given with `=`."""
+        """Declare a need; entities are classes or names, and a bare field name means `Given(name)`."""
         place = f"Need({name!r})"
-        several = tuple(entities) if isinstance(entities, tuple | list) else (entities,)
-        given = tuple(where) if isinstance(where, tuple | list) else (where,)
+        entity_list = tuple(entities) if isinstance(entities, tuple | list) else (entities,)
+        conditions = tuple(where) if isinstance(where, tuple | list) else (where,)
         sorted_by = tuple(order) if isinstance(order, tuple | list) else (order,)
-        for each in several:
-            if not isinstance(each, str | type):
-                raise ModelError(place, f"{each!r} is no entity; give its class or its name")
-        names = tuple(each if isinstance(each, str) else each.__name__ for each in several)
+        for entity in entity_list:
+            if not isinstance(entity, str | type):
+                raise ModelError(place, f"{entity!r} is not an entity; use its class or name")
+        names = tuple(entity if isinstance(entity, str) else entity.__name__ for entity in entity_list)
         if not names:
-            raise ModelError(place, "it gives no entity; name what comes back")
-        for condition in given:
+            raise ModelError(place, "entities is empty; name the entity that is returned")
+        for condition in conditions:
             if not isinstance(condition, str | Given):
                 raise ModelError(
-                    place, f"{condition!r} is no condition; give a field's name or Given(field, operator)"
+                    place, f"{condition!r} is not a condition; use a field name or Given(field, operator)"
                 )
-        for each in sorted_by:
-            if not isinstance(each, str):
-                raise ModelError(place, f"{each!r} is no order; give the names of fields")
+        for field_name in sorted_by:
+            if not isinstance(field_name, str):
+                raise ModelError(place, f"{field_name!r} is not an order; use field names")
         if access is not None:
             access.check(place)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "entities", names)
         object.__setattr__(
-            self, "where", tuple(Given(each) if isinstance(each, str) else each for each in given)
+            self,
+            "where",
+            tuple(Given(condition) if isinstance(condition, str) else condition for condition in conditions),
         )
         object.__setattr__(self, "order", sorted_by)
         object.__setattr__(self, "access", access)
@@ -155,34 +167,42 @@ class Need:
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """The title of its access pattern, or else its name."""
         return self.name if self.access is None else self.access.title
 
     @property
     def equal_fields(self) -> tuple[str, ...]:
-        """The fields that are given with equality, and are not always the same."""
-        return tuple(given.field for given in self.where if given.operator == "=" and given.value is None)
+        """The fields compared with `=` to a parameter."""
+        return tuple(
+            condition.field
+            for condition in self.where
+            if condition.operator == "=" and condition.value is None
+        )
 
     @property
     def constants(self) -> tuple[Given, ...]:
-        """The conditions that are always the same: such items alone are wanted."""
-        return tuple(given for given in self.where if given.value is not None or given.operator == "exists")
+        """The conditions without a parameter: a constant value, or `exists`."""
+        return tuple(
+            condition
+            for condition in self.where
+            if condition.value is not None or condition.operator == "exists"
+        )
 
     @property
     def range_conditions(self) -> tuple[Given, ...]:
-        """The conditions that are neither: stretches of a field's values."""
+        """The conditions that select a range of a field's values by parameters."""
         return tuple(
-            given
-            for given in self.where
-            if given.value is None and given.operator not in ("=", "exists", "in", "contains")
+            condition
+            for condition in self.where
+            if condition.value is None and condition.operator not in ("=", "exists", "in", "contains")
         )
 
 
 def needs_in(namespace: Mapping[str, Any]) -> Iterator[Need]:
-    """Give the needs that a module declares, in its order: each by itself, or several in a tuple or a list."""
+    """Yield the needs in a module's namespace, in order, including those in tuples and lists."""
     seen: set[int] = set()
-    for found in list(namespace.values()):
-        for need in found if isinstance(found, tuple | list) else (found,):
+    for value in list(namespace.values()):
+        for need in value if isinstance(value, tuple | list) else (value,):
             if isinstance(need, Need) and id(need) not in seen:
                 seen.add(id(need))
                 yield need

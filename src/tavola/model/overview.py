@@ -1,8 +1,8 @@
 """Overview: a design on a page: which entity uses which key and index, and how.
 
-An overloaded index means something else for each entity in it; its attributes are called `GSI1PK` and say nothing. The page
-has a table for each, with a row for each pattern: what it is asked with, what its keys look like, who is in it. The rows are data
-(`key_uses`), for pages of another kind.
+An overloaded index has a different meaning for each of its entities, and attribute names such as `GSI1PK` do not show it. The
+page has a table for the key and for each index, with a row for each pattern: the fields of the query, the form of the keys, and
+the items that are included. The rows are also available as data (`key_uses`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tavola.model.design import Design, EntityDesign, KeyDesign, PatternDesign, SourceDesign, TableDesign
 from tavola.model.shapes import SHARD
 
-HEADER = ("entity", "pattern", "asked with", "partition key", "sort key", "who is in it", "what for")
+HEADER = ("entity", "pattern", "query by", "partition key", "sort key", "included items", "purpose")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class KeyUse:
 
     entity: str
     pattern: str
-    asked_with: str
+    arguments: str
     partition: tuple[str, ...]  # a template for each attribute, a shard's number as {shard}
     sort: tuple[str, ...]
-    members: str
+    included: str  # which items are in the key, and its shards
     title: str  # of its access pattern, empty if it has none
 
 
@@ -41,9 +41,11 @@ def _table(table: TableDesign) -> Iterator[str]:
     if table.description:
         yield table.description
         yield ""
-    yield from _facts(table)
+    if settings_text := describe_settings(table, code="`"):
+        yield settings_text
+        yield ""
     attributes = settings.hash if settings.range is None else f"{settings.hash}, {settings.range}"
-    yield f"## The table ({attributes})"
+    yield f"## Table key ({attributes})"
     yield ""
     yield from _rows(key_uses(table))
     for index in table.indexes:
@@ -53,28 +55,26 @@ def _table(table: TableDesign) -> Iterator[str]:
         yield ""
         yield from _rows(key_uses(table, index.name))
     if table.collections:
-        yield "## Fetched together"
+        yield "## Collections"
         yield ""
-        for found in table.collections:
-            members = ", ".join(f"{m.entity}{' (all)' if m.many else ''}" for m in found.members)
-            place = "the table" if found.index is None else found.index
-            yield f"- **{found.name}** in {place}, `{found.partition.source}`: {members}"
+        for collection in table.collections:
+            members = ", ".join(f"{m.entity}{' (all)' if m.many else ''}" for m in collection.members)
+            place = "the table" if collection.index is None else collection.index
+            yield f"- **{collection.name}** in {place}, `{collection.partition.source}`: {members}"
         yield ""
 
 
-def _facts(table: TableDesign) -> Iterator[str]:
+def describe_settings(table: TableDesign, code: str = "") -> str:
+    """Return the table's settings that differ from DynamoDB's defaults; `code` quotes attribute names."""
     settings = table.settings
     facts = [
-        settings.ttl and f"expires by `{settings.ttl}`",
-        settings.stream and f"stream of {settings.stream}",
-        settings.recovery and f"recovery of {settings.recovery_days} days",
-        settings.deletion_protection and "protected from deletion",
-        settings.table_class != "STANDARD" and settings.table_class,
+        settings.ttl and f"TTL attribute: {code}{settings.ttl}{code}.",
+        settings.stream and f"Stream: {settings.stream}.",
+        settings.recovery and f"Point-in-time recovery: {settings.recovery_days} days.",
+        settings.deletion_protection and "Deletion protection: on.",
+        settings.table_class != "STANDARD" and f"Table class: {settings.table_class}.",
     ]
-    sentences = [fact for fact in facts if fact]
-    if sentences:
-        yield "; ".join(sentences) + "."
-        yield ""
+    return " ".join(fact for fact in facts if fact)
 
 
 def key_uses(table: TableDesign, index: str | None = None) -> tuple[KeyUse, ...]:
@@ -93,14 +93,12 @@ def _uses(table: TableDesign, index: str | None) -> Iterator[KeyUse]:
 
 
 def _use(entity: EntityDesign, key: KeyDesign, pattern: PatternDesign) -> KeyUse:
-    arguments = ", ".join(pattern.partition) or "nothing"
-    if pattern.sorts:
-        arguments += f"; then {', '.join(pattern.sorts)}"
+    arguments = "; then ".join(", ".join(names) for names in (pattern.partition, pattern.sorts) if names)
     gives = "" if pattern.result in ("", entity.name) else f" → {pattern.result}"
     return KeyUse(
         entity.name,
         pattern.name + gives,
-        arguments,
+        arguments or "nothing (one partition)",
         _show_templates(key.hash),
         _show_templates(key.range),
         _membership(key),
@@ -116,30 +114,30 @@ def _show_templates(sources: tuple[SourceDesign, ...]) -> tuple[str, ...]:
 def _membership(key: KeyDesign) -> str:
     conditions = []
     if key.sparse:
-        conditions.append("those that have every part")
+        conditions.append("only items with all key fields")
     for member in key.members:
         values = (next(iter(v.values())) if v else "absent" for v in member.values)
         conditions.append(f"{member.field} is {' or '.join(map(str, values))}")
     if key.shards is not None:
-        by = (
+        shards_text = (
             f"a {key.shards.bucket} each"
             if key.shards.by == "time"
             else f"{key.shards.count} by {key.shards.by}"
         )
-        conditions.append(f"shards: {by}")
+        conditions.append(f"shards: {shards_text}")
     return "; ".join(conditions) or "all"
 
 
 def _rows(uses: tuple[KeyUse, ...]) -> Iterator[str]:
     if not uses:
-        yield "No pattern is on it."
+        yield "No access pattern uses it."
         yield ""
         return
     yield f"| {' | '.join(HEADER)} |"
     yield f"|{'---|' * len(HEADER)}"
     for use in uses:
         keys = (_code(use.partition), _code(use.sort))
-        cells = (use.entity, use.pattern, use.asked_with, *keys, use.members, use.title)
+        cells = (use.entity, use.pattern, use.arguments, *keys, use.included, use.title)
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
     yield ""
 

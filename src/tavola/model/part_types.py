@@ -1,7 +1,7 @@
-"""Part types: that an argument or sort part of a key has the type of the field it stands for.
+"""Part types: check that each argument and sort part of a key has the type of its field.
 
-A type checker cannot compare the two, since a nested class does not see its entity's fields. So it is done when the
-entity is whole. An annotation that cannot be looked up, such as a name inside of a function, is taken on trust.
+A type checker cannot compare the two, since a nested class does not see its entity's fields, so they are compared when the
+entity is complete. An annotation that cannot be resolved, such as a name local to a function, is not checked.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ def check_part_types(
             continue  # refused by another check, which knows what the key needs
         part = _resolve(annotation, cls, names)
         if part is not _UNKNOWN and (name in sorts) != _is_marked(part):
-            lacking = "its type does not say so" if name in sorts else "it lacks its value"
+            lacking = "is not annotated as one" if name in sorts else "has no value"
             raise ModelError(
                 place,
-                f"{name} is a sort part, and {lacking}; write {name}: Sort[{word_of(without_none(part))}] = sort()",
+                f"{name} is a sort part, but {lacking}; write {name}: Sort[{word_of(without_none(part))}] = sort()",
             )
         if part is not _UNKNOWN and not same_type(part, field.annotation):
             raise ModelError(
                 place,
                 f"{name} is {word_of(without_none(part))} here, and {word_of(without_none(field.annotation))} in "
-                f"{cls.__name__}; give it the field's type",
+                f"{cls.__name__}; use the field's type",
             )
 
 
@@ -64,7 +64,7 @@ def _is_marked(annotation: Any) -> bool:
 
 
 def same_type(one: Any, other: Any) -> bool:
-    """Return whether two annotations are of one type, None and marks left aside; a type variable is any."""
+    """Return whether two annotations are the same type, ignoring None and markers; a type variable matches any type."""
     one, other = without_none(one), without_none(other)
     if one is Any or other is Any or isinstance(one, TypeVar) or isinstance(other, TypeVar):
         return True
@@ -72,7 +72,7 @@ def same_type(one: Any, other: Any) -> bool:
 
 
 def without_none(annotation: Any) -> Any:
-    """Return a type without its marks, its alias and None."""
+    """Return a type without its markers, its alias and None."""
     while True:
         if get_origin(annotation) is Annotated:
             annotation = get_args(annotation)[0]

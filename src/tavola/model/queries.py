@@ -7,8 +7,8 @@
 
     Ticket.ByCustomer(customer_id="c1").status.eq("open").created_at.gte(monday)
 
-Arguments fix the partition; sort parts are asked left to right, each with `eq` until one with a range. A
-class is only declared here; its entity compiles it when it is whole.
+Arguments fix the partition; sort parts are given from left to right, each with `eq` until one with a range. The class is only
+declared here; its entity compiles it when the entity is complete.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, dataclass_tra
 
 from msgspec import Struct
 
-from tavola.model.base import EntityBase
 from tavola.model.errors import ModelError, QueryRefused
 from tavola.model.selections import Selection
-from tavola.model.shapes import FieldShape, Pattern
+from tavola.model.shapes import EntityBase, FieldShape, Pattern
 from tavola.model.sort_parts import Rest, SortPart, sort
 from tavola.model.tables import Index, Shards, Table
 
@@ -38,7 +37,7 @@ _TAKEN = frozenset({"where"})  # what a question has besides its parts
 
 
 class KeyDeclaration(Struct, frozen=True):
-    """A key or query class as it was written, before its entity is whole."""
+    """A key or query class as declared, before its entity is compiled."""
 
     on: Any  # an Index, the entity's Key class, a Table, or None
     pk: Template
@@ -66,16 +65,16 @@ class _Declaration:
     def __init__(self, *given: Any, **values: Any) -> None:
         declared = getattr(self, "__declared__", None)
         if declared is None:
-            raise ModelError(type(self).__name__, "subclass it inside an entity; it asks nothing by itself")
+            raise ModelError(type(self).__name__, "it is abstract; subclass it inside an entity")
         if given:
             arguments = ", ".join(f"{name}=…" for name in declared.partition)
-            raise QueryRefused(type(self).__qualname__, f"its arguments are given by name: ({arguments})")
+            raise QueryRefused(type(self).__qualname__, f"its arguments are keyword-only: ({arguments})")
         if values.keys() != set(declared.partition):
             self._refuse(values, declared)
         for name, value in values.items():
             if value is None:
                 raise QueryRefused(
-                    type(self).__qualname__, f"{name} is None, and nothing is stored under None; give a value"
+                    type(self).__qualname__, f"{name} is None, which cannot be part of a key; use a value"
                 )
         for name, field in self.__fields__().items():
             values[name] = field.validate(values[name])  # as the items' own values were
@@ -88,34 +87,34 @@ class _Declaration:
                 raise QueryRefused(place, f"{name} is a part of the sort key; ask with .{name}.eq(…)")
             if name not in declared.partition:
                 known = ", ".join(declared.partition)
-                raise QueryRefused(place, f"it takes no {name}; its arguments are {known or 'none'}")
+                raise QueryRefused(place, f"it has no argument {name}; its arguments are {known or 'none'}")
         absent = [name for name in declared.partition if name not in values]
         raise QueryRefused(place, f"{', '.join(absent)} must be given as well")
 
     @classmethod
-    def __compiled__(cls) -> Pattern:
-        """Return the compiled pattern; an error where the class stands in no entity."""
+    def __get_pattern__(cls) -> Pattern:
+        """Return the compiled pattern; raise if the class is not nested in an entity."""
         if "__pattern__" not in cls.__dict__ and cls.__compile__ is not None:
             cls.__compile__()
         pattern = cls.__dict__.get("__pattern__")
         if pattern is None:
             raise ModelError(
-                cls.__qualname__, "it stands in no entity; declare it inside the class it belongs to"
+                cls.__qualname__, "it is not inside an entity; declare it in the class it belongs to"
             )
         assert isinstance(pattern, Pattern)
         return pattern
 
     @classmethod
     def __fields__(cls) -> Mapping[str, FieldShape]:
-        """Return the fields of its arguments whose values are more than their type says, such as lower case."""
-        found: Mapping[str, FieldShape] | None = cls.__dict__.get("__narrow__")
-        if found is None:
+        """Return the fields of its arguments that have constraints beyond their type, such as lower case."""
+        narrowed: Mapping[str, FieldShape] | None = cls.__dict__.get("__narrow__")
+        if narrowed is None:
             pattern = cls.__dict__.get("__pattern__")
             if pattern is None:
                 return {}
             fields = pattern.owner.__shape__.fields
-            found = cls.__narrow__ = {n: fields[n] for n in pattern.partition if not fields[n].bare}
-        return found
+            narrowed = cls.__narrow__ = {n: fields[n] for n in pattern.partition if not fields[n].bare}
+        return narrowed
 
     def __repr__(self) -> str:
         pattern = type(self).__dict__.get("__pattern__")
@@ -146,7 +145,9 @@ def _declare(
         for name, annotation in get_annotations(rest).items():
             part = vars(rest).get(name)
             if not isinstance(part, SortPart):
-                raise ModelError(rest.__qualname__, f"{name} is no sort part; write {name}: Sort[…] = sort()")
+                raise ModelError(
+                    rest.__qualname__, f"{name} is not a sort part; write {name}: Sort[…] = sort()"
+                )
             annotations[name] = annotation
             setattr(cls, name, part)  # checkers see it on the rest, which at run time is the query itself
     sorts = tuple(name for name in annotations if isinstance(cls.__dict__.get(name), SortPart))
@@ -155,13 +156,16 @@ def _declare(
         if name in _TAKEN or name.startswith("_"):
             raise ModelError(
                 cls.__qualname__,
-                f"a part cannot be called {name!r}; rename the field, and keep the attribute with "
-                f'attr(name="{name}")',
+                f"{name!r} is not allowed as the name of a part; rename the field, and keep the attribute "
+                f'with attr(name="{name}")',
             )
         if name in partition and name in cls.__dict__:
-            raise ModelError(cls.__qualname__, f"{name} has a default; a key is always given whole")
+            raise ModelError(
+                cls.__qualname__,
+                f"{name} has a default, but a key needs all its arguments; remove the default",
+            )
     if isinstance(shards, bool) or not (shards is None or isinstance(shards, int | Shards)):
-        raise ModelError(cls.__qualname__, f"shards={shards!r} is neither a number nor Shards(…)")
+        raise ModelError(cls.__qualname__, f"shards={shards!r} must be a number or Shards(…)")
     cls.__declared__ = KeyDeclaration(
         on, pk, sk, Shards(shards) if isinstance(shards, int) else shards,
         sparse, dict(members or {}), hydrate, access, _result_name(cls), partition, sorts,
@@ -170,22 +174,22 @@ def _declare(
 
 
 def _rests_in(cls: type) -> Iterator[type]:
-    """Give the `Rest` classes in a class, each before those in it."""
-    for found in list(vars(cls).values()):
-        if isinstance(found, type) and issubclass(found, Rest):
-            yield found
-            yield from _rests_in(found)
+    """Yield the `Rest` classes nested in a class, outer ones first."""
+    for value in list(vars(cls).values()):
+        if isinstance(value, type) and issubclass(value, Rest):
+            yield value
+            yield from _rests_in(value)
 
 
 def _result_name(cls: type) -> str:
     for base in vars(cls).get("__orig_bases__", ()):
         for argument in get_args(base):
-            found = getattr(argument, "__forward_arg__", None) or getattr(argument, "__name__", None)
-            if found is not None:
-                return str(found)
+            result = getattr(argument, "__forward_arg__", None) or getattr(argument, "__name__", None)
+            if result is not None:
+                return str(result)
     kind = "PrimaryKey" if issubclass(cls, PrimaryKey) else "Query"
     raise ModelError(
-        cls.__qualname__, f'it does not say what it gives; write {kind}["…"] with the name of its entity'
+        cls.__qualname__, f'the returned entity is missing; write {kind}["…"] with the entity\'s name'
     )
 
 
@@ -227,7 +231,7 @@ class PrimaryKey(_Declaration, Generic[E_co]):
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False, field_specifiers=(sort,))
 class Query(_Declaration, Selection[E_co]):
-    """An access pattern on the table or an index; the type in brackets is what it gives."""
+    """An access pattern on the table or an index; the type in brackets is what it returns."""
 
     def __init_subclass__(
         cls,
@@ -263,18 +267,18 @@ class Query(_Declaration, Selection[E_co]):
 
     def __init__(self, *given: Any, **values: Any) -> None:
         super().__init__(*given, **values)
-        self._pattern = type(self).__compiled__()
+        self._pattern = type(self).__get_pattern__()
         self._values = {name: self.__dict__[name] for name in values}
         self._fixed = {}
         self._range = None
         self._filter = None
 
     def _fix(self, name: str, value: Any) -> Query[E_co]:
-        made: Query[E_co] = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made._pattern = self._pattern
-        made._values = self._values
-        made._fixed = {**self._fixed, name: value}
-        made._range = None
-        made._filter = self._filter
-        return made
+        narrowed: Query[E_co] = object.__new__(type(self))
+        narrowed.__dict__.update(self.__dict__)
+        narrowed._pattern = self._pattern
+        narrowed._values = self._values
+        narrowed._fixed = {**self._fixed, name: value}
+        narrowed._range = None
+        narrowed._filter = self._filter
+        return narrowed

@@ -1,7 +1,7 @@
-"""References: that everything a design names is there.
+"""References: check that everything a design refers to exists.
 
-For designs that no compiler of ours has seen: read from a document, or made by a tool. Classes are checked where
-they are declared, and more is checked there.
+For designs that are not compiled from classes: read from a document, or created by a tool. Classes are checked more
+thoroughly when they are declared.
 """
 
 from __future__ import annotations
@@ -25,50 +25,52 @@ from tavola.model.needs import Need
 
 
 def check_references(design: Design) -> None:
-    """Refuse a design in which something names what is not there, with the JSON path of the name."""
+    """Refuse a design that refers to something that does not exist; the error has the JSON path of the reference."""
     _check_once("$.tables", (table.name for table in design.tables), "name")
     _check_namesakes(design)
     givable = {view.name for view in design.views}
-    for at, view in enumerate(design.views):
-        _check_fields(f"$.views[{at}]", view)
+    for position, view in enumerate(design.views):
+        _check_fields(f"$.views[{position}]", view)
         if view.key is not None:
-            raise DocumentRefused(f"$.views[{at}].key", "a view has none; put the entity into its table")
-    for at, need in enumerate(design.needs):
-        _check_need(f"$.needs[{at}]", need, design)
+            raise DocumentRefused(f"$.views[{position}].key", "a view has no key; give the entity a table")
+    for position, need in enumerate(design.needs):
+        _check_need(f"$.needs[{position}]", need, design)
     everywhere = {entity.name for table in design.tables for entity in table.entities}
-    for at, table in enumerate(design.tables):
-        own = {entity.name for entity in table.entities}
-        _TableCheck(table, f"$.tables[{at}]", givable | own, everywhere).check()
+    for position, table in enumerate(design.tables):
+        table_entities = {entity.name for entity in table.entities}
+        _TableCheck(table, f"$.tables[{position}]", givable | table_entities, everywhere).check()
 
 
 def _check_namesakes(design: Design) -> None:
-    """Refuse an entity whose name one of another table has: needs and consumers name it by that alone."""
+    """Refuse entities of the same name in two tables: needs and consumers refer to entities by name alone."""
     homes: dict[str, TableDesign] = {}
-    for at, table in enumerate(design.tables):
+    for position, table in enumerate(design.tables):
         for number, entity in enumerate(table.entities):
-            home = homes.setdefault(entity.name, table)
-            if home is not table:
+            first_table = homes.setdefault(entity.name, table)
+            if first_table is not table:
                 raise DocumentRefused(
-                    f"$.tables[{at}].entities[{number}].name",
-                    f"{home.label} has an entity {entity.name!r} too; give one of them another name",
+                    f"$.tables[{position}].entities[{number}].name",
+                    f"{first_table.label} has an entity {entity.name!r} too; rename one of them",
                 )
 
 
 def _check_need(path: str, need: Need, design: Design) -> None:
-    known = {found.name: found for found in design.views}
-    known |= {found.name: found for table in design.tables for found in table.entities}
+    known = {view.name: view for view in design.views}
+    known |= {entity.name: entity for table in design.tables for entity in table.entities}
     names: set[str] = set()
-    for at, name in enumerate(need.entities):
+    for position, name in enumerate(need.entities):
         if name not in known:
-            there = ", ".join(sorted(known)) or "none"
-            raise DocumentRefused(f"{path}.entities[{at}]", f"there is no entity {name!r}; there are {there}")
-        names |= {found.name for found in known[name].fields}
-    told = [(f"where[{at}].field", given.field) for at, given in enumerate(need.where)]
-    for place, name in (*told, *((f"order[{at}]", name) for at, name in enumerate(need.order))):
+            known_names = ", ".join(sorted(known)) or "none"
+            raise DocumentRefused(
+                f"{path}.entities[{position}]", f"unknown entity {name!r}; the entities are {known_names}"
+            )
+        names |= {field.name for field in known[name].fields}
+    places = [(f"where[{position}].field", condition.field) for position, condition in enumerate(need.where)]
+    for place, name in (*places, *((f"order[{position}]", name) for position, name in enumerate(need.order))):
         if name not in names:
             raise DocumentRefused(
                 f"{path}.{place}",
-                f"{name!r} is no field of what it gives; there are {', '.join(sorted(names))}",
+                f"{name!r} is not a field of the returned entity; the fields are {', '.join(sorted(names))}",
             )
     _check_amounts(f"{path}.access", need.access)
 
@@ -83,24 +85,24 @@ def _check_amounts(path: str, pattern: AccessPattern | WritePattern | None) -> N
 
 def _check_once(path: str, names: Iterable[str], word: str) -> None:
     seen: set[str] = set()
-    for at, name in enumerate(names):
+    for position, name in enumerate(names):
         if name in seen:
-            raise DocumentRefused(f"{path}[{at}].{word}", f"{name!r} is taken by one before it")
+            raise DocumentRefused(f"{path}[{position}].{word}", f"{name!r} is taken by one before it")
         seen.add(name)
 
 
 def _check_fields(path: str, entity: EntityDesign) -> None:
-    _check_once(f"{path}.fields", (found.name for found in entity.fields), "name")
-    _check_once(f"{path}.fields", (found.attribute for found in entity.fields), "attribute")
-    for at, found in enumerate(entity.fields):
+    _check_once(f"{path}.fields", (field.name for field in entity.fields), "name")
+    _check_once(f"{path}.fields", (field.attribute for field in entity.fields), "attribute")
+    for position, field in enumerate(entity.fields):
         try:
-            _ = found.part
+            _ = field.part
         except TavolaError as error:
-            raise DocumentRefused(f"{path}.fields[{at}].key_kind", str(error)) from error
+            raise DocumentRefused(f"{path}.fields[{position}].key_kind", str(error)) from error
 
 
 class _TableCheck:
-    """One table of a document, held against itself."""
+    """The checks of one table of a document."""
 
     def __init__(self, table: TableDesign, path: str, givable: set[str], everywhere: set[str]) -> None:
         self.table = table
@@ -117,17 +119,17 @@ class _TableCheck:
         for attribute, place in self._key_attributes():
             if attribute not in table.key_types:
                 raise DocumentRefused(f"{self.path}.key_types", f"{attribute!r} of {place} has no type in it")
-        for at, entity in enumerate(table.entities):
-            self._check_entity(entity, f"{self.path}.entities[{at}]")
-        for at, consumer in enumerate(table.consumers):
-            for each, name in enumerate(consumer.writes):
+        for position, entity in enumerate(table.entities):
+            self._check_entity(entity, f"{self.path}.entities[{position}]")
+        for position, consumer in enumerate(table.consumers):
+            for number, name in enumerate(consumer.writes):
                 if name not in self.everywhere:
                     raise DocumentRefused(
-                        f"{self.path}.consumers[{at}].writes[{each}]",
-                        f"there is no entity {name!r} in the design",
+                        f"{self.path}.consumers[{position}].writes[{number}]",
+                        f"the design has no entity {name!r}",
                     )
-        for at, collection in enumerate(table.collections):
-            self._check_collection(collection, f"{self.path}.collections[{at}]")
+        for position, collection in enumerate(table.collections):
+            self._check_collection(collection, f"{self.path}.collections[{position}]")
 
     def _key_attributes(self) -> Iterator[tuple[str, str]]:
         settings = self.table.settings
@@ -142,20 +144,20 @@ class _TableCheck:
         _check_fields(path, entity)
         if entity.key is None or entity.primary is None:
             lacking = "key" if entity.key is None else "primary"
-            raise DocumentRefused(f"{path}.{lacking}", "it is missing; what lives in a table has a key")
-        names = {found.name for found in entity.fields}
+            raise DocumentRefused(f"{path}.{lacking}", "it is required: an entity with a table has a key")
+        names = {field.name for field in entity.fields}
         self._check_key(entity, entity.key, f"{path}.key", names)
-        for at, key in enumerate(entity.keys):
-            self._check_key(entity, key, f"{path}.keys[{at}]", names)
+        for position, key in enumerate(entity.keys):
+            self._check_key(entity, key, f"{path}.keys[{position}]", names)
         self._check_pattern(entity, entity.primary, f"{path}.primary", names)
-        for at, pattern in enumerate(entity.patterns):
-            self._check_pattern(entity, pattern, f"{path}.patterns[{at}]", names)
+        for position, pattern in enumerate(entity.patterns):
+            self._check_pattern(entity, pattern, f"{path}.patterns[{position}]", names)
         _check_once(f"{path}.patterns", (pattern.name for pattern in entity.patterns), "name")
-        for at, write in enumerate(entity.writes):
-            _check_amounts(f"{path}.writes[{at}]", write)
-            self._check_names(write.changes, f"{path}.writes[{at}].changes", names)
-        for at, found in enumerate(entity.fields):
-            self._check_names(found.within, f"{path}.fields[{at}].within", names)
+        for position, write in enumerate(entity.writes):
+            _check_amounts(f"{path}.writes[{position}]", write)
+            self._check_names(write.changes, f"{path}.writes[{position}].changes", names)
+        for position, field in enumerate(entity.fields):
+            self._check_names(field.within, f"{path}.fields[{position}].within", names)
 
     def _check_key(self, entity: EntityDesign, key: KeyDesign, path: str, names: set[str]) -> None:
         settings = self.table.settings
@@ -166,22 +168,23 @@ class _TableCheck:
             index = self._index(key.index, path)
             expected = (index.hash, index.range)
         for word, sources, attributes in (("hash", key.hash, expected[0]), ("range", key.range, expected[1])):
-            told = tuple(source.attribute for source in sources)
-            if told != attributes:
+            key_attributes = tuple(source.attribute for source in sources)
+            if key_attributes != attributes:
                 raise DocumentRefused(
                     f"{path}.{word}",
-                    f"it is of {', '.join(told) or 'nothing'}, not of {', '.join(attributes) or 'nothing'}",
+                    f"its attributes are {', '.join(key_attributes) or 'nothing'}, but the key's are "
+                    f"{', '.join(attributes) or 'nothing'}",
                 )
-            for at, source in enumerate(sources):
-                self._check_source(entity, source, f"{path}.{word}[{at}]", names)
-        for at, member in enumerate(key.members):
-            self._check_names((member.field,), f"{path}.members[{at}].field", names)
+            for position, source in enumerate(sources):
+                self._check_source(entity, source, f"{path}.{word}[{position}]", names)
+        for position, member in enumerate(key.members):
+            self._check_names((member.field,), f"{path}.members[{position}].field", names)
         if key.shards is not None:
             self._check_names(key.shards.of, f"{path}.shards.of", names)
 
     def _check_source(self, entity: EntityDesign, source: SourceDesign, path: str, names: set[str]) -> None:
         if (source.field is None) == (source.template is None):
-            raise DocumentRefused(path, "it is made by a field or by a template; give one of them")
+            raise DocumentRefused(path, "it needs either a field or a template")
         self._check_names(source.fields, path, names)
         if source.tag != self.table.key_types[source.attribute]:
             raise DocumentRefused(
@@ -206,9 +209,7 @@ class _TableCheck:
         self._check_names(pattern.partition, member_path(path, "partition"), names)
         self._check_names(pattern.sorts, member_path(path, "sorts"), names)
         if pattern.result not in self.givable:
-            raise DocumentRefused(
-                member_path(path, "result"), f"there is no entity or view {pattern.result!r}"
-            )
+            raise DocumentRefused(member_path(path, "result"), f"unknown entity or view {pattern.result!r}")
 
     def _check_collection(self, collection: CollectionDesign, path: str) -> None:
         _check_amounts(member_path(path, "access"), collection.access)
@@ -216,29 +217,29 @@ class _TableCheck:
             self._index(collection.index, path)
         if set(collection.parts) != set(collection.partition.fields):
             raise DocumentRefused(
-                member_path(path, "parts"), "they are the fields of the partition, just these"
+                member_path(path, "parts"), "they must be exactly the fields of the partition key"
             )
         entities = {entity.name for entity in self.table.entities}
-        for at, member in enumerate(collection.members):
+        for position, member in enumerate(collection.members):
             if member.entity not in entities:
                 raise DocumentRefused(
-                    f"{path}.members[{at}].entity", f"there is no entity {member.entity!r} here"
+                    f"{path}.members[{position}].entity", f"this table has no entity {member.entity!r}"
                 )
 
     def _index(self, name: str, path: str) -> IndexDesign:
-        found = self.indexes.get(name)
-        if found is None:
+        index = self.indexes.get(name)
+        if index is None:
             known = ", ".join(self.indexes) or "none"
             raise DocumentRefused(
-                member_path(path, "index"), f"there is no index {name!r}; there are {known}"
+                member_path(path, "index"), f"unknown index {name!r}; the indexes are {known}"
             )
-        return found
+        return index
 
     def _check_names(self, used: Iterable[str], path: str, names: set[str]) -> None:
         for name in used:
             if name not in names:
                 raise DocumentRefused(
-                    path, f"{name!r} is no field of the entity; it has {', '.join(sorted(names))}"
+                    path, f"{name!r} is not a field of the entity; the fields are {', '.join(sorted(names))}"
                 )
 
 

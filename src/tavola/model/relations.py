@@ -2,8 +2,8 @@
 
     class TicketFile(Collection, pk="TICKET#{ticket_id}"):
         ticket_id: str
-        ticket: Ticket | None = found()
-        events: list[Event] = found()
+        ticket: Ticket | None = member()
+        events: list[Event] = member()
 
 Its members share a partition: of the table, or of the index that `on` names.
 """
@@ -31,7 +31,7 @@ from tavola.model.access import AccessPattern
 from tavola.model.entity import Entity, entities_in_module, shape_of
 from tavola.model.errors import ModelError, QueryRefused
 from tavola.model.part_types import check_part_types
-from tavola.model.shapes import KeyShape, Shape
+from tavola.model.shapes import EntityShape, KeyShape
 from tavola.model.tables import Index, Table
 from tavola.model.views import is_projected, is_recoverable
 
@@ -45,22 +45,22 @@ class CollectionMember(Struct, frozen=True):
     key: KeyShape  # the key by which it is in the collection
 
 
-class _Found:
-    """What `found()` puts on a collection class."""
+class _MemberField:
+    """What `member()` puts on a collection class."""
 
 
 if TYPE_CHECKING:
 
-    def found(*, init: Literal[False] = False) -> Any:
-        """Return a member of a collection: what the query found of an entity."""
+    def member(*, init: Literal[False] = False) -> Any:
+        """Declare a member of a collection: a list of entities, or one that may be None."""
 else:
 
-    def found() -> _Found:
-        """Return a member of a collection: what the query found of an entity."""
-        return _Found()
+    def member() -> _MemberField:
+        """Declare a member of a collection: a list of entities, or one that may be None."""
+        return _MemberField()
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(found,))
+@dataclass_transform(kw_only_default=True, field_specifiers=(member,))
 class Collection:
     """An item collection; subclass it with the partition's arguments and the members."""
 
@@ -82,10 +82,10 @@ class Collection:
         """Declare a collection; `pk` may be left to its members, `sk` narrows it to sort keys with a prefix."""
         super().__init_subclass__()
         annotations = get_annotations(cls)
-        cls.__wanted__ = tuple(n for n in annotations if isinstance(cls.__dict__.get(n), _Found))
+        cls.__wanted__ = tuple(n for n in annotations if isinstance(cls.__dict__.get(n), _MemberField))
         cls.__parts__ = tuple(n for n in annotations if n not in cls.__wanted__)
         if not cls.__wanted__:
-            raise ModelError(cls.__qualname__, "it has no members; write events: list[Event] = found()")
+            raise ModelError(cls.__qualname__, "it has no members; write events: list[Event] = member()")
         target: Any = on
         if not (
             target is None
@@ -93,19 +93,22 @@ class Collection:
             or (isinstance(target, type) and issubclass(target, Table))
         ):
             raise ModelError(
-                cls.__qualname__, f"on={target!r} is no index; write on=Table.index, or leave it out"
+                cls.__qualname__, f"on={target!r} is not an index; write on=Table.index, or remove it"
             )
         if access is not None:
             access.check(cls.__qualname__)
             if access.consistent and isinstance(on, Index) and not on.local:
                 raise ModelError(
                     cls.__qualname__,
-                    f"{on.label} is a global index, which is never read consistently; leave consistent=True out",
+                    f"{on.label} is a global index, which does not support consistent reads; remove consistent=True",
                 )
         cls.__pk__, cls.__sk__, cls.__on__, cls.__access__ = pk, sk, on, access
         for name in cls.__parts__:
             if name in cls.__dict__:
-                raise ModelError(cls.__qualname__, f"{name} has a default; a partition is always given whole")
+                raise ModelError(
+                    cls.__qualname__,
+                    f"{name} has a default, but a partition needs all its arguments; remove the default",
+                )
         for name in cls.__wanted__:
             delattr(cls, name)
         if _hints_of(cls) is not None:
@@ -116,11 +119,11 @@ class Collection:
         if values.keys() != set(parts):
             raise QueryRefused(
                 place,
-                f"it is asked with {', '.join(parts) or 'nothing'}, not with {', '.join(values) or 'nothing'}",
+                f"its arguments are {', '.join(parts) or 'nothing'}, not {', '.join(values) or 'nothing'}",
             )
         absent = [name for name, value in values.items() if value is None]
         if absent:
-            raise QueryRefused(place, f"{absent[0]} is None, and nothing is stored under None; give a value")
+            raise QueryRefused(place, f"{absent[0]} is None, which cannot be part of a key; use a value")
         self.__dict__.update(values)
 
     if not TYPE_CHECKING:
@@ -141,7 +144,7 @@ class Collection:
 def members_of(cls: type[Collection]) -> tuple[CollectionMember, ...]:
     """Return a collection's members, checked: all in one partition, by one template.
 
-    That is done where it is declared, or on first use if an entity is declared after it.
+    They are checked when the collection is declared, or on first use if an entity is declared later.
     """
     known = cls.__dict__.get("__members__")
     if known is None:
@@ -163,7 +166,7 @@ def _bind(cls: type[Collection]) -> tuple[CollectionMember, ...]:
     if hints is None:
         annotations = ", ".join(str(get_annotations(cls)[name]) for name in cls.__wanted__)
         raise ModelError(
-            cls.__qualname__, f"one of {annotations} is not to be found; is it declared, or imported?"
+            cls.__qualname__, f"one of {annotations} was not found; check that it is declared or imported"
         )
     members = tuple(_member(cls, name, hints[name]) for name in cls.__wanted__)
     first = members[0]
@@ -175,24 +178,24 @@ def _bind(cls: type[Collection]) -> tuple[CollectionMember, ...]:
         entity = member.entity.__name__
         if member.entity in seen:
             raise ModelError(
-                place, f"{seen[member.entity]} holds every {entity} already; have one member for each entity"
+                place, f"{seen[member.entity]} already contains every {entity}; declare one member per entity"
             )
         seen[member.entity] = member.name
         if shape_of(member.entity).home is not table:
-            raise ModelError(
-                place, f"{entity} lives in another table than {first.entity.__name__}; leave it out"
-            )
+            raise ModelError(place, f"{entity} is in another table than {first.entity.__name__}; remove it")
         if not _same_partition(pk, _partition_text(member), table):
             raise ModelError(
                 place,
-                f"the partition of {entity} is {_partition_text(member)!r}, not {pk!r}; leave it out, or give it the same",
+                f"the partition of {entity} is {_partition_text(member)!r}, not {pk!r}; remove pk, or use "
+                "the same one",
             )
         _check_sort_key(cls, member)
         _check_held(place, member)
     fields = Template.parse(pk, table.settings.delimiter).fields
     if set(fields) != set(cls.__parts__):
         raise ModelError(
-            cls.__qualname__, f"its partition is made of {', '.join(sorted(fields))}; declare just these"
+            cls.__qualname__,
+            f"its partition key depends on {', '.join(sorted(fields))}; declare exactly these",
         )
     owned = shape_of(first.entity).fields
     renamed = {name: owned[own] for name, own in zip(fields, first.key.hash[0].fields, strict=True)}
@@ -212,18 +215,19 @@ def _member(cls: type[Collection], name: str, hint: Any) -> CollectionMember:
         or not (isinstance(alternatives[0], type) and issubclass(alternatives[0], Entity))
         or many == optional
     ):
-        raise ModelError(place, "a member is list[Entity], or Entity | None where there is one at most")
+        raise ModelError(place, "a member is list[Entity], or Entity | None if there is at most one")
     shape = shape_of(alternatives[0])
     if shape.key is None:
         raise ModelError(
-            place, f"{alternatives[0].__name__} has no Key, so it has no items; give the entity itself"
+            place, f"{alternatives[0].__name__} has no Key, so it has no items; use the entity itself"
         )
     key = _key_on(cls, name, shape)
     if len(key.hash) > 1 or key.shards is not None:
-        why = "is sharded" if key.shards is not None else f"is of {len(key.hash)} attributes"
+        why = "is sharded" if key.shards is not None else f"has {len(key.hash)} attributes"
         raise ModelError(
             place,
-            f"the partition of {alternatives[0].__name__} {why}, and a collection is one partition; query it instead",
+            f"the partition of {alternatives[0].__name__} {why}, but a collection is one partition; "
+            "use a query instead",
         )
     return CollectionMember(name, alternatives[0], many, key)
 
@@ -233,41 +237,43 @@ def _check_sort_key(cls: type[Collection], member: CollectionMember) -> None:
     source = next(iter(member.key.range), None)
     if cls.__sk__:
         if source is None or source.tag != "S":
-            raise ModelError(place, f"sk={cls.__sk__!r} is a prefix, and the sort key of {entity} is no text")
+            raise ModelError(
+                place, f"sk={cls.__sk__!r} is a prefix, but the sort key of {entity} is not a string"
+            )
         prefix = "" if source.template is None else source.template.literal_prefix
         if not (prefix.startswith(cls.__sk__) or cls.__sk__.startswith(prefix)):
             raise ModelError(
                 place,
-                f"sort keys of {entity} begin with {prefix!r}, so none is found under sk={cls.__sk__!r}; make it "
-                "shorter, or leave the member out",
+                f"sort keys of {entity} begin with {prefix!r}, so none matches sk={cls.__sk__!r}; shorten "
+                "the prefix, or remove the member",
             )
     single = source is None or (source.template is not None and source.template.constant is not None)
     if not member.many and member.key.index is None and not single:
         raise ModelError(
-            place, f"there can be several {entity} in one partition; write {member.name}: list[{entity}]"
+            place, f"a partition can contain several {entity}; write {member.name}: list[{entity}]"
         )
 
 
 def _check_held(place: str, member: CollectionMember) -> None:
-    """Refuse a member that its index does not hold whole."""
+    """Refuse a member whose fields its index does not project completely."""
     index, owner = member.key.index, shape_of(member.entity)
     if index is None:
         return
     ttl = owner.home.settings.ttl
     absent = sorted(
-        found.name
-        for found in owner.fields.values()
-        if not is_recoverable(found, index, member.key, owner)
-        or (found.attribute == ttl and not is_projected(found, index))
+        field.name
+        for field in owner.fields.values()
+        if not is_recoverable(field, index, member.key, owner)
+        or (field.attribute == ttl and not is_projected(field, index))
     )
     if absent:
         raise ModelError(
             place,
-            f"{index.label} does not hold {', '.join(absent)} of {member.entity.__name__}; project them",
+            f"{index.label} does not project {', '.join(absent)} of {member.entity.__name__}; project them",
         )
 
 
-def _key_on(cls: type[Collection], name: str, shape: Shape) -> KeyShape:
+def _key_on(cls: type[Collection], name: str, shape: EntityShape) -> KeyShape:
     assert shape.key is not None
     if not isinstance(cls.__on__, Index):
         return shape.key.key
@@ -276,7 +282,7 @@ def _key_on(cls: type[Collection], name: str, shape: Shape) -> KeyShape:
             return key
     raise ModelError(
         f"{cls.__qualname__}.{name}",
-        f"{shape.entity.__name__} is not in {cls.__on__.label}; give it a pattern there",
+        f"{shape.entity.__name__} is not in {cls.__on__.label}; declare a query on that index",
     )
 
 
@@ -292,4 +298,4 @@ def _same_partition(one: str, other: str, table: type[Table]) -> bool:
 
 
 def _outline(template: Template) -> list[str | tuple[str]]:
-    return [each if isinstance(each, str) else (each.spec,) for each in template.segments]
+    return [segment if isinstance(segment, str) else (segment.spec,) for segment in template.segments]

@@ -1,4 +1,4 @@
-"""Selections: a question about one partition, ready to be asked, and what it asks as data."""
+"""Selections: queries of one partition that can be sent, and their contents as data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
-from tavola.expressions.walks import paths_of
+from tavola.expressions.paths import paths_of
 from tavola.model.attributes import Condition, fields_apply_to
-from tavola.model.base import EntityBase
 from tavola.model.errors import QueryRefused
-from tavola.model.shapes import Pattern
+from tavola.model.shapes import EntityBase, Pattern
 
 E = TypeVar("E", bound="EntityBase")
 E_co = TypeVar("E_co", bound="EntityBase", covariant=True)
@@ -20,7 +19,7 @@ RangeOperator = Literal["lt", "lte", "gt", "gte", "between", "begins_with"]
 
 
 class Range(Struct, frozen=True):
-    """The one condition that ends a sort key."""
+    """The range condition on the last part of a sort key that a query names."""
 
     part: str
     operator: RangeOperator
@@ -28,7 +27,7 @@ class Range(Struct, frozen=True):
 
 
 class Selection(Generic[E_co]):
-    """A question about one partition, ready to be asked."""
+    """A query of one partition, with all arguments, that can be sent."""
 
     __slots__ = ("_filter", "_fixed", "_pattern", "_range", "_values")
 
@@ -39,9 +38,9 @@ class Selection(Generic[E_co]):
     _filter: Condition[Any] | None
 
     def where(self: Selection[E], condition: Condition[E]) -> Selection[E]:
-        """Return the same question with a filter: items that fail it are read and paid for, not returned.
+        """Return the query with a filter; items that fail it are read and billed, but not returned.
 
-        It may name what the index holds of the entity that the query gives, and no attribute of the key itself.
+        The filter may use the attributes of the result entity that the index projects, except key attributes.
         """
         _check_filter(self._pattern, condition)
         return self._with(filter_=condition if self._filter is None else self._filter & condition)
@@ -51,19 +50,19 @@ class Selection(Generic[E_co]):
         def __getattr__(self, name: str) -> Any:
             if not name.startswith("_") and name in self._pattern.sorts:
                 raise AttributeError(
-                    f"{self._pattern.place}: {name} is asked too late, a range or a filter ends the question; ask for it "
-                    "with eq() before that"
+                    f"{self._pattern.place}: {name} cannot follow a range or a filter; fix it with "
+                    "eq() before them"
                 )
             raise AttributeError(f"{type(self).__qualname__!r} has no attribute {name!r}")
 
     def _with(self, range_: Range | None = None, filter_: Condition[Any] | None = None) -> Selection[Any]:
-        made: Selection[Any] = Selection.__new__(Selection)
-        made._pattern = self._pattern
-        made._values = self._values
-        made._fixed = self._fixed
-        made._range = range_ or self._range
-        made._filter = self._filter if filter_ is None else filter_
-        return made
+        copy: Selection[Any] = Selection.__new__(Selection)
+        copy._pattern = self._pattern
+        copy._values = self._values
+        copy._fixed = self._fixed
+        copy._range = range_ or self._range
+        copy._filter = self._filter if filter_ is None else filter_
+        return copy
 
     def __repr__(self) -> str:
         fields = self._pattern.owner.__shape__.fields
@@ -77,7 +76,7 @@ class Selection(Generic[E_co]):
 
 
 def _check_filter(pattern: Pattern, condition: Condition[Any]) -> None:
-    """Refuse a filter on what the index does not hold, which no item would pass, and on the key's own attributes."""
+    """Reject a filter on attributes that the index does not project, which no item would pass, or on key attributes."""
     if not isinstance(condition, Condition):
         raise QueryRefused(
             pattern.place,
@@ -91,30 +90,31 @@ def _check_filter(pattern: Pattern, condition: Condition[Any]) -> None:
     ):
         raise QueryRefused(
             pattern.place,
-            f"the filter is on {entity.__name__}, and it gives {pattern.result}; name fields of that",
+            f"the filter is on {entity.__name__}, but the query returns {pattern.result}; use fields "
+            f"of {pattern.result}",
         )
     shape = pattern.owner.__shape__
     index = pattern.key.index
     held = {source.attribute for source in shape.key.key.sources}
     for path in paths_of(condition.node):
-        told = str(path.steps[0])
-        field = shape.by_attribute.get(told)
-        name = told if field is None else field.name
-        if told in [source.attribute for source in pattern.key.sources]:
+        attribute = str(path.steps[0])
+        field = shape.by_attribute.get(attribute)
+        name = attribute if field is None else field.name
+        if attribute in [source.attribute for source in pattern.key.sources]:
             raise QueryRefused(
                 pattern.place,
-                f"{name} is part of the key, which a filter cannot name; ask with .{name} instead",
+                f"{name} is part of the key, which cannot be filtered; use .{name} instead",
             )
-        if index is not None and told not in held and not index.holds(told):
+        if index is not None and attribute not in held and not index.holds(attribute):
             raise QueryRefused(
                 pattern.place,
-                f"{index.label} does not hold {name}, so no item would pass; project {told!r} there, or compare what "
-                "the query gives",
+                f"{index.label} does not project {name}, so no item would match; project {attribute!r}, or compare fields that "
+                "the query returns",
             )
 
 
-class QueryRequest(Struct, frozen=True):
-    """The data of a selection, for those who ask it."""
+class SelectionRequest(Struct, frozen=True):
+    """The data of a selection, for the code that sends it."""
 
     pattern: Pattern
     values: Mapping[str, Any]
@@ -123,18 +123,16 @@ class QueryRequest(Struct, frozen=True):
     filter: Condition[Any] | None
 
 
-def request_of(selection: Selection[Any]) -> QueryRequest:
-    """Return what a selection asks, as data; refuse what is no question."""
+def request_of(selection: Selection[Any]) -> SelectionRequest:
+    """Return the data of a selection; raise QueryRefused for any other object."""
     query: Any = selection
     if not isinstance(query, Selection):
         name = query.__qualname__ if isinstance(query, type) else type(query).__qualname__
         if isinstance(query, type) and issubclass(query, Selection):
-            problem = f"it is a class; call it with what it is asked with: {query.__name__}(…)"
+            problem = f"it is a class; call it with its arguments: {query.__name__}(…)"
         else:
-            problem = (
-                "it is no query; give one of an entity's, such as Ticket.ByStatus(status=…); get() takes keys"
-            )
+            problem = "it is not a query; use one such as Ticket.ByStatus(status=…). get() takes keys"
         raise QueryRefused(name, problem)
-    return QueryRequest(
+    return SelectionRequest(
         selection._pattern, selection._values, selection._fixed, selection._range, selection._filter
     )

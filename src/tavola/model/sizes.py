@@ -99,18 +99,22 @@ _item_sizes: IdentityCache[ItemSize] = IdentityCache(4096)
 
 
 def _estimate_item(settings: TableSettings, entity: EntityDesign, item_bytes: int | None) -> ItemSize:
-    whole = declared_item_bytes(entity) if item_bytes is None else item_bytes
+    declared_total = declared_item_bytes(entity) if item_bytes is None else item_bytes
     fixed, elastic = _attribute_bytes(settings, entity)
     guess = sum(fixed.values()) + sum(elastic.values())
-    if whole is None:
+    if declared_total is None:
         return ItemSize(min(ITEM_BYTES_MAX, ceil(guess)), fixed | elastic, declared=False)
     least = {name: min(size, text_size(name) + 1.0) for name, size in elastic.items()}
     bound = sum(fixed.values()) + sum(least.values())
-    if whole >= bound:
-        parts = _distribute_rest(entity, elastic, least, whole - sum(fixed.values()))
-        return ItemSize(whole, fixed | parts, declared=True)
-    share = whole / bound  # the declared total is below the sum of the guesses: scale every part down
-    return ItemSize(whole, {name: size * share for name, size in (fixed | least).items()}, declared=True)
+    if declared_total >= bound:
+        parts = _distribute_rest(entity, elastic, least, declared_total - sum(fixed.values()))
+        return ItemSize(declared_total, fixed | parts, declared=True)
+    share = (
+        declared_total / bound
+    )  # the declared total is below the sum of the guesses: scale every part down
+    return ItemSize(
+        declared_total, {name: size * share for name, size in (fixed | least).items()}, declared=True
+    )
 
 
 def item_bytes(table: TableDesign, entity: EntityDesign) -> int:
@@ -126,7 +130,7 @@ def declared_item_bytes(entity: EntityDesign) -> int | None:
         for pattern in (entity.primary, *entity.patterns)
         if pattern is not None and pattern.index is None and pattern.access is not None
     ]
-    return max((each for each in sizes if each is not None), default=None)
+    return max((size for size in sizes if size is not None), default=None)
 
 
 def projected_names(table: TableDesign, index: IndexDesign, names: Iterable[str]) -> tuple[str, ...]:
@@ -148,7 +152,7 @@ def entry_bytes(
             for pattern in entity.patterns
             if pattern.index == index.name and pattern.access is not None and not pattern.hydrate
         ]
-        declared = max((each for each in sizes if each is not None), default=None)
+        declared = max((size for size in sizes if size is not None), default=None)
         if declared is not None:
             return declared
     return modelled_entry_bytes(table, entity, index, item_bytes)
@@ -167,8 +171,8 @@ def modelled_entry_bytes(
 
 def stored_item_bytes(table: TableDesign, entity: EntityDesign) -> int:
     """Return the billed storage of an item, including DynamoDB's overhead."""
-    more = REPLICA_OVERHEAD_BYTES if table.settings.replicas else 0
-    return item_bytes(table, entity) + STORAGE_OVERHEAD_BYTES + more
+    replica_bytes = REPLICA_OVERHEAD_BYTES if table.settings.replicas else 0
+    return item_bytes(table, entity) + STORAGE_OVERHEAD_BYTES + replica_bytes
 
 
 def stored_entry_bytes(table: TableDesign, entity: EntityDesign, index: IndexDesign) -> int:

@@ -1,19 +1,18 @@
-"""Sort parts: what a query asks of its sort key, part by part, from the left.
+"""Sort parts: the conditions of a query on its sort key, part by part, from the left.
 
     Ticket.ByCustomer(customer_id="c1").status.eq("open").created_at.gte(monday)
 
-Each part is fixed with `eq` until one has a range, which ends the question. A part that is skipped, or asked twice, is
-an error when the question is made; with `Step` and `Rest` a type checker sees it before.
+Each part is fixed with `eq` until one has a range, which ends the query. Skipping a part or using one twice is an error when
+the query is built; with `Step` and `Rest`, a type checker reports it earlier.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, overload
 
-from tavola.model.base import EntityBase
 from tavola.model.errors import QueryRefused
 from tavola.model.selections import Range, RangeOperator, Selection
-from tavola.model.shapes import FieldShape
+from tavola.model.shapes import EntityBase, FieldShape
 
 E = TypeVar("E", bound="EntityBase")
 E_co = TypeVar("E_co", bound="EntityBase", covariant=True)
@@ -94,7 +93,7 @@ else:
 
 
 class SortOperators(Generic[Q_co, T_co]):
-    """The operators of one sort part; `eq` leads to the next part, a range ends the question."""
+    """The operators of one sort part; `eq` leads to the next part, a range ends the query."""
 
     __slots__ = ("_name", "_query")
 
@@ -103,28 +102,28 @@ class SortOperators(Generic[Q_co, T_co]):
         self._name = name
 
     def eq(self, value: T_co) -> Q_co:  # type: ignore[misc]  # it is only read
-        """Ask for one value; the next part can be asked then."""
+        """Select one value; the next part can then have a condition."""
         query = self._check_operands(value)
         return query._fix(self._name, self._field.validate(value))  # type: ignore[no-any-return]  # a query, or the rest of one
 
     def lt(self: SortOperators[Selection[E], T], value: T) -> Selection[E]:
-        """Ask for less than a value."""
+        """Select values less than this one."""
         return self._select_range("lt", value)
 
     def lte(self: SortOperators[Selection[E], T], value: T) -> Selection[E]:
-        """Ask for a value or less."""
+        """Select values up to and including this one."""
         return self._select_range("lte", value)
 
     def gt(self: SortOperators[Selection[E], T], value: T) -> Selection[E]:
-        """Ask for more than a value."""
+        """Select values greater than this one."""
         return self._select_range("gt", value)
 
     def gte(self: SortOperators[Selection[E], T], value: T) -> Selection[E]:
-        """Ask for a value or more."""
+        """Select values from this one on."""
         return self._select_range("gte", value)
 
     def between(self: SortOperators[Selection[E], T], lower: T, upper: T) -> Selection[E]:
-        """Ask for what lies between two values, both included."""
+        """Select values between two bounds, both included."""
         return self._select_range("between", lower, upper)
 
     @overload
@@ -132,14 +131,14 @@ class SortOperators(Generic[Q_co, T_co]):
     @overload
     def begins_with(self: SortOperators[Selection[E], bytes], prefix: bytes) -> Selection[E]: ...
     def begins_with(self, prefix: Any) -> Selection[Any]:
-        """Ask for texts with a prefix."""
+        """Select texts with a prefix."""
         return self._select_range("begins_with", prefix)
 
     @property
     def _field(self) -> FieldShape:
         pattern = self._query._pattern  # type: ignore[attr-defined]  # a selection's
-        found: FieldShape = pattern.owner.__shape__.fields[self._name]
-        return found
+        field: FieldShape = pattern.owner.__shape__.fields[self._name]
+        return field
 
     def _select_range(self, operator: RangeOperator, *operands: Any) -> Selection[Any]:
         query = self._check_operands(*operands)
@@ -148,7 +147,7 @@ class SortOperators(Generic[Q_co, T_co]):
         return query._with(range_=Range(self._name, operator, operands))  # type: ignore[no-any-return]  # a query, or the rest of one
 
     def _check_operands(self, *operands: Any) -> Any:
-        """Return the query if this part is the next to be asked, with operands that can be."""
+        """Return the query with this condition; refuse a part out of order, and invalid operands."""
         query: Any = self._query
         pattern = query._pattern
         before = pattern.sorts[: pattern.sorts.index(self._name)]

@@ -1,4 +1,4 @@
-"""Survey: a design read from the classes that declare it."""
+"""Build a `Design` from the table, entity and collection classes that declare it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ from tavola.model.design import (
     SourceDesign,
     TableDesign,
 )
-from tavola.model.entity import Entity, entities_of, result_entity, shape_of
-from tavola.model.key_types import KeyTag, key_types
+from tavola.model.entity import Entity, entities_of, key_types, result_entity, shape_of
 from tavola.model.needs import needs_in
 from tavola.model.relations import Collection, members_of
-from tavola.model.shapes import FieldShape, KeyShape, KeySource, Pattern, Shape
-from tavola.model.tables import Index, Table
+from tavola.model.shapes import EntityShape, FieldShape, KeyShape, KeySource, Pattern
+from tavola.model.tables import Index, KeyTag, Table
 from tavola.values import Value
 
 Declaration = ModuleType | type[Table] | type[Entity] | type[Collection]
@@ -41,48 +40,57 @@ Declaration = ModuleType | type[Table] | type[Entity] | type[Collection]
 def design_of(*declarations: Declaration) -> Design:
     """Return the design that modules or classes declare.
 
-    A module stands for the tables, entities and collections in it; a table brings its entities, and the
-    collections beside it in their modules. Views are found by the patterns that give them.
+    A module contributes the tables, entities and collections in it; a table contributes its entities, and the
+    collections declared in the same modules. Views are included through the patterns that return them.
     """
     tables: dict[type[Table], None] = {}
     collections: dict[type[Collection], None] = {}
     views: dict[type[Entity], None] = {}
     for declaration in declarations:
-        for found in _declarations_in(declaration) if isinstance(declaration, ModuleType) else (declaration,):
-            if issubclass(found, Table):
-                tables[found] = None
-            elif issubclass(found, Collection):
-                collections[found] = None
-                tables[_home(found)] = None
+        for declared in (
+            _declarations_in(declaration) if isinstance(declaration, ModuleType) else (declaration,)
+        ):
+            if issubclass(declared, Table):
+                tables[declared] = None
+            elif issubclass(declared, Collection):
+                collections[declared] = None
+                tables[_table_of_collection(declared)] = None
             else:
-                shape = shape_of(found)
-                (views if shape.table is None else tables)[cast(Any, shape.table or found)] = None
-    given = [declaration for declaration in declarations if isinstance(declaration, ModuleType)]
+                shape = shape_of(declared)
+                (views if shape.table is None else tables)[cast(Any, shape.table or declared)] = None
+    given_modules = [declaration for declaration in declarations if isinstance(declaration, ModuleType)]
     modules = {module: None for table in tables for module in _modules(table)}
     for module in modules:
         collections |= {
-            found: None
-            for found in _declarations_in(module)
-            if issubclass(found, Collection) and _home(found) in tables
+            declared: None
+            for declared in _declarations_in(module)
+            if issubclass(declared, Collection) and _table_of_collection(declared) in tables
         }
     for table in tables:
         for entity in entities_of(table):
             views |= dict.fromkeys(_views(entity))
     return Design(
-        tuple(_table(table, [found for found in collections if _home(found) is table]) for table in tables),
+        tuple(
+            _table(
+                table, [collection for collection in collections if _table_of_collection(collection) is table]
+            )
+            for table in tables
+        ),
         tuple(sorted(map(_entity, views), key=lambda view: view.name)),
-        tuple(need for module in dict.fromkeys((*given, *modules)) for need in needs_in(vars(module))),
+        tuple(
+            need for module in dict.fromkeys((*given_modules, *modules)) for need in needs_in(vars(module))
+        ),
     )
 
 
 def _declarations_in(module: ModuleType) -> Iterator[type[Table] | type[Entity] | type[Collection]]:
-    """Give what a module declares itself, in its order."""
-    for found in vars(module).values():
-        declares = isinstance(found, type) and issubclass(found, Table | Entity | Collection)
-        if declares and found.__module__ == module.__name__ and found not in (Table, Entity, Collection):
-            if issubclass(found, Entity) and not found.model_fields:
+    """Yield the classes that a module declares itself, in order; imported ones are left out."""
+    for value in vars(module).values():
+        declares = isinstance(value, type) and issubclass(value, Table | Entity | Collection)
+        if declares and value.__module__ == module.__name__ and value not in (Table, Entity, Collection):
+            if issubclass(value, Entity) and not value.model_fields:
                 continue  # a base that only names the table
-            yield found
+            yield value
 
 
 def _modules(table: type[Table]) -> Iterator[ModuleType]:
@@ -92,15 +100,15 @@ def _modules(table: type[Table]) -> Iterator[ModuleType]:
             yield module
 
 
-def _home(collection: type[Collection]) -> type[Table]:
+def _table_of_collection(collection: type[Collection]) -> type[Table]:
     return shape_of(members_of(collection)[0].entity).home
 
 
 def _views(entity: type[Entity]) -> Iterator[type[Entity]]:
     for pattern in shape_of(entity).patterns.values():
-        given = result_entity(pattern)
-        if shape_of(given).table is None:
-            yield given
+        result = result_entity(pattern)
+        if shape_of(result).table is None:
+            yield result
 
 
 def _table(table: type[Table], collections: list[type[Collection]]) -> TableDesign:
@@ -123,7 +131,7 @@ def _table(table: type[Table], collections: list[type[Collection]]) -> TableDesi
 
 def _entity(entity: type[Entity]) -> EntityDesign:
     shape = shape_of(entity)
-    fields = tuple(_field(found, entity.model_fields[name]) for name, found in shape.fields.items())
+    fields = tuple(_field(field, entity.model_fields[name]) for name, field in shape.fields.items())
     items = entity.__options__.get("items")
     if shape.key is None:
         return EntityDesign(
@@ -152,21 +160,23 @@ def _entity(entity: type[Entity]) -> EntityDesign:
     )
 
 
-def _field(found: FieldShape, info: FieldInfo) -> FieldDesign:
-    converter = found.converter
-    options = next((each for each in info.metadata if isinstance(each, AttrOptions)), AttrOptions())
+def _field(field_shape: FieldShape, info: FieldInfo) -> FieldDesign:
+    converter = field_shape.converter
+    options = next(
+        (metadatum for metadatum in info.metadata if isinstance(metadatum, AttrOptions)), AttrOptions()
+    )
     return FieldDesign(
-        found.name,
-        found.attribute,
+        field_shape.name,
+        field_shape.attribute,
         converter.word,
         tuple(sorted(converter.tags)),
-        found.required,
-        found.nullable,
+        field_shape.required,
+        field_shape.nullable,
         converter.key_kind,
         _choices(converter.choices),
-        found.lock,
-        found.unique,
-        found.within,
+        field_shape.lock,
+        field_shape.unique,
+        field_shape.within,
         inspect.cleandoc(info.description or ""),
         options.distinct,
         options.typical_bytes,
@@ -176,29 +186,29 @@ def _field(found: FieldShape, info: FieldInfo) -> FieldDesign:
 
 
 def _length_max(metadata: tuple[Any, ...]) -> int | None:
-    """Return how long values may be, by the constraints of the type and of what it is a union of."""
-    for each in metadata:
-        if isinstance(each, FieldInfo):
-            found = _length_max(tuple(each.metadata))
-        elif isinstance(each, MaxLen):
-            return each.max_length
-        elif get_origin(each) in (Union, UnionType, Annotated):
-            found = _length_max(get_args(each))
+    """Return the maximum length of values by the constraints of a type, also inside unions; None if unlimited."""
+    for constraint in metadata:
+        if isinstance(constraint, FieldInfo):
+            length = _length_max(tuple(constraint.metadata))
+        elif isinstance(constraint, MaxLen):
+            return constraint.max_length
+        elif get_origin(constraint) in (Union, UnionType, Annotated):
+            length = _length_max(get_args(constraint))
         else:
             continue
-        if found is not None:
-            return found
+        if length is not None:
+            return length
     return None
 
 
 def _choices(choices: tuple[Any, ...] | None) -> tuple[Choice, ...] | None:
-    """Return the choices where JSON has them all; bytes are told by the field's type alone."""
+    """Return the choices if JSON can represent all of them, else None: bytes are described by the field's type only."""
     if choices is None or not all(isinstance(choice, str | int) for choice in choices):
         return None
     return choices
 
 
-def _key(shape: Shape, key: KeyShape) -> KeyDesign:
+def _key(shape: EntityShape, key: KeyShape) -> KeyDesign:
     return KeyDesign(
         None if key.index is None else key.index.name,
         tuple(map(_source, key.hash)),
@@ -212,8 +222,8 @@ def _key(shape: Shape, key: KeyShape) -> KeyDesign:
     )
 
 
-def _encode_choice(found: FieldShape, value: Any) -> Value | None:
-    return None if value is None else found.encode(value)
+def _encode_choice(field_shape: FieldShape, value: Any) -> Value | None:
+    return None if value is None else field_shape.encode(value)
 
 
 def _source(source: KeySource) -> SourceDesign:
@@ -241,7 +251,7 @@ def _pattern(pattern: Pattern) -> PatternDesign:
 
 def _collection(collection: type[Collection]) -> CollectionDesign:
     members = members_of(collection)
-    table = _home(collection)
+    table = _table_of_collection(collection)
     source = members[0].key.hash[0]
     text = collection.__pk__ or (
         f"{{{source.fields[0]}}}" if source.template is None else source.template.source
@@ -260,5 +270,5 @@ def _collection(collection: type[Collection]) -> CollectionDesign:
 
 
 def _description(cls: type) -> str:
-    """Return a class's own docstring, and none that it inherits."""
+    """Return a class's own docstring, not an inherited one."""
     return inspect.cleandoc(cls.__dict__.get("__doc__") or "")

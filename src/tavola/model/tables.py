@@ -1,11 +1,11 @@
-"""Table: where entities live, with its indexes and settings, declared as a class.
+"""Table: a DynamoDB table with its indexes and settings, declared as a class.
 
     class Desk(Table, name="prod-tickets", ttl="expires_at"):
         by_customer = Gsi(pk="GSI1PK", sk="GSI1SK")
         queue = Gsi(pk=("queue", "status"), sk=("priority", "created_at"))
 
-An index whose key is one attribute is fed by the templates of the access patterns on it; one whose key is a
-tuple of names is fed by the attributes of those names themselves.
+An index whose key is one attribute gets its values from the templates of the access patterns on it; an index whose key is a
+tuple of names uses the attributes of those names directly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from tavola.limits import (
     GLOBAL_INDEXES_MAX,
@@ -34,6 +34,9 @@ Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 StreamView = Literal["OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE"]
 TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 ShardKind = Literal["hash", "random", "time"]
+KeyTag = Literal["B", "N", "S"]
+
+KEY_TAGS: frozenset[str] = frozenset(get_args(KeyTag))  # the types that a key attribute may have
 
 BUCKETS = ("minute", "hour", "day", "month", "year")
 SHARDS_MAX = 10_000
@@ -42,7 +45,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """How the items under one partition key are spread over several, and found again.
+    """How the items of one partition key are spread over several partition keys, and read again.
 
     `by="hash"` takes the shard from the item's key, or from the fields in `of`; `by="random"` takes any. To
     change the count of an index while live, write with the new one and read with the larger of the two (`reading`)
@@ -59,35 +62,36 @@ class Shards:
     def __post_init__(self) -> None:
         if self.by == "time":
             if len(self.of) != 1 or self.bucket not in BUCKETS:
-                raise ModelError("Shards", f"by time they need one field and a bucket: {', '.join(BUCKETS)}")
+                raise ModelError(
+                    "Shards", f"shards by time need one field and a bucket: {', '.join(BUCKETS)}"
+                )
             return
         if self.by not in ("hash", "random"):
-            raise ModelError("Shards", f"by={self.by!r} is no way to shard; give hash, random or time")
+            raise ModelError("Shards", f"by={self.by!r} is not a sharding strategy; use hash, random or time")
         for count in (self.count, self.reads):
             if not 1 <= count <= SHARDS_MAX:
-                raise ModelError(
-                    "Shards", f"{count} shards are outside 1 to {SHARDS_MAX}; give a number there"
-                )
+                raise ModelError("Shards", f"{count} is not a number of shards; use 1 to {SHARDS_MAX}")
         if self.reads < self.count:
             raise ModelError(
                 "Shards",
-                f"reading={self.reading} shards would miss items of {self.count}; read the larger number",
+                f"reading={self.reading} shards would miss items in {self.count} shards; read the larger "
+                "number",
             )
 
     @staticmethod
     def by_time(field_name: str, bucket: str) -> Shards:
-        """Return shards that are stretches of time, from a field: `Shards.by_time("created_at", "day")`."""
+        """Return shards by time, from a field: `Shards.by_time("created_at", "day")`."""
         return Shards(0, "time", (field_name,), bucket=bucket)
 
     @property
     def reads(self) -> int:
-        """How many shards a read asks."""
+        """The number of shards that a read queries."""
         return self.count if self.reading is None else self.reading
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Between which units a provisioned table and its indexes follow their traffic, and how full they are kept."""
+    """The auto scaling of a provisioned table and its indexes: minimum and maximum units, and the target utilization."""
 
     read_max: int
     write_max: int
@@ -106,12 +110,13 @@ class Scaling:
         if not SCALING_TARGET_MIN <= self.target <= SCALING_TARGET_MAX:
             raise ModelError(
                 "Scaling",
-                f"target={self.target} is outside {SCALING_TARGET_MIN} to {SCALING_TARGET_MAX} per cent",
+                f"target={self.target} is out of range; use {SCALING_TARGET_MIN} to {SCALING_TARGET_MAX} "
+                "percent",
             )
 
 
 class Index:
-    """A secondary index of a table; what is common to global and local ones."""
+    """A secondary index of a table; the base of `Gsi` and `Lsi`."""
 
     local: ClassVar[bool]
 
@@ -133,7 +138,7 @@ class Index:
             self.table = owner
 
     def holds(self, attribute: str) -> bool:
-        """Return whether its entries have an attribute of the items, those of the table's key left aside."""
+        """Return whether the index projects an attribute; the table's key is not considered."""
         if self.projection == "ALL" or attribute in self.attributes:
             return True
         return self.projection != "KEYS_ONLY" and attribute in self.projection
@@ -149,7 +154,7 @@ class Index:
 
 
 class Gsi(Index):
-    """A global secondary index: any key, read eventually."""
+    """A global secondary index: any key, eventually consistent reads."""
 
     local = False
 
@@ -179,13 +184,13 @@ class Lsi(Index):
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """Everything about a table but its entities."""
+    """The settings of a table."""
 
     name: str
     hash: str
     range: str | None
     ttl: str | None
-    tag: str | None  # the attribute that holds an item's entity; None: entities are told by their keys
+    tag: str | None  # the attribute that holds an item's entity; None: entities are recognized by their keys
     delimiter: str
     stream: StreamView | None
     recovery: bool
@@ -238,18 +243,18 @@ class Table:
     ) -> None:
         """Declare a table: its name and key, then what `tavola` sets up with it.
 
-        `tag` is where an item says which entity it is; None leaves it out, and entities are told by their
+        `tag` is where an item says which entity it is; None leaves it out, and entities are recognized by their
         keys. `recovery` is point-in-time recovery; without `read_units` and `write_units` it is billed on demand.
         `consumers` read its stream. `replicas` and `scaling` are for AWS alone, as what is written for it.
         """
         super().__init_subclass__()
         if any(base is not Table and issubclass(base, Table) for base in cls.__bases__):
-            raise ModelError(cls.__name__, "a table is no base of another; write class …(Table) for each")
+            raise ModelError(cls.__name__, "tables cannot be subclassed; declare each as class …(Table)")
         cls.settings = TableSettings(
             name or cls.__name__, pk, sk, ttl, tag, delimiter, stream, recovery, recovery_days, encryption, table_class,
             deletion_protection, read_units, write_units, dict(tags or {}), replicas, scaling,
         )  # fmt: skip
-        cls.indexes = tuple(found for found in vars(cls).values() if isinstance(found, Index))
+        cls.indexes = tuple(value for value in vars(cls).values() if isinstance(value, Index))
         cls.entities = {}
         cls.consumers = consumers
         _check_settings(cls.__name__, cls.settings)
@@ -259,26 +264,32 @@ class Table:
 def _check_settings(place: str, settings: TableSettings) -> None:
     if not _NAME.fullmatch(settings.name):
         raise ModelError(
-            place, f"{settings.name!r} is no table name; give name= with 3 to 255 of a-z A-Z 0-9 _ . -"
+            place,
+            f"{settings.name!r} is not a valid table name; set name= with 3 to 255 characters of a-z "
+            "A-Z 0-9 _ . -",
         )
     if (settings.read_units is None) != (settings.write_units is None):
-        raise ModelError(place, "read_units and write_units go together; without both it is on demand")
+        raise ModelError(
+            place, "read_units and write_units must be set together; without both, the table is on demand"
+        )
     if settings.scaling is not None and settings.read_units is None:
         raise ModelError(
-            place, "scaling= is of provisioned units; give read_units and write_units to start from"
+            place, "scaling= needs provisioned capacity; set read_units and write_units as the initial values"
         )
     if settings.hash == settings.range:
         raise ModelError(
             place,
-            f"pk and sk are both {settings.hash!r}; give them two names, or say sk=None for no sort key",
+            f"pk and sk are both {settings.hash!r}; use two names, or sk=None for no sort key",
         )
     if not settings.delimiter:
-        raise ModelError(place, "delimiter='' keeps no two parts of a key apart; give a sign such as '#'")
+        raise ModelError(
+            place, "delimiter='' cannot separate the parts of a key; use a character such as '#'"
+        )
     for word, attribute in (("ttl", settings.ttl), ("tag", settings.tag)):
         if attribute is not None and attribute in (settings.hash, settings.range):
-            raise ModelError(place, f"{word}={attribute!r} is a key attribute; give it its own")
+            raise ModelError(place, f"{word}={attribute!r} is a key attribute; use another attribute")
     if settings.ttl is not None and settings.ttl == settings.tag:
-        raise ModelError(place, f"ttl and tag are both {settings.ttl!r}; give them two attributes")
+        raise ModelError(place, f"ttl and tag are both {settings.ttl!r}; use two attributes")
 
 
 def _check_indexes(table: type[Table]) -> None:
@@ -287,19 +298,22 @@ def _check_indexes(table: type[Table]) -> None:
     for index in table.indexes:
         place = f"{table.__name__}.{index.label}"
         if index.table is not table:
-            raise ModelError(place, f"it is {index!r} already; declare an index for each table")
+            raise ModelError(place, f"it already belongs to {index!r}; declare one index per table")
         if index.label in ("settings", "indexes", "entities", "consumers"):
-            raise ModelError(place, "a table has this name already; call the index otherwise")
+            raise ModelError(place, "Table already has an attribute with this name; rename the index")
         if index.local:
             if settings.range is None:
                 raise ModelError(place, "a local index needs a table with a sort key (sk=…)")
             index.hash = (settings.hash,)
         if not _NAME.fullmatch(index.name):
             raise ModelError(
-                place, f"{index.name!r} is no index name; give name= with 3 to 255 of a-z A-Z 0-9 _ . -"
+                place,
+                f"{index.name!r} is not a valid index name; set name= with 3 to 255 characters of a-z A-Z 0-9 _ . -",
             )
         if index.name in seen:
-            raise ModelError(place, f"{seen[index.name]} is called {index.name!r} as well; give one name=…")
+            raise ModelError(
+                place, f"{seen[index.name]} is also named {index.name!r}; set name=… on one of them"
+            )
         seen[index.name] = index.label
         _check_attributes(place, index, settings)
     for kind, most in ((True, LOCAL_INDEXES_MAX), (False, GLOBAL_INDEXES_MAX)):
@@ -308,7 +322,7 @@ def _check_indexes(table: type[Table]) -> None:
             word = "local" if kind else "global"
             raise ModelError(
                 table.__name__,
-                f"it has {count} {word} indexes, and a table {most} at most; let some share one",
+                f"it has {count} {word} indexes; a table has at most {most}, so overload some",
             )
 
 
@@ -318,28 +332,32 @@ def _check_attributes(place: str, index: Index, settings: TableSettings) -> None
     if not 1 <= len(index.hash) <= most or len(index.range) > most:
         raise ModelError(
             place,
-            f"a key has 1 to {most} partition attributes and up to {most} sort attributes, not {len(index.hash)} and "
-            f"{len(index.range)}; join some in a template",
+            f"a key has 1 to {most} partition attributes and up to {most} sort attributes, not "
+            f"{len(index.hash)} and {len(index.range)}; combine some in a template",
         )
     if not (projection in ("ALL", "KEYS_ONLY") or isinstance(projection, tuple)):
         raise ModelError(
-            place, f"projection={projection!r} is none; give ALL, KEYS_ONLY or a tuple of attributes"
+            place, f"projection={projection!r} is not valid; use ALL, KEYS_ONLY or a tuple of attributes"
         )
     if projection == ():
-        raise ModelError(place, "projection=() adds nothing to the keys; say KEYS_ONLY")
+        raise ModelError(place, "projection=() adds nothing to the keys; use KEYS_ONLY")
     if not all(attributes):
-        raise ModelError(place, "'' is no attribute; give each part of its key a name")
+        raise ModelError(place, "'' is not an attribute name; name each part of the key")
     twice = sorted({name for name in attributes if attributes.count(name) > 1})
     if twice:
-        raise ModelError(place, f"its key has {', '.join(twice)} twice; give each part its own attribute")
+        raise ModelError(
+            place, f"its key contains {', '.join(twice)} twice; use a different attribute for each part"
+        )
     if attributes == (settings.hash, settings.range):
-        raise ModelError(place, "it has the table's own key; ask with on=Key, and leave the index out")
+        raise ModelError(
+            place, "it has the same key as the table; use on=Key for its queries, and remove the index"
+        )
     if settings.tag in attributes:
-        raise ModelError(place, f"{settings.tag!r} is the table's tag; give the index another attribute")
+        raise ModelError(place, f"{settings.tag!r} is the table's tag; use another attribute for the index")
 
 
 def table_of(index_or_table: Any) -> type[Table] | None:
-    """Return the table that an `on=` names, None if it names none."""
+    """Return the table that an `on=` refers to; None if it refers to none."""
     if isinstance(index_or_table, Index):
         return index_or_table.table
     if isinstance(index_or_table, type) and issubclass(index_or_table, Table):
@@ -348,17 +366,21 @@ def table_of(index_or_table: Any) -> type[Table] | None:
 
 
 def declared_tables() -> list[type[Table]]:
-    """Return every table that is declared, of one that was declared again the last alone."""
-    return list({(each.__module__, each.__qualname__): each for each in Table.__subclasses__()}.values())
+    """Return all declared tables; of a table that was declared again, only the latest."""
+    return list(
+        {
+            (subclass.__module__, subclass.__qualname__): subclass for subclass in Table.__subclasses__()
+        }.values()
+    )
 
 
 def require_table(value: Any) -> type[Table]:
-    """Return a table that was given for one; refuse what is none, with what to give."""
+    """Return `table` if it is a table class; refuse other objects, and say what to pass."""
     if isinstance(value, type) and issubclass(value, Table) and value is not Table:
         return value
     name = value.__name__ if isinstance(value, type) else repr(value)
     shape = getattr(value, "__shape__", None)
-    home = getattr(shape, "table", None)
-    if home is not None:
-        raise ModelError(name, f"it is an entity; give its table, {home.__name__}")
-    raise ModelError(name, "it is no table; give a class such as class Desk(Table)")
+    table = getattr(shape, "table", None)
+    if table is not None:
+        raise ModelError(name, f"it is an entity; use its table, {table.__name__}")
+    raise ModelError(name, "it is not a table; use a class such as class Desk(Table)")

@@ -1,7 +1,7 @@
-"""Uniques: fields that no two items of an entity may share, bound to the keys of the guards that see to it.
+"""Uniques: fields whose value must be unique among an entity's items, and the keys of their guard items.
 
-For each value that is taken there is a guard: an item of the same table under a key that only that value has,
-written together with the entity that has it. So the table's keys are text, and no entity's key may meet a guard's.
+Each value in use has a guard: an item of the same table whose key is derived from the value, written in one transaction
+with the entity. So the table's keys must be text, and no entity's key may equal a guard's.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from collections.abc import Sequence
 
 from tavola.keys import BoundTemplate, Part, Template, part_for
 from tavola.model.errors import ModelError
-from tavola.model.shapes import FieldShape, KeySource, Shape, Unique
+from tavola.model.shapes import EntityShape, FieldShape, KeySource, Unique
 
 UNIQUE = "UNIQUE"  # what a guard's key begins with, and its tag
 UNIQUE_ATTRIBUTE = "_unique"  # of a guard alone: which field it is for
 OWNER_ATTRIBUTE = "_owner"  # of a guard alone: the key of the item that has the value
 
-_LONG = "LONGUNIQUE"  # the same for a value that stands there by its digest
+_LONG = "LONGUNIQUE"  # the same for a long value, stored as its digest
 
 
-def bind_uniques(shape: Shape) -> None:
-    """Give a shape its unique fields, each with the template of its guards' keys; refuse what cannot be one."""
+def bind_uniques(shape: EntityShape) -> None:
+    """Set a shape's unique fields, each with the template of its guards' keys; refuse fields that cannot be unique."""
     table = shape.home
     assert shape.key is not None
-    for found in shape.fields.values():
-        if not found.unique:
-            if found.within:
-                raise ModelError(_place(shape, found), "within= belongs to unique=True; say both")
+    for field in shape.fields.values():
+        if not field.unique:
+            if field.within:
+                raise ModelError(_place(shape, field), "within= requires unique=True")
             continue
         if any(source.tag != "S" for source in shape.key.key.sources):
             raise ModelError(
-                _place(shape, found),
-                f"unique=True needs a table whose keys are text, and a key of {table.__name__} is not; its guards "
-                "are items of the same table",
+                _place(shape, field),
+                f"unique=True needs a table with string keys, but a key of {table.__name__} is not a string; the "
+                "guards of unique values are items of the same table",
             )
-        shape.uniques = (*shape.uniques, _bind_unique(shape, found, table.settings.delimiter))
+        shape.uniques = (*shape.uniques, _bind_unique(shape, field, table.settings.delimiter))
     for attribute in (UNIQUE_ATTRIBUTE, OWNER_ATTRIBUTE):
         if attribute in shape.by_attribute:
             raise ModelError(
@@ -43,24 +43,25 @@ def bind_uniques(shape: Shape) -> None:
             )
     if shape.name == UNIQUE:
         raise ModelError(
-            shape.entity.__name__, f"{UNIQUE!r} is the tag of guards of unique values; give it tag=…"
+            shape.entity.__name__, f"{UNIQUE!r} is reserved for the guards of unique values; set tag=…"
         )
     check_guard_keys(shape, shape)
 
 
-def _bind_unique(shape: Shape, found: FieldShape, delimiter: str) -> Unique:
+def _bind_unique(shape: EntityShape, field_shape: FieldShape, delimiter: str) -> Unique:
     parts: list[Part] = []
-    for name in (*found.within, found.name):
+    for name in (*field_shape.within, field_shape.name):
         field = shape.fields.get(name)
         if field is None:
             raise ModelError(
-                _place(shape, found), f"within= names {name!r}, and {shape.entity.__name__} has no such field"
+                _place(shape, field_shape),
+                f"within= names {name!r}, but {shape.entity.__name__} has no such field",
             )
         if field.converter.key_kind is None:
-            word = "be unique" if field is found else "have others unique within it"
-            raise ModelError(_place(shape, field), f"it cannot {word}; only what can be part of a key")
+            word = "be unique" if field is field_shape else "be used in within="
+            raise ModelError(_place(shape, field), f"it cannot {word}; only key types can")
         parts.append(part_for(field.converter.key_kind, choices=field.converter.choices))
-    return unique_of(shape.name, found.name, found.within, parts, delimiter)
+    return unique_of(shape.name, field_shape.name, field_shape.within, parts, delimiter)
 
 
 def unique_of(
@@ -77,12 +78,12 @@ def unique_of(
     return Unique(entity, field, within, bind(*words), bind(_LONG, "{entity}", "{unique}", "{digest}"))
 
 
-def _place(shape: Shape, found: FieldShape) -> str:
-    return f"{shape.entity.__name__}.{found.name}"
+def _place(shape: EntityShape, field_shape: FieldShape) -> str:
+    return f"{shape.entity.__name__}.{field_shape.name}"
 
 
-def check_guard_keys(shape: Shape, guarded: Shape) -> None:
-    """Refuse an entity whose key could be that of a guard of another's values, or of its own."""
+def check_guard_keys(shape: EntityShape, guarded: EntityShape) -> None:
+    """Refuse an entity whose key could equal the key of a guard."""
     assert shape.key is not None
     sources = shape.key.key.sources
     if shape is guarded and any(source.template is None for source in sources):
@@ -92,8 +93,9 @@ def check_guard_keys(shape: Shape, guarded: Shape) -> None:
             if all(_may_meet(source, template) for source in sources):
                 raise ModelError(
                     f"{shape.entity.__name__}.{shape.key.name}",
-                    f"an item of it could have the key of a guard, {template.source!r}, that keeps "
-                    f"{guarded.entity.__name__}.{unique.field} unique; tell them apart by a word in a template",
+                    f"its items could have the key of a guard, {template.source!r}, which keeps "
+                    f"{guarded.entity.__name__}.{unique.field} unique; use a different constant prefix in the "
+                    "template",
                 )
 
 

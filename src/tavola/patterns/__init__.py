@@ -10,7 +10,7 @@ from tavola.patterns.audit import (
     AuditEntry,
     Difference,
     DigestReader,
-    Problem,
+    HistoryProblem,
     StoredDigest,
     Verification,
     stored_digest,
@@ -32,6 +32,16 @@ from tavola.patterns.hierarchy import (
     TreeWork,
 )
 from tavola.patterns.idempotency import Idempotency
+from tavola.patterns.leases import (
+    Answer,
+    AnswerTooLarge,
+    IdempotencyMismatch,
+    InProgress,
+    Lease,
+    LeaseLost,
+    Outcome,
+    StoredFailure,
+)
 from tavola.patterns.metrics import (
     FailedRecord,
     Metric,
@@ -39,6 +49,8 @@ from tavola.patterns.metrics import (
     ProjectionFailed,
     ProjectionMark,
     Rebuilt,
+    Share,
+    Sum,
 )
 from tavola.patterns.outbox import (
     Message,
@@ -50,16 +62,6 @@ from tavola.patterns.outbox import (
     RelayLease,
     StoredMessage,
     Unpublished,
-)
-from tavola.patterns.outcomes import (
-    Answer,
-    AnswerTooLarge,
-    IdempotencyMismatch,
-    InProgress,
-    Lease,
-    LeaseLost,
-    Outcome,
-    StoredFailure,
 )
 from tavola.patterns.projection import Projector
 from tavola.patterns.reading import OwnWrites, WriteReceipt
@@ -80,7 +82,6 @@ from tavola.patterns.records import Versioned
 from tavola.patterns.sequences import Sequence, Sequences
 from tavola.patterns.sessions import Session, Sessions
 from tavola.patterns.sharding import Balance, ShardAdvice, ShardBalance, ShardPlan, shard_change, shards_for
-from tavola.patterns.shares import Share, Sum
 from tavola.patterns.versioning import HistoryAhead, Staged, VersionConflict, Versions
 from tavola.patterns.vertical import Saving, Split, saving
 
@@ -107,6 +108,7 @@ __all__ = [
     "FailedRecord",
     "FolderBlobs",
     "HistoryAhead",
+    "HistoryProblem",
     "Idempotency",
     "IdempotencyMismatch",
     "InProgress",
@@ -129,7 +131,6 @@ __all__ = [
     "OwnWrites",
     "PatternError",
     "PatternProgram",
-    "Problem",
     "Projected",
     "ProjectionFailed",
     "ProjectionMark",

@@ -39,9 +39,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
-from tavola.client.cancellations import TransactionCancelled
-from tavola.client.db import Transaction
+from tavola.client.connection import Transaction
 from tavola.client.errors import ItemExists
+from tavola.client.transactions import TransactionCancelled
 from tavola.errors import ErrorKind
 from tavola.model import Entity, PrimaryKey, Query, shape_of
 from tavola.patterns.recipe import (
@@ -114,7 +114,7 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
         if self.source == self.target:
             raise RecipeRefused(
                 entity.__name__,
-                f"out and into are both asked with {self.source}; into is asked with the other end",
+                f"out and into both take {self.source}; into must take the other end",
             )
         self.key = key_class(entity, self.source, self.target)
         self.out_class = query_class(entity, out, self.source, sorts=(self.target,))
@@ -197,8 +197,8 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
         totals: dict[str, int | Decimal] = {}
         amounts: dict[str, int | Decimal] = {root: times}
         for node in _in_topological_order(self.entity.__name__, root, edges):
-            for target, each in edges[node]:
-                amounts[target] = totals[target] = totals.get(target, 0) + amounts[node] * each
+            for target, edge_quantity in edges[node]:
+                amounts[target] = totals[target] = totals.get(target, 0) + amounts[node] * edge_quantity
         return totals
 
     def _walk(
@@ -242,7 +242,7 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
         super().__init__(db)
         self.entity = entity
         self.one = _argument(entity, of)
-        pattern = of.__compiled__()
+        pattern = of.__get_pattern__()
         if not pattern.sorts:
             raise RecipeRefused(
                 pattern.place, "its sort key says nothing of the other end; declare it as a sort part"
@@ -278,8 +278,8 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
                 writes.delete(key)
 
         keys = [self._key(one, other), self._key(other, one)]
-        found = yield from call_client(lambda db: db.get_many(keys, consistent=True))
-        if found == [None, None]:
+        items = yield from call_client(lambda db: db.get_many(keys, consistent=True))
+        if items == [None, None]:
             return False
         yield from write_together(fill)  # even if only one side exists, written without this pattern
         return True
@@ -318,18 +318,20 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
 
 
 def _argument(entity: type[Entity], query: type[Query[Any]]) -> str:
-    pattern = query.__compiled__()
+    pattern = query.__get_pattern__()
     if pattern.owner is not entity:
-        raise RecipeRefused(pattern.place, f"the edges are of {entity.__name__}; give a query class of that")
+        raise RecipeRefused(
+            pattern.place, f"the edges are {entity.__name__} items; pass a query class of {entity.__name__}"
+        )
     if len(pattern.partition) != 1:
-        raise RecipeRefused(pattern.place, "it is asked with one node; give it one argument")
+        raise RecipeRefused(pattern.place, "it takes one node; declare exactly one argument")
     return pattern.partition[0]
 
 
 def _check_complete_index(entity: type[Entity], into: type[Query[Any]]) -> None:
     """Refuse an index that leaves edges out, because the two directions would disagree."""
-    key = into.__compiled__().key
-    place = into.__compiled__().place
+    key = into.__get_pattern__().key
+    place = into.__get_pattern__().place
     if key.index is None:
         raise RecipeRefused(
             place, 'into is asked of an index; declare one with the key turned round: Gsi(pk="sk", sk="pk")'

@@ -24,8 +24,8 @@ from typing import Any, Generic, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tavola.client.stored import get_stored, misplaced
-from tavola.model import Attr, Entity, ItemUnreadable, PrimaryKey, Shape, attr, decode_plain, shape_of
+from tavola.client.stored import get_stored, stale_attributes
+from tavola.model import Attr, Entity, EntityShape, ItemUnreadable, PrimaryKey, attr, decode_plain, shape_of
 from tavola.patterns.digests import digest_of
 from tavola.patterns.recipe import D_co, PatternProgram, Recipe, call_client, recipe_method
 
@@ -78,7 +78,7 @@ class AuditEntry(Entity, immutable=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class HistoryProblem:
     """Something that differs from what was written."""
 
     version: int
@@ -91,10 +91,9 @@ class Verification:
 
     versions: int  # how many were ever written
     chained_from: int | None  # the first version with a chained audit row
-    chain_digest: (
-        str | None
-    )  # of the last row; stored elsewhere, it later proves that the chain was not replaced
-    problems: tuple[Problem, ...]
+    # Of the last row; stored elsewhere, it later proves that the chain was not replaced
+    chain_digest: str | None
+    problems: tuple[HistoryProblem, ...]
 
     def __bool__(self) -> bool:
         return not self.problems
@@ -116,7 +115,7 @@ def stored_digest(entity: Entity) -> str:
     return digest_values(shape, stored_values(shape, entity, frozenset()), None)
 
 
-def stored_values(shape: Shape, entity: Entity, without: frozenset[str]) -> dict[str, Any]:
+def stored_values(shape: EntityShape, entity: Entity, without: frozenset[str]) -> dict[str, Any]:
     """Return an entity's fields as they are stored, decoded to plain values; absent values are left out."""
     values: dict[str, Any] = {}
     for name, field in shape.fields.items():
@@ -128,12 +127,14 @@ def stored_values(shape: Shape, entity: Entity, without: frozenset[str]) -> dict
     return values
 
 
-def digest_values(shape: Shape, values: Mapping[str, Any], secret: bytes | None) -> str:
+def digest_values(shape: EntityShape, values: Mapping[str, Any], secret: bytes | None) -> str:
     """Return the digest of an entity from its `stored_values`."""
     return digest_of({shape.fields[name].attribute: value for name, value in values.items()}, secret)
 
 
-def digest_item(shape: Shape, item: Mapping[str, Any], without: frozenset[str], secret: bytes | None) -> str:
+def digest_item(
+    shape: EntityShape, item: Mapping[str, Any], without: frozenset[str], secret: bytes | None
+) -> str:
     """Return the digest of a stored item, unknown attributes included, without its keys and type tag."""
     settings = shape.home.settings
     reserved = {*settings.key_names, settings.tag, "_version"} | index_keys(shape)
@@ -145,7 +146,7 @@ def digest_item(shape: Shape, item: Mapping[str, Any], without: frozenset[str], 
     return digest_of(values, secret)
 
 
-def index_keys(shape: Shape) -> set[str]:
+def index_keys(shape: EntityShape) -> set[str]:
     """Return the attributes that exist only because of an entity's indexes."""
     return {source.attribute for key in shape.keys for source in key.written}
 
@@ -160,11 +161,11 @@ def _between(path: str, before: Any, after: Any) -> Iterator[Difference]:
         for name in sorted(before.keys() | after.keys()):
             yield from _between(_inside(path, name), before.get(name, _ABSENT), after.get(name, _ABSENT))
     elif isinstance(before, list) and isinstance(after, list):
-        for at in range(max(len(before), len(after))):
+        for position in range(max(len(before), len(after))):
             yield from _between(
-                f"{path}[{at}]",
-                before[at] if at < len(before) else _ABSENT,
-                after[at] if at < len(after) else _ABSENT,
+                f"{path}[{position}]",
+                before[position] if position < len(before) else _ABSENT,
+                after[position] if position < len(after) else _ABSENT,
             )
     elif before is _ABSENT:
         yield Difference(path=path, kind="added", after=after)
@@ -186,11 +187,11 @@ def _inside(path: str, name: str) -> str:
 
 def shorten_differences(differences: Sequence[Difference]) -> list[Difference]:
     """Return differences that fit into a row: without long values, then without values, then one per field."""
-    short = [_without_values(each) if _long(each) else each for each in differences]
+    short = [_without_values(difference) if _long(difference) else difference for difference in differences]
     if sum(map(_bytes, short)) > ROW_BYTES_MAX:
-        short = [_without_values(each) for each in differences]
+        short = [_without_values(difference) for difference in differences]
     if sum(map(_bytes, short)) > ROW_BYTES_MAX:
-        fields = dict.fromkeys(_FIELD.split(each.path, maxsplit=1)[0] for each in differences)
+        fields = dict.fromkeys(_FIELD.split(difference.path, maxsplit=1)[0] for difference in differences)
         short = [Difference(path=name, kind="changed", omitted=True) for name in fields]
     return short
 
@@ -213,7 +214,7 @@ class HistoryCheck:
 
     def __init__(
         self,
-        shapes: tuple[Shape, Shape, Shape],
+        shapes: tuple[EntityShape, EntityShape, EntityShape],
         secret: bytes | None,
         *,
         chained: bool,
@@ -228,7 +229,7 @@ class HistoryCheck:
         self._version: Mapping[str, Any] | None = None  # the item checked last
         self._chain_digest: str | None = None  # of the row before
         self._chained_from: int | None = None
-        self._problems: list[Problem] = []
+        self._problems: list[HistoryProblem] = []
 
     def check_version(
         self, number: int, version: Mapping[str, Any] | None, entry: Mapping[str, Any] | None
@@ -253,7 +254,7 @@ class HistoryCheck:
             self._chained_from = number
         signer = _text(shape, entry, "signed_by")
         if signer is not None and signer != secret_name(self._secret):
-            self._wrong(number, "its audit row was sealed with another secret than the one given here")
+            self._wrong(number, "its audit row was signed with a different secret")
         else:
             self._check_digests(number, entry, digest, content)
         if previous != self._chain_digest:
@@ -265,7 +266,7 @@ class HistoryCheck:
     ) -> None:
         shape = self._shapes[2]
         if digest is None:
-            self._wrong(number, "its audit row has no seal")
+            self._wrong(number, "its audit row has no digest")
         elif digest_item(shape, entry, CHAIN_DIGEST, self._secret) != digest:
             self._wrong(number, "its audit row was altered")
         elif set(misplaced_index_keys(shape, entry)) & set(
@@ -302,29 +303,29 @@ class HistoryCheck:
                     self._last, "the current record has another place in an index than its fields say"
                 )
         if self._chained and _text(shape, item, "chain_digest") != self._chain_digest:
-            self._wrong(self._last, "the current record has another seal than the last audit row")
+            self._wrong(self._last, "the digest of the current record differs from the last audit row's")
 
     def result(self) -> Verification:
         return Verification(self._last, self._chained_from, self._chain_digest, tuple(self._problems))
 
     def _wrong(self, number: int, what: str) -> None:
-        self._problems.append(Problem(number, what))
+        self._problems.append(HistoryProblem(number, what))
 
 
-def misplaced_index_keys(shape: Shape, item: Mapping[str, Any]) -> list[str]:
+def misplaced_index_keys(shape: EntityShape, item: Mapping[str, Any]) -> list[str]:
     """Return the index key attributes that do not match an item's fields; none if the item is unreadable."""
     try:
-        return misplaced(shape.entity, dict(item))
+        return stale_attributes(shape.entity, dict(item))
     except ItemUnreadable:
         return []
 
 
-def _text(shape: Shape, item: Mapping[str, Any], field: str) -> str | None:
+def _text(shape: EntityShape, item: Mapping[str, Any], field: str) -> str | None:
     text = item.get(shape.fields[field].attribute, {}).get("S")
     return None if text is None else str(text)
 
 
-def _key_attributes(*shapes: Shape) -> set[str | None]:
+def _key_attributes(*shapes: EntityShape) -> set[str | None]:
     """Return the attributes that hold an item's key, type and schema version."""
     return {
         name
@@ -358,5 +359,5 @@ class DigestReader(Recipe[D_co], Generic[D_co]):
 def _describe_stored(key: PrimaryKey[Any], item: dict[str, Any] | None) -> StoredDigest | None:
     if item is None:
         return None
-    shape = shape_of(type(key).__compiled__().owner)
+    shape = shape_of(type(key).__get_pattern__().owner)
     return StoredDigest(digest_item(shape, item, frozenset(), None), tuple(misplaced_index_keys(shape, item)))

@@ -40,7 +40,7 @@ class BlobStore(Protocol):
         ...
 
     def delete(self, name: str) -> None:
-        """Delete a blob; a missing one is no error."""
+        """Delete a blob; a missing one is not an error."""
         ...
 
     def list(self) -> Iterator[StoredBlob]:
@@ -124,7 +124,7 @@ class FolderBlobs:
 
     def _path(self, name: str) -> Path:
         if not name.isalnum():
-            raise RecipeRefused("FolderBlobs", f"{name!r} is no name of a blob")
+            raise RecipeRefused("FolderBlobs", f"{name!r} is not a valid blob name")
         return self.folder / name[:2] / name
 
 
@@ -156,16 +156,16 @@ class S3Blobs:
 
     def list(self) -> Iterator[StoredBlob]:
         """Yield every object under the prefix that is a blob."""
-        more: dict[str, str] = {}
+        next_page: dict[str, str] = {}
         while True:
-            page = self.client.list_objects_v2(Bucket=self.bucket, Prefix=self.prefix, **more)
+            page = self.client.list_objects_v2(Bucket=self.bucket, Prefix=self.prefix, **next_page)
             for entry in page.get("Contents", ()):
                 name = entry["Key"][len(self.prefix) :]
                 if is_blob(name):
                     yield StoredBlob(name, entry["Size"], entry["LastModified"])
             if not page.get("IsTruncated"):
                 return
-            more = {"ContinuationToken": page["NextContinuationToken"]}
+            next_page = {"ContinuationToken": page["NextContinuationToken"]}
 
     def tidy(self, before: datetime) -> None:
         """Do nothing: an object appears whole or not at all."""

@@ -33,7 +33,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from pydantic import BaseModel, ConfigDict
 
-from tavola.client.db import AsyncDb, Db
+from tavola.client.connection import AsyncConnection, Connection
 from tavola.client.errors import ItemSizeExceeded
 from tavola.client.stored import StoredPage, scan_stored
 from tavola.errors import ErrorKind
@@ -162,10 +162,10 @@ class Blobs(Recipe[D_co]):
         return Blob(sha256=digest, size=len(data), encoding=encoding, place=name)
 
     @overload
-    def put(self: Blobs[Db], entity: E, *, when: Condition[E] | None = ...) -> E: ...
+    def put(self: Blobs[Connection], entity: E, *, when: Condition[E] | None = ...) -> E: ...
     @overload
     def put(
-        self: Blobs[AsyncDb], entity: E, *, when: Condition[E] | None = ...
+        self: Blobs[AsyncConnection], entity: E, *, when: Condition[E] | None = ...
     ) -> Coroutine[Any, Any, E]: ...
     def put(self, entity: Entity, *, when: Condition[Any] | None = None) -> Any:
         """Store an entity as `db.put` does; if it is too large, raise `ItemTooLarge`, which lists its largest fields."""
@@ -206,7 +206,7 @@ class Blobs(Recipe[D_co]):
         """
         if not tables:
             raise RecipeRefused(
-                "Blobs.sweep", "give every table whose items have blobs; all other blobs are deleted"
+                "Blobs.sweep", "pass every table whose items have blobs; all other blobs are deleted"
             )
         now = datetime.fromtimestamp(self.clock.now(), UTC)
         stored = yield from run_blocking(lambda: tuple(self.store.list()))
@@ -214,7 +214,7 @@ class Blobs(Recipe[D_co]):
         for table in tables:
             yield from self._collect_references(table, referenced)
         before = yield from run_blocking(self._notes)
-        kept = [blob for blob in stored if blob.name in referenced]
+        in_use = [blob for blob in stored if blob.name in referenced]
         old = [blob for blob in stored if blob.name not in referenced and blob.written <= now - older]
         orphans = [blob for blob in old if blob.name in before and before[blob.name] <= now - older]
         left = [blob for blob in old if blob not in orphans]
@@ -224,7 +224,7 @@ class Blobs(Recipe[D_co]):
             )
             yield from run_blocking(lambda: self.store.tidy(now - older))
         noted = tuple(blob for blob in left if blob.name not in before)
-        return Swept(tuple(orphans), noted, len(kept), len(stored) - len(kept) - len(old), delete)
+        return Swept(tuple(orphans), noted, len(in_use), len(stored) - len(in_use) - len(old), delete)
 
     def _collect_references(self, table: type[Table], referenced: set[str]) -> PatternProgram[None]:
         after: dict[str, Any] | None = None

@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from pydantic import TypeAdapter
 
-from tavola.client.db import AsyncDb, Db
+from tavola.client.connection import AsyncConnection, Connection
 from tavola.client.errors import ConditionFailed
 from tavola.errors import ErrorKind
 from tavola.limits import ITEM_BYTES_MAX
@@ -103,7 +103,9 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         check_expires_with(entity, "expires_at")
         for name, duration in (("life", life), ("missing", missing), ("lease", lease)):
             if duration < timedelta(seconds=1):
-                raise RecipeRefused(entity.__name__, f"{name}={duration} is too short; give a second or more")
+                raise RecipeRefused(
+                    entity.__name__, f"{name}={duration} is too short; use at least one second"
+                )
         self.life = life
         self.missing = missing
         self.stale = stale
@@ -112,11 +114,15 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
 
     @overload
     def get_or_compute(
-        self: Cache[Db, T], cache_key: str, compute: Callable[[], T | None], *, life: timedelta | None = ...
+        self: Cache[Connection, T],
+        cache_key: str,
+        compute: Callable[[], T | None],
+        *,
+        life: timedelta | None = ...,
     ) -> T | None: ...
     @overload
     def get_or_compute(
-        self: Cache[AsyncDb, T],
+        self: Cache[AsyncConnection, T],
         cache_key: str,
         compute: Callable[[], Awaitable[T | None]],
         *,

@@ -1,7 +1,7 @@
-"""Checkpoint of a projector, stored in an item beside the projector's marks.
+"""Checkpoint of a projector, stored in an item of the table that holds the projector's marks.
 
-A checkpoint that is ahead of its numbers leaves a gap in them for good. In the same table as the marks, a backup, a restore
-or a copy of the table contains both or neither.
+A checkpoint that is ahead of its numbers would skip records, and the numbers would stay wrong. In one table, a backup, restore
+or copy always contains the marks and the checkpoint of the same moment.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class MarkCheckpoint(Recipe[D_co]):
         except ValueError:
             checkpoint = None
         if not isinstance(checkpoint, dict):
-            raise CheckpointRefused(f"the item of {CHECKPOINT_SOURCE} holds none")
+            raise CheckpointRefused(
+                f"the checkpoint item (source {CHECKPOINT_SOURCE}) contains no checkpoint"
+            )
         return checkpoint
 
     @recipe_method

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 
-from tavola.client.cancellations import TransactionCancelled
-from tavola.client.db import Transaction
+from tavola.client.connection import Transaction
 from tavola.client.errors import UpdateContended
+from tavola.client.transactions import TransactionCancelled
 from tavola.model import Attr, Condition, Entity, Operand, Query, attr
 from tavola.patterns.recipe import (
     D_co,
@@ -188,8 +188,8 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
 
     def _parts(self, name: str) -> PatternProgram[dict[int, int]]:
         keys = [self.key(name=name, part=shard) for shard in range(self.reading)]
-        found = yield from call_client(lambda db: db.get_many(keys, consistent=True))
-        return {shard: 0 if part is None else part.value for shard, part in enumerate(found)}
+        items = yield from call_client(lambda db: db.get_many(keys, consistent=True))
+        return {shard: 0 if part is None else part.value for shard, part in enumerate(items)}
 
 
 class WindowCounters(Recipe[D_co], Generic[D_co, W]):
@@ -217,7 +217,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         self.key = key_class(entity, "name", "part", "window")
         self.series_of = query_class(entity, series, "name", "part", sorts=("window",))
         if every < timedelta(seconds=1):
-            raise RecipeRefused(entity.__name__, f"a window of {every} is too short; give a second or more")
+            raise RecipeRefused(entity.__name__, f"a window of {every} is too short; use at least one second")
         if keep is not None:
             check_expires_with(entity, "expires")
         self.every = every
@@ -243,8 +243,8 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         """Return the total of the window of a moment (default: now)."""
         window = self.window(at)
         keys = [self.key(name=name, part=shard, window=window) for shard in range(self.reading)]
-        found = yield from call_client(lambda db: db.get_many(keys, consistent=True))
-        return sum(part.value for part in found if part is not None)
+        items = yield from call_client(lambda db: db.get_many(keys, consistent=True))
+        return sum(part.value for part in items if part is not None)
 
     @recipe_method
     def series(self, name: str, since: datetime, until: datetime) -> PatternProgram[list[Tally]]:

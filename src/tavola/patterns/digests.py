@@ -34,7 +34,7 @@ class NotDigestible(PatternError):
         self.place = place
         self.value = value
         super().__init__(
-            f"{place} is of type {type(value).__name__}, of which nobody can say whether two are equal; give text, numbers, "
+            f"{place} is of type {type(value).__name__}, which has no stable equality; use strings, numbers, "
             "times, containers, dataclasses or pydantic models"
         )
 
@@ -83,7 +83,7 @@ def _canonical(value: Any, place: str) -> Any:
     if isinstance(value, Set):
         return ["S", sorted(json.dumps(_canonical(member, f"{place}{{}}")) for member in value)]
     if isinstance(value, Sequence):
-        return ["L", [_canonical(member, f"{place}[{at}]") for at, member in enumerate(value)]]
+        return ["L", [_canonical(member, f"{place}[{position}]") for position, member in enumerate(value)]]
     raise NotDigestible(place, value)
 
 

@@ -41,10 +41,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from tavola.client.cancellations import TransactionCancelled
-from tavola.client.db import Transaction
+from tavola.client.connection import Transaction
 from tavola.client.errors import ConditionFailed, ItemExists, TransactionRefused, UpdateContended
 from tavola.client.stored import as_stored, get_stored, read_stored
+from tavola.client.transactions import TransactionCancelled
 from tavola.errors import ErrorKind
 from tavola.model import Attr, Condition, Entity, Query, attr
 from tavola.patterns.recipe import (
@@ -148,7 +148,7 @@ class TreeBusy(PatternError):
         self.tree = tree
         self.work = work
         super().__init__(
-            f"{what} must wait: in the tree {tree!r}, {work.description}. If nobody is at it any more, finish({tree!r}) ends it"
+            f"{what} must wait: in the tree {tree!r}, {work.description}. If that program has stopped, call finish({tree!r})"
         )
 
 
@@ -178,9 +178,7 @@ def within(path: str, place: str) -> bool:
 def check_path(path: str) -> str:
     """Return a path; refuse one that is malformed."""
     if not path or any(not name for name in path.split(SEPARATOR)):
-        raise RecipeRefused(
-            "Tree", f"{path!r} is no path; give names with {SEPARATOR} between them, none of them empty"
-        )
+        raise RecipeRefused("Tree", f"{path!r} is not a path; use non-empty names separated by {SEPARATOR}")
     return path
 
 
@@ -292,9 +290,9 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         Without an index the whole subtree is read, and paid for.
         """
         if self.children_class is None:
-            found = yield from query_all(lambda db, cursor: db.query(self._below(tree, path), cursor=cursor))
+            nodes = yield from query_all(lambda db, cursor: db.query(self._below(tree, path), cursor=cursor))
             depth = 1 if path == TOP else depth_of(path) + 1
-            return Slice(tuple(node for node in found if node.depth == depth), None)
+            return Slice(tuple(node for node in nodes if node.depth == depth), None)
         return (yield from query_slice(self.children_class(tree=tree, parent=path), limit, cursor))
 
     @recipe_method
@@ -304,8 +302,8 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         keys = [self.key(tree=tree, path=SEPARATOR.join(names[:end])) for end in range(1, len(names))]
         if not keys:
             return []
-        found = yield from call_client(lambda db: db.get_many(keys, consistent=True))
-        return [node for node in found if node is not None]
+        items = yield from call_client(lambda db: db.get_many(keys, consistent=True))
+        return [node for node in items if node is not None]
 
     @recipe_method
     def under_way(self, tree: str) -> PatternProgram[W | None]:
@@ -405,8 +403,8 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         """Move the remaining nodes and delete the work item; return the numbers of nodes and transactions."""
         moved = transactions = fruitless = 0
         size = MOVED_TOGETHER
-        while found := (yield from self._some(work.tree, work.path, size)):
-            nodes = yield from self._read_nodes([self.key(tree=work.tree, path=node.path) for node in found])
+        while page := (yield from self._some(work.tree, work.path, size)):
+            nodes = yield from self._read_nodes([self.key(tree=work.tree, path=node.path) for node in page])
             outcome: BatchResult = (yield from self._move_some(work, nodes, to)) if nodes else "overtaken"
             if outcome == "over":
                 return moved, transactions  # another caller has finished the same move
@@ -416,24 +414,24 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 fruitless = 0
                 size = min(2 * size, MOVED_TOGETHER)
                 continue
-            size = max(1, len(found) // 2)
+            size = max(1, len(page) // 2)
             if outcome == "overtaken":
                 fruitless += 1
                 if fruitless == _ATTEMPTS_MAX:
-                    raise UpdateContended(f"the node {found[0].path!r}", fruitless)
+                    raise UpdateContended(f"the node {page[0].path!r}", fruitless)
                 yield from sleep(self.retry_policy.pause_s(min(fruitless, 6)))
         yield from self._delete_work(work)
         return moved, transactions
 
     def _move_some(self, work: W, nodes: Sequence[_ReadNode[N]], to: str) -> PatternProgram[BatchResult]:
         """Move nodes in one transaction, on condition that each is unchanged."""
-        targets = [to + each.node.path[len(work.path) :] for each in nodes]
+        targets = [to + node.node.path[len(work.path) :] for node in nodes]
 
         def fill(writes: Transaction) -> None:
             writes.check(self.work_key(tree=work.tree), when=self._still(work))
-            for each, target in zip(nodes, targets, strict=True):
-                writes.delete(self.key(tree=work.tree, path=each.node.path), when=each.same)
-                writes.create(self._at(each.node, target))
+            for node, target in zip(nodes, targets, strict=True):
+                writes.delete(self.key(tree=work.tree, path=node.node.path), when=node.same)
+                writes.create(self._at(node.node, target))
 
         try:
             yield from write_together(fill)
@@ -464,14 +462,14 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         """Delete the remaining nodes, children before parents, and then the work item; return how many nodes."""
         removed = 0
         size = REMOVED_TOGETHER
-        while found := (yield from self._some(work.tree, work.path, size, last=True)):
-            outcome = yield from self._remove_some(work, [node.path for node in found], last=False)
+        while nodes := (yield from self._some(work.tree, work.path, size, last=True)):
+            outcome = yield from self._remove_some(work, [node.path for node in nodes], last=False)
             if outcome == "over":
                 return removed
             if outcome == "done":
-                removed += len(found)
+                removed += len(nodes)
             else:
-                size = max(1, len(found) // 2)
+                size = max(1, len(nodes) // 2)
         head = None if work.path == TOP else (yield from self._get(work.tree, work.path))
         paths = [] if head is None else [head.path]
         outcome = yield from self._remove_some(work, paths, last=True)

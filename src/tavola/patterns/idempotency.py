@@ -36,12 +36,24 @@ from typing import Any, Generic, ParamSpec, overload
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from tavola.client.cancellations import TransactionCancelled
-from tavola.client.db import AsyncDb, AsyncTransaction, Db, Transaction
+from tavola.client.connection import AsyncConnection, AsyncTransaction, Connection, Transaction
 from tavola.client.errors import ConditionFailed
-from tavola.client.intents import Intent
-from tavola.patterns.leases import NO_WAIT, OVERTAKEN_MAX, Leases, Waiting, encode_failure
-from tavola.patterns.outcomes import Answer, AnswerTooLarge, InProgress, Lease, LeaseLost, Outcome, T
+from tavola.client.transactions import TransactionCancelled
+from tavola.client.writes import Intent
+from tavola.patterns.leases import (
+    NO_WAIT,
+    OVERTAKEN_MAX,
+    Answer,
+    AnswerTooLarge,
+    InProgress,
+    Lease,
+    LeaseLost,
+    Leases,
+    Outcome,
+    T,
+    Waiting,
+    encode_failure,
+)
 from tavola.patterns.recipe import D_co, PatternProgram, RecipeRefused, call_client
 
 P = ParamSpec("P")
@@ -56,12 +68,12 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
 
     @overload
     def together(
-        self: Idempotency[Db, T], request: str, payload: Any, fill: Callable[[Transaction], T], *, scope: str | None = ...,
+        self: Idempotency[Connection, T], request: str, payload: Any, fill: Callable[[Transaction], T], *, scope: str | None = ...,
         wait: timedelta = ...,
     ) -> Answer[T]: ...  # fmt: skip
     @overload
     def together(
-        self: Idempotency[AsyncDb, T], request: str, payload: Any,
+        self: Idempotency[AsyncConnection, T], request: str, payload: Any,
         fill: Callable[[AsyncTransaction], Awaitable[T] | T], *, scope: str | None = ..., wait: timedelta = ...,
     ) -> Coroutine[Any, Any, Answer[T]]: ...  # fmt: skip
     def together(
@@ -83,12 +95,12 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
 
     @overload
     def once(
-        self: Idempotency[Db, T], request: str, payload: Any, work: Callable[[Lease], T], *, scope: str | None = ...,
+        self: Idempotency[Connection, T], request: str, payload: Any, work: Callable[[Lease], T], *, scope: str | None = ...,
         wait: timedelta = ...,
     ) -> Answer[T]: ...  # fmt: skip
     @overload
     def once(
-        self: Idempotency[AsyncDb, T], request: str, payload: Any, work: Callable[[Lease], Awaitable[T] | T], *,
+        self: Idempotency[AsyncConnection, T], request: str, payload: Any, work: Callable[[Lease], Awaitable[T] | T], *,
         scope: str | None = ..., wait: timedelta = ...,
     ) -> Coroutine[Any, Any, Answer[T]]: ...  # fmt: skip
     def once(
@@ -109,12 +121,12 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
 
     @overload
     def idempotent(
-        self: Idempotency[Db, T], request: str | Callable[..., str], *, payload: Callable[..., Any] | None = ...,
+        self: Idempotency[Connection, T], request: str | Callable[..., str], *, payload: Callable[..., Any] | None = ...,
         scope: str | Callable[..., str] | None = ..., wait: timedelta = ...,
     ) -> Callable[[Callable[P, T]], Callable[P, T]]: ...  # fmt: skip
     @overload
     def idempotent(
-        self: Idempotency[AsyncDb, T], request: str | Callable[..., str], *, payload: Callable[..., Any] | None = ...,
+        self: Idempotency[AsyncConnection, T], request: str | Callable[..., str], *, payload: Callable[..., Any] | None = ...,
         scope: str | Callable[..., str] | None = ..., wait: timedelta = ...,
     ) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Coroutine[Any, Any, T]]]: ...  # fmt: skip
     def idempotent(
@@ -154,7 +166,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
                     scope_name, key, content, lambda lease: function(*arguments, **options), wait
                 )
 
-            if isinstance(self.db, AsyncDb):
+            if isinstance(self.db, AsyncConnection):
 
                 @wraps(function)
                 async def call_async(*arguments: Any, **options: Any) -> Any:

@@ -1,40 +1,36 @@
 """Leases: who may process a request now; the item that holds the lease later holds the outcome.
 
 A caller acquires a request by creating its outcome item, or by taking over one whose lease has expired. Only the holder
-can complete, extend or release it: each write is conditional on the holder's token.
+can complete, extend or release it: each write is conditional on the holder's token. Repetitions of a completed request get the
+stored outcome instead of running the request again.
+
+    (none) ──acquire──► in progress ──complete──► completed with an answer
+                          │  ▲    └───fail──────► failed for good
+                          └──┘ lease expired or released: the next caller acquires it with a greater token
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from json import dumps, loads
-from typing import Any, Generic
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import TypeAdapter
 
-from tavola.client.backend import Unanswered
-from tavola.client.db import Db
+from tavola.client.backend import ResponseMissing
+from tavola.client.connection import Connection
 from tavola.client.errors import ConditionFailed
-from tavola.client.intents import Intent, Intents
+from tavola.client.transactions import Intents
+from tavola.client.writes import Intent
+from tavola.errors import ErrorKind
 from tavola.limits import ITEM_BYTES_MAX
-from tavola.model import Change, Condition, PrimaryKey
+from tavola.model import Attr, Change, Condition, Entity, PrimaryKey, attr
 from tavola.patterns.digests import digest_of
-from tavola.patterns.outcomes import (
-    Answer,
-    AnswerTooLarge,
-    IdempotencyMismatch,
-    InProgress,
-    Lease,
-    LeaseLost,
-    Outcome,
-    State,
-    StoredFailure,
-    T,
-)
 from tavola.patterns.recipe import (
     D_co,
+    PatternError,
     PatternProgram,
     Recipe,
     RecipeRefused,
@@ -46,6 +42,10 @@ from tavola.patterns.recipe import (
 from tavola.patterns.recipe import sleep as pause
 from tavola.protocol.faults import Fault
 
+T = TypeVar("T")
+
+State = Literal["in_progress", "completed", "failed", "released"]
+
 EVERYONE = "-"  # the default scope: one namespace of request keys for all callers
 NO_WAIT = timedelta(0)
 
@@ -55,6 +55,121 @@ _POLL_S = 0.01  # first pause before another holder's work is checked again
 _POLL_MAX_S = 1.0
 _FAILURE_CHARACTERS_MAX = 10_000
 OVERTAKEN_MAX = 20  # how often other callers may win the race for a request before this call gives up
+
+
+class Outcome(Entity):
+    """The state of a request; subclass it with a table and a key of scope and request."""
+
+    scope: Attr[str]  # whose request it is: a tenant, a kind of request
+    request: Attr[str]  # the key that the caller chose for it
+    payload: Attr[str]  # a digest of the request's payload
+    state: Attr[State]
+    answer: Attr[str | None] = attr(default=None)  # JSON; for a failure, its type and message
+    holder: Attr[str]  # the caller that acquired it last
+    token: Attr[int]  # greater for each holder
+    leased_until: Attr[datetime | None] = attr(default=None)
+    expires_at: Attr[datetime]  # the table's time to live
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """The answer to a request."""
+
+    value: T
+    replayed: bool  # the request was completed before; this is the stored answer
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to process a request; `token` is a fence: a receiver should refuse any token lower than one it has seen."""
+
+    scope: str
+    request: str
+    payload: str
+    holder: str
+    token: int
+    until: datetime
+
+    def __str__(self) -> str:
+        return describe_request(self.scope, self.request)
+
+
+def describe_request(scope: str, request: str) -> str:
+    """Return the name of a request for error messages."""
+    return f"Request {request!r} of {scope!r}"
+
+
+class IdempotencyMismatch(PatternError):
+    """A key that was used before with another payload."""
+
+    code = "idempotency-mismatch"
+
+    def __init__(self, scope: str, request: str) -> None:
+        self.scope = scope
+        self.request = request
+        super().__init__(
+            f"{describe_request(scope, request)} was sent before with another payload; use a new key for a new request"
+        )
+
+
+class InProgress(PatternError):
+    """A request that another caller is processing now."""
+
+    code = "in-progress"
+    kind = ErrorKind.CONFLICT
+
+    def __init__(self, scope: str, request: str, until: datetime) -> None:
+        self.scope = scope
+        self.request = request
+        self.until = until  # when the lease ends and another caller may begin
+        super().__init__(
+            f"{describe_request(scope, request)} is being done elsewhere; its lease ends at {until.isoformat()}, try again or wait"
+        )
+
+
+class LeaseLost(PatternError):
+    """A completion after the lease has passed to another caller, whose outcome counts."""
+
+    code = "contended"
+    kind = ErrorKind.CONFLICT
+
+    def __init__(self, lease: Lease, found: Any) -> None:
+        self.lease = lease
+        self.found = found  # the current outcome, None if it no longer exists
+        holder = "no one" if found is None else f"the holder of token {found.token}"
+        super().__init__(
+            f"{lease} took longer than its lease, and belongs to {holder} by now, not to token {lease.token}; give a "
+            "longer lease, or extend it while working"
+        )
+
+
+class StoredFailure(PatternError):
+    """The stored failure of a request that failed for good."""
+
+    code = "failed-before"
+    kind = ErrorKind.CONFLICT
+
+    def __init__(self, scope: str, request: str, error_type: str, message: str) -> None:
+        self.scope = scope
+        self.request = request
+        self.error_type = error_type  # class name of the original error
+        self.message = message
+        super().__init__(f"{describe_request(scope, request)} failed before with {error_type}: {message}")
+
+
+class AnswerTooLarge(PatternError):
+    """An answer too large to be stored in an item for repetitions."""
+
+    kind = ErrorKind.TOO_LARGE
+
+    def __init__(self, scope: str, request: str, size: int, bytes_max: int) -> None:
+        self.scope = scope
+        self.request = request
+        self.size = size
+        super().__init__(
+            f"The answer to {describe_request(scope, request)} is {size:,} bytes, and an outcome holds {bytes_max:,}; answer with less, such "
+            "as where the rest is"
+        )
 
 
 class Leases(Recipe[D_co], Generic[D_co, T]):
@@ -77,7 +192,8 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         check_expires_with(entity, "expires_at")
         if lease < timedelta(seconds=1) or life < lease:
             raise RecipeRefused(
-                entity.__name__, f"lease={lease} must be a second or more, and life={life} no less than it"
+                entity.__name__,
+                f"lease={lease} must be at least one second, and life={life} at least as long as the lease",
             )
         self.scope = scope
         self.life = life
@@ -158,9 +274,8 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
                 raise IdempotencyMismatch(lease.scope, lease.request)
             if current.state == "completed":
                 assert current.answer is not None, "a completed outcome has an answer"
-                replayed = (
-                    current.holder != lease.holder
-                )  # else this call wrote it, and the response was lost
+                # Else this call wrote it, and the response was lost
+                replayed = current.holder != lease.holder
                 return Answer(self._adapter.validate_json(current.answer), replayed=replayed)
             if current.state == "failed":
                 assert current.answer is not None, "a failed outcome describes its failure"
@@ -212,7 +327,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
             raise LeaseLost(lease, current)
 
     def _surely(
-        self, write: Callable[[Db], Outcome], holder: str
+        self, write: Callable[[Connection], Outcome], holder: str
     ) -> PatternProgram[tuple[bool, Outcome | None]]:
         """Make a conditional write whose outcome names `holder`, repeating it while its result is unknown.
 
@@ -227,7 +342,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
             except ConditionFailed as refused:
                 current: Outcome | None = refused.found
                 return attempt > 1 and current is not None and current.holder == holder, current
-            except (Unanswered, Fault) as error:
+            except (ResponseMissing, Fault) as error:
                 if attempt >= self.retry_policy.attempts_max or not _unknown(error):
                     raise
             yield from pause(self.retry_policy.pause_s(attempt))
@@ -297,11 +412,11 @@ class Waiting:
         return seconds
 
 
-def _unknown(error: Unanswered | Fault) -> bool:
+def _unknown(error: ResponseMissing | Fault) -> bool:
     """Return whether a write may have been done: no answer came, or one that tells of a failure of the service."""
-    return isinstance(error, Unanswered) or error.status >= 500
+    return isinstance(error, ResponseMissing) or error.status >= 500
 
 
 def encode_failure(error: BaseException) -> str:
-    """Return what is told again of an error."""
+    """Return the stored description of an error, for repeated requests."""
     return dumps([type(error).__name__, str(error)[:_FAILURE_CHARACTERS_MAX]])

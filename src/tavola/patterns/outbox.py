@@ -34,10 +34,10 @@ from zlib import crc32
 
 from pydantic import BaseModel, JsonValue
 
-from tavola.client.cancellations import TransactionCancelled
-from tavola.client.db import AsyncDb, Transaction
+from tavola.client.connection import AsyncConnection, Transaction
 from tavola.client.errors import ConditionFailed
-from tavola.client.intents import Intent, Intents
+from tavola.client.transactions import Intents, TransactionCancelled
+from tavola.client.writes import Intent
 from tavola.model import Attr, Change, Condition, Entity, Query, attr
 from tavola.patterns.recipe import (
     D_co,
@@ -145,13 +145,13 @@ def events_in(row: OutgoingEvents, fence: int) -> list[OutboxEvent]:
         OutboxEvent(
             row.aggregate,
             row.published + position,
-            each.message_id,
-            each.kind,
-            each.payload,
-            each.at,
+            message.message_id,
+            message.kind,
+            message.payload,
+            message.at,
             fence,
         )
-        for position, each in enumerate(row.messages, start=1)
+        for position, message in enumerate(row.messages, start=1)
     ]
 
 
@@ -222,7 +222,9 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
                 outgoing.__name__, f"{shards} shards are outside 1 to {SHARDS_MAX}, or more than are read"
             )
         if lease_for < timedelta(seconds=1):
-            raise RecipeRefused(lease.__name__, f"a lease of {lease_for} is too short; give a second or more")
+            raise RecipeRefused(
+                lease.__name__, f"a lease of {lease_for} is too short; use at least one second"
+            )
         if archive is not None:
             key_class(archive, "aggregate", "number")
             check_expires_with(archive, "expires")
@@ -244,8 +246,8 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             raise RecipeRefused(f"{self.outgoing.__name__}.add", "no message is given; give Message(…)")
         at = self._now()
         stored = [
-            StoredMessage(message_id=self.entropy.uuid(), kind=each.kind, payload=each.payload, at=at)
-            for each in messages
+            StoredMessage(message_id=self.entropy.uuid(), kind=message.kind, payload=message.payload, at=at)
+            for message in messages
         ]
         outgoing = self.outgoing
         has_capacity = outgoing.messages.not_exists() | (
@@ -327,9 +329,11 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
                 _log.warning("%s", error)
             else:
                 yield from self._release_shard(turn)
-        failed = tuple(each for turn in turns for each in turn.failed)
-        for each in failed:
-            _log.warning("%s cannot be published: %r; it is tried again", each.event.dedup_id, each.error)
+        failed = tuple(failure for turn in turns for failure in turn.failed)
+        for failure in failed:
+            _log.warning(
+                "%s cannot be published: %r; it is tried again", failure.event.dedup_id, failure.error
+            )
         return Relayed(sum(turn.published for turn in turns), failed, tuple(turn.shard for turn in turns))
 
     def _relay_shard(self, turn: _HeldLease, publish: Callable[[OutboxEvent], Any]) -> PatternProgram[None]:
@@ -374,7 +378,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
 
     def _publish(self, publish: Callable[[OutboxEvent], Any], event: OutboxEvent) -> PatternProgram[None]:
         """Publish one event; with an event loop, a plain function runs in a thread."""
-        if isinstance(self.db, AsyncDb):
+        if isinstance(self.db, AsyncConnection):
             if inspect.iscoroutinefunction(publish):
                 yield from call_client(lambda db: publish(event))
                 return
@@ -386,7 +390,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         if inspect.iscoroutine(answer):
             answer.close()
             raise RecipeRefused(
-                "publish", "it is a coroutine function; give a plain one, or use connect_async"
+                "publish", "it is a coroutine function; pass a plain function, or use connect_async"
             )
 
     def _remove_published(self, row: O, published: list[OutboxEvent], fence: int) -> PatternProgram[Removal]:
@@ -404,10 +408,10 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         if row.published == 0:
             same = same | outgoing.published.not_exists()
         if len(published) == len(row.messages):
-            alone = outgoing.messages.size() == len(row.messages)
+            is_complete = outgoing.messages.size() == len(row.messages)
             if not row.messages:
-                alone = alone | outgoing.messages.not_exists()
-            when = mine & same & alone
+                is_complete = is_complete | outgoing.messages.not_exists()
+            when = mine & same & is_complete
             if (yield from self._write(row, [*changes, outgoing.shard.remove()], when, published)):
                 return "cleared"
         if published and (yield from self._write(row, changes, mine & same, published)):

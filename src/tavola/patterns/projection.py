@@ -36,25 +36,37 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from tavola.client.backend import Unanswered
-from tavola.client.cancellations import TransactionCancelled
-from tavola.client.db import AsyncDb, Transaction
+from tavola.client.backend import ResponseMissing
+from tavola.client.connection import AsyncConnection, Transaction
 from tavola.client.errors import ItemExists
-from tavola.client.reading import scan_kinds
+from tavola.client.reading import scan_entities
 from tavola.client.routers import failures
 from tavola.client.stream_changes import AnyChange, EntityChange, RawChange, changes_of, key_of
 from tavola.client.subscriptions import AsyncSubscription, Subscription
+from tavola.client.transactions import TransactionCancelled
 from tavola.errors import TavolaError
 from tavola.limits import TRANSACTION_ACTIONS_MAX
 from tavola.model import Entity, ItemUnreadable, PrimaryKey, Table, shape_of
 from tavola.patterns.metrics import (
     FailedRecord,
+    ItemState,
     Metric,
+    Number,
     Projected,
     ProjectionContended,
     ProjectionFailed,
     ProjectionMark,
     Rebuilt,
+    Share,
+    ShareFunctions,
+    Shares,
+    Sum,
+    Sums,
+    difference,
+    group_by_transaction,
+    parse_source,
+    source_of,
+    sum_changes,
 )
 from tavola.patterns.recipe import (
     D_co,
@@ -66,20 +78,6 @@ from tavola.patterns.recipe import (
     key_class,
     recipe_method,
     write_together,
-)
-from tavola.patterns.shares import (
-    ItemState,
-    Number,
-    Share,
-    ShareFunctions,
-    Shares,
-    Sum,
-    Sums,
-    difference,
-    group_by_transaction,
-    parse_source,
-    source_of,
-    sum_changes,
 )
 from tavola.protocol.faults import Fault
 
@@ -138,7 +136,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         check_expires_with(mark, "expires")
         if table.settings.stream in ("KEYS_ONLY", "OLD_IMAGE"):
             raise RecipeRefused(
-                table.__name__, 'its stream tells no new images; declare it with stream="NEW_AND_OLD_IMAGES"'
+                table.__name__, 'its stream has no new images; declare it with stream="NEW_AND_OLD_IMAGES"'
             )
 
     def of(
@@ -146,13 +144,11 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
     ) -> Callable[[Callable[[E], Iterable[Share]]], Callable[[E], Iterable[Share]]]:
         """Decorate the function that returns an entity's shares of the numbers; it must depend on nothing else."""
         if shape_of(entity).home is not self.table:
-            raise RecipeRefused(entity.__name__, f"it lives in another table than {self.table.__name__}")
+            raise RecipeRefused(entity.__name__, f"it is in another table than {self.table.__name__}")
         if issubclass(entity, self.metric | self.mark):
             raise RecipeRefused(entity.__name__, "the projector writes it itself, and would go on for ever")
         if entity in self.declared.functions:
-            raise RecipeRefused(
-                entity.__name__, "there is a function for it already; let one give all shares"
-            )
+            raise RecipeRefused(entity.__name__, "it already has a function; return all shares from that one")
 
         def declare(function: Callable[[E], Iterable[Share]]) -> Callable[[E], Iterable[Share]]:
             self.declared.functions[entity] = function
@@ -166,12 +162,12 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
     ) -> PatternProgram[dict[str, Any] | None]:
         """Count the records of an event, as a Lambda function; failed records are reported and delivered again."""
         done = yield from self._apply(event, None)
-        for each in done.failed:
+        for failure in done.failed:
             _log.error(
-                "the record %s could not be counted; it comes again", each.sequence, exc_info=each.error
+                "the record %s could not be counted; it comes again", failure.sequence, exc_info=failure.error
             )
         if self.reports_failures:
-            return failures([each.sequence for each in done.failed])
+            return failures([failure.sequence for failure in done.failed])
         if done.failed:
             raise ProjectionFailed(done.failed)
         return None
@@ -187,9 +183,10 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
         If changes cannot be counted, raise `ProjectionFailed`; the subscription delivers them first when it continues.
         """
-        if isinstance(subscription, AsyncSubscription) != isinstance(self.db, AsyncDb):
+        if isinstance(subscription, AsyncSubscription) != isinstance(self.db, AsyncConnection):
             raise RecipeRefused(
-                "the subscription", "it is of the other kind of client; give one of the projector's own"
+                "the subscription",
+                "it belongs to the other kind of client (sync or async); use one of the projector's client",
             )
         seen = 0
         while True:
@@ -205,8 +202,8 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
     def value(self, name: str, part: str = "all") -> PatternProgram[M]:
         """Return a number's current value; 0 if nothing was added to it."""
         key = self.metric_key(name=name, part=part)
-        found = yield from call_client(lambda db: db.get(key, consistent=True))
-        return self.metric(name=name, part=part) if found is None else found
+        number = yield from call_client(lambda db: db.get(key, consistent=True))
+        return self.metric(name=name, part=part) if number is None else number
 
     @recipe_method
     def recount(self) -> PatternProgram[Sums]:
@@ -217,8 +214,8 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         sums: Sums = {}
         cursor: str | None = None
         while True:
-            found, cursor = yield from self._scan_page(cursor)
-            sums = sum_changes([sums, *(difference({}, self.shares_of(entity)) for entity in found)])
+            entities, cursor = yield from self._scan_page(cursor)
+            sums = sum_changes([sums, *(difference({}, self.shares_of(entity)) for entity in entities)])
             if cursor is None:
                 return sums
 
@@ -236,8 +233,8 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         fresh = not (yield from self._has_marks())
         cursor: str | None = None
         while True:
-            found, cursor = yield from self._scan_page(cursor)
-            counted += yield from self._correct_marks(found, fresh=fresh)
+            entities, cursor = yield from self._scan_page(cursor)
+            counted += yield from self._correct_marks(entities, fresh=fresh)
             if cursor is None:
                 break
         if fresh:
@@ -267,16 +264,16 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             yield from call_client(lambda db: db.create(fill_mark))
         except ItemExists as error:
             raise self._broken_off() from error
-        yield from call_client(lambda db: db.put_many([each.mark for each in renewals]))
-        numbers = sorted(sum_changes([each.change for each in renewals]).items())
+        yield from call_client(lambda db: db.put_many([renewal.mark for renewal in renewals]))
+        numbers = sorted(sum_changes([renewal.change for renewal in renewals]).items())
         parts = [
-            numbers[at : at + TRANSACTION_ACTIONS_MAX]
-            for at in range(0, len(numbers), TRANSACTION_ACTIONS_MAX)
+            numbers[position : position + TRANSACTION_ACTIONS_MAX]
+            for position in range(0, len(numbers), TRANSACTION_ACTIONS_MAX)
         ]
         while parts:
             part = parts.pop()
             try:
-                yield from write_together(lambda writes, part=part: self._add(writes, part))  # type: ignore[misc]  # of `together`'s shape
+                yield from write_together(lambda writes, part=part: self._add(writes, part))  # type: ignore[misc]  # has the signature that `write_together` expects
             except TavolaError as error:
                 if len(part) == 1 or not is_permanent(error):
                     raise
@@ -301,12 +298,12 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
     def _apply(self, records: Records, stream: str | None) -> PatternProgram[Projected]:
         states = self.declared.last_states(self._changes(records, stream))
         failed = [
-            FailedRecord(sequence, each.error)
-            for each in states.values()
-            if each.error is not None
-            for sequence in each.sequences
+            FailedRecord(sequence, state.error)
+            for state in states.values()
+            if state.error is not None
+            for sequence in state.sequences
         ]
-        pending = [each for each in states.values() if each.moved and each.error is None]
+        pending = [state for state in states.values() if state.changed and state.error is None]
         counted = known = 0
         for _ in range(ROUNDS_MAX):
             renewals = yield from self._renewals(pending)
@@ -320,32 +317,33 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                     counted += len(group)
                 except TavolaError as error:
                     if is_mark_conflict(error):
-                        pending += [states[each.mark.source] for each in group]
+                        pending += [states[renewal.mark.source] for renewal in group]
                     elif len(group) > 1 and is_permanent(error):
                         half = len(group) // 2  # so that one bad item does not hold up the others
                         groups += [group[half:], group[:half]]
                     else:
-                        failed += [FailedRecord(s, error) for each in group for s in each.sequences]
+                        failed += [FailedRecord(s, error) for renewal in group for s in renewal.sequences]
             if not pending:
                 break
-        contended = ProjectionContended()
-        failed += [FailedRecord(sequence, contended) for each in pending for sequence in each.sequences]
+        if pending:
+            contended = ProjectionContended()
+            failed += [FailedRecord(sequence, contended) for each in pending for sequence in each.sequences]
         return Projected(counted, known, tuple(sorted(failed, key=lambda each: int(each.sequence))))
 
     def _changes(self, records: Records, stream: str | None) -> Iterator[AnyChange]:
-        for each in (records,) if isinstance(records, Mapping) else records:
-            if isinstance(each, EntityChange | RawChange):
-                yield each
+        for record in (records,) if isinstance(records, Mapping) else records:
+            if isinstance(record, EntityChange | RawChange):
+                yield record
             else:
-                yield from changes_of(self.table, each, stream=stream)
+                yield from changes_of(self.table, record, stream=stream)
 
     def _renewals(self, states: Sequence[ItemState]) -> PatternProgram[list[Renewal[K]]]:
         """Return the marks to replace, without those that include the records already."""
-        marks = yield from self._marks_of([each.source for each in states])
+        marks = yield from self._marks_of([state.source for state in states])
         renewals: list[Renewal[K]] = []
-        for each, before in zip(states, marks, strict=True):
-            if before is None or before.place < each.place:
-                renewals.append(self._renewal(each, before))
+        for state, before in zip(states, marks, strict=True):
+            if before is None or before.place < state.position:
+                renewals.append(self._renewal(state, before))
         return renewals
 
     # Marks.
@@ -358,13 +356,13 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     def _renewal(self, state: ItemState, before: K | None) -> Renewal[K]:
         expires = None
-        if state.gone:
+        if state.deleted:
             expires = datetime.fromtimestamp(int(self.clock.now()), UTC) + self.keep
         mark = self.mark(
             projector=self.name,
             source=state.source,
             kind=state.tag,
-            place=state.place,
+            place=state.position,
             shares=state.shares,
             expires=expires,
         )
@@ -375,27 +373,27 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         """Replace marks and change the numbers accordingly in one transaction, if each mark is unchanged since it was read."""
 
         def fill(writes: Transaction) -> None:
-            for each in group:
-                if each.before is None:
-                    writes.create(each.mark)
+            for renewal in group:
+                if renewal.before is None:
+                    writes.create(renewal.mark)
                 else:
-                    writes.put(each.mark, when=self.mark.place == each.before.place)
-            self._add(writes, sum_changes([each.change for each in group]).items())
+                    writes.put(renewal.mark, when=self.mark.place == renewal.before.place)
+            self._add(writes, sum_changes([renewal.change for renewal in group]).items())
 
         yield from write_together(fill)
 
     def _add(self, writes: Transaction, numbers: Iterable[tuple[Number, Sum]]) -> None:
         """Add the changes of numbers to a transaction."""
-        for (name, part), by in numbers:
-            changes = [self.metric.count.add(by.count)] if by.count else []
-            changes += [self.metric.total.add(by.total)] if by.total else []
+        for (name, part), amount in numbers:
+            changes = [self.metric.count.add(amount.count)] if amount.count else []
+            changes += [self.metric.total.add(amount.total)] if amount.total else []
             writes.update(self.metric_key(name=name, part=part), *changes, create=True)
 
     # Rebuilding.
 
     def _scan_page(self, cursor: str | None) -> PatternProgram[tuple[list[Entity], str | None]]:
         kinds = self.declared.functions.keys()
-        page = yield from call_client(lambda db: db.run(scan_kinds(db.context, self.table, kinds, cursor)))
+        page = yield from call_client(lambda db: db.run(scan_entities(db.context, self.table, kinds, cursor)))
         return list(page.items), page.cursor
 
     def _marks(self, cursor: str | None) -> PatternProgram[tuple[list[K], str | None]]:
@@ -413,16 +411,16 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         )
         return bool(page.items)
 
-    def _correct_marks(self, found: Sequence[Entity], *, fresh: bool) -> PatternProgram[int]:
+    def _correct_marks(self, entities: Sequence[Entity], *, fresh: bool) -> PatternProgram[int]:
         """Replace the marks of items whose shares have changed; return how many.
 
         If there were no marks at the start (`fresh`), none is read: the write is conditional on the mark's absence.
         """
-        sources = [self._source(entity) for entity in found]
-        read: Sequence[K | None] = [None] * len(found) if fresh else (yield from self._marks_of(sources))
+        sources = [self._source(entity) for entity in entities]
+        read: Sequence[K | None] = [None] * len(entities) if fresh else (yield from self._marks_of(sources))
         renewals: list[Renewal[K]] = []
         outdated: list[tuple[Entity, str, K]] = []
-        for entity, source, mark in zip(found, sources, read, strict=True):
+        for entity, source, mark in zip(entities, sources, read, strict=True):
             shares = self.shares_of(entity)
             if mark is None and shares:
                 # Any later change of the item is a record that is not counted yet, and is counted relative to this.
@@ -456,10 +454,10 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                 with_keys.append((mark, key_of(entity, parse_source(mark.source, entity))))
             except ItemUnreadable:
                 lost += 1
-        found = yield from self._get_many([key for _, key in with_keys])
+        items = yield from self._get_many([key for _, key in with_keys])
         renewals = [
-            self._renewal(ItemState(mark.source, mark.kind, mark.place + "+", gone=True), mark)
-            for (mark, _), entity in zip(with_keys, found, strict=True)
+            self._renewal(ItemState(mark.source, mark.kind, mark.place + "+", deleted=True), mark)
+            for (mark, _), entity in zip(with_keys, items, strict=True)
             if entity is None
         ]
         return (yield from self._replace_marks(renewals)), lost
@@ -471,7 +469,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         """Replace marks and return how many; skip a mark that a stream record has replaced meanwhile, which is newer."""
         done = 0
         # Neighbours change the same numbers, so more of them fit into one transaction.
-        groups = list(group_by_transaction(sorted(renewals, key=lambda each: sorted(each.change))))
+        groups = list(group_by_transaction(sorted(renewals, key=lambda renewal: sorted(renewal.change))))
         while groups:
             group = groups.pop()
             try:
@@ -505,4 +503,4 @@ def is_permanent(error: TavolaError) -> bool:
         return any(reason.kind in ("too_large", "invalid") for reason in error.reasons if reason is not None)
     if isinstance(error, Fault):
         return not error.retryable and error.status < 500
-    return not isinstance(error, Unanswered)
+    return not isinstance(error, ResponseMissing)

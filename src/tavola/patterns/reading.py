@@ -23,15 +23,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar, overload
 
-from tavola.client.db import AsyncDb, Db
+from tavola.client.connection import AsyncConnection, Connection
 from tavola.model import (
     Entity,
+    EntityShape,
     ItemUnreadable,
     Pattern,
     PrimaryKey,
-    QueryRequest,
     Selection,
-    Shape,
+    SelectionRequest,
     enum_value,
     request_of,
     shape_of,
@@ -74,7 +74,7 @@ class WriteReceipt:
             )
         except (ValueError, TypeError, AttributeError) as error:
             raise RecipeRefused(
-                "Written", f"{text[:40]!r} does not tell of a write; take it as it was given"
+                "Written", f"{text[:40]!r} is not a write token; pass it unchanged"
             ) from error
 
 
@@ -88,7 +88,7 @@ class OwnWrites(Recipe[D_co]):
 
     def receipt(self, target: Entity | PrimaryKey[Any]) -> WriteReceipt:
         """Return the receipt to pass to `query` after an entity was put or changed, or a key deleted."""
-        entity = type(target) if isinstance(target, Entity) else type(target).__compiled__().owner
+        entity = type(target) if isinstance(target, Entity) else type(target).__get_pattern__().owner
         shape = shape_of(entity)
         assert shape.key is not None
         fields = {name: shape.fields[name].encode(getattr(target, name)) for name in shape.key.partition}
@@ -96,7 +96,7 @@ class OwnWrites(Recipe[D_co]):
 
     @overload
     def query(
-        self: OwnWrites[Db],
+        self: OwnWrites[Connection],
         selection: Selection[E],
         *written: WriteReceipt,
         limit: int | None = ...,
@@ -104,7 +104,7 @@ class OwnWrites(Recipe[D_co]):
     ) -> Slice[E]: ...
     @overload
     def query(
-        self: OwnWrites[AsyncDb],
+        self: OwnWrites[AsyncConnection],
         selection: Selection[E],
         *written: WriteReceipt,
         limit: int | None = ...,
@@ -131,16 +131,16 @@ class OwnWrites(Recipe[D_co]):
         index = request.pattern.key.index
         if index is None or index.local:
             return (yield from query_slice(selection, limit, newest_first=newest_first, consistent=True))
-        keys = [_key(shape, each) for each in written if each.entity == shape.name]
+        keys = [_key(shape, record) for record in written if record.entity == shape.name]
         order = _Order(request, shape, newest_first)
         for attempt in range(self.attempts + 1):
-            found = yield from query_slice(selection, limit, newest_first=newest_first)
+            selected = yield from query_slice(selection, limit, newest_first=newest_first)
             if not keys:
-                return found
+                return selected
             truths = yield from call_client(lambda db: db.get_many(keys, consistent=True))
-            merged = order.merge(found, dict(zip(map(order.identity, keys), truths, strict=True)))
-            if merged == found:
-                return found
+            merged = order.merge(selected, dict(zip(map(order.identity, keys), truths, strict=True)))
+            if merged == selected:
+                return selected
             if attempt < self.attempts:
                 yield from sleep(self.pause_s * (1 << attempt))
         return merged
@@ -149,7 +149,7 @@ class OwnWrites(Recipe[D_co]):
 class _Order:
     """Which entities match a query, and in what order."""
 
-    def __init__(self, request: QueryRequest, shape: Shape, newest_first: bool) -> None:
+    def __init__(self, request: SelectionRequest, shape: EntityShape, newest_first: bool) -> None:
         self.question = request
         self.shape = shape
         self.newest_first = newest_first
@@ -159,10 +159,10 @@ class _Order:
         assert self.shape.key is not None
         return tuple(getattr(target, name) for name in self.shape.key.partition)
 
-    def merge(self, found: Slice[E], truths: dict[tuple[Any, ...], E | None]) -> Slice[E]:
+    def merge(self, selected: Slice[E], truths: dict[tuple[Any, ...], E | None]) -> Slice[E]:
         """Return a result with some items in their true state; the same object if it is right already."""
-        items = [entity for entity in found.items if self.identity(entity) not in truths]
-        last = self.sort_key(found.items[-1]) if found.items and found.cursor is not None else None
+        items = [entity for entity in selected.items if self.identity(entity) not in truths]
+        last = self.sort_key(selected.items[-1]) if selected.items and selected.cursor is not None else None
         for truth in truths.values():
             if truth is None or not self.matches(truth):
                 continue
@@ -170,9 +170,9 @@ class _Order:
                 continue  # it is on a later page
             items.append(truth)
         items.sort(key=self.sort_key, reverse=self.newest_first)
-        if items == sorted(found.items, key=self.sort_key, reverse=self.newest_first):
-            return found
-        return Slice(tuple(items), found.cursor)
+        if items == sorted(selected.items, key=self.sort_key, reverse=self.newest_first):
+            return selected
+        return Slice(tuple(items), selected.cursor)
 
     def sort_key(self, entity: Entity) -> tuple[Any, ...]:
         """Return what an entity sorts by in the index."""
@@ -225,7 +225,7 @@ def _sortable(value: Any) -> Any:
     return b64decode(content) if tag == "B" else content.encode()
 
 
-def _check_query(request: QueryRequest) -> Shape:
+def _check_query(request: SelectionRequest) -> EntityShape:
     pattern: Pattern = request.pattern
     shape = shape_of(pattern.owner)
     if request.filter is not None:
@@ -233,12 +233,12 @@ def _check_query(request: QueryRequest) -> Shape:
     if pattern.result != pattern.owner.__name__:
         raise RecipeRefused(
             pattern.place,
-            f"it gives {pattern.result}, and what was written is a {pattern.owner.__name__}; use a query that gives these",
+            f"it returns {pattern.result}, but the written entity is a {pattern.owner.__name__}; use a query that returns those",
         )
     return shape
 
 
-def _key(shape: Shape, written: WriteReceipt) -> PrimaryKey[Any]:
+def _key(shape: EntityShape, written: WriteReceipt) -> PrimaryKey[Any]:
     assert shape.key is not None
     build = getattr(shape.entity, shape.key.name)
     try:
@@ -247,7 +247,5 @@ def _key(shape: Shape, written: WriteReceipt) -> PrimaryKey[Any]:
             for name, value in written.key
         }
     except (KeyError, ItemUnreadable) as error:
-        raise RecipeRefused(
-            "Written", f"it tells of no {shape.entity.__name__}; take it as it was given"
-        ) from error
+        raise RecipeRefused("Written", f"it names no {shape.entity.__name__}; pass it unchanged") from error
     return build(**values)  # type: ignore[no-any-return]  # a key of this entity's class

@@ -1,6 +1,6 @@
 """Recipe: the base of every pattern. A method is written once and works on a synchronous and an asynchronous client.
 
-    class Greetings(Recipe[D]):
+    class Greetings(Recipe[D_co]):
         @recipe_method
         def greet(self, name: str) -> PatternProgram[Guest]:
             guest = yield from call_client(lambda db: db.get(Guest.Key(name=name)))
@@ -22,7 +22,7 @@ from functools import update_wrapper
 from inspect import isawaitable
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
-from tavola.client.db import AsyncDb, Db, Page, Transaction
+from tavola.client.connection import AsyncConnection, Connection, Page, Transaction
 from tavola.client.effects import RunBlocking, Sleep, run_program, run_program_async
 from tavola.client.retries import RetryPolicy
 from tavola.clock import Clock, pause
@@ -30,8 +30,7 @@ from tavola.entropy import Entropy
 from tavola.errors import TavolaError
 from tavola.model import Entity, PrimaryKey, Query, Selection, shape_of
 
-D = TypeVar("D", bound=Db | AsyncDb)
-D_co = TypeVar("D_co", bound=Db | AsyncDb, covariant=True)
+D_co = TypeVar("D_co", bound=Connection | AsyncConnection, covariant=True)
 E = TypeVar("E", bound=Entity)
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,10 +49,10 @@ class RecipeRefused(PatternError):
         super().__init__(f"{place}: {problem}")
 
 
-PatternProgram: TypeAlias = Generator[Callable[[Db], Any] | Sleep | RunBlocking, Any, R]
+PatternProgram: TypeAlias = Generator[Callable[[Connection], Any] | Sleep | RunBlocking, Any, R]
 
 
-def call_client(call: Callable[[Db], R]) -> PatternProgram[R]:
+def call_client(call: Callable[[Connection], R]) -> PatternProgram[R]:
     """Make one client call and return its result.
 
     Written `yield from call_client(lambda db: db.get(key))`. The same function is used with an asynchronous client, whose result is awaited afterwards. So it must make exactly one
@@ -72,7 +71,7 @@ def write_together(fill: Callable[[Transaction], object]) -> PatternProgram[None
     assert result is None
 
 
-def _commit(db: Db, fill: Callable[[Transaction], object]) -> Any:
+def _commit(db: Connection, fill: Callable[[Transaction], object]) -> Any:
     writes = db.transaction()
     fill(writes)
     return writes.commit()  # an awaitable, if the client is asynchronous
@@ -103,7 +102,7 @@ class Slice(Generic[R]):
         return len(self.items)
 
 
-def query_all(page: Callable[[Db, str | None], Page[E]]) -> PatternProgram[list[E]]:
+def query_all(page: Callable[[Connection, str | None], Page[E]]) -> PatternProgram[list[E]]:
     """Return the entities of all pages of a query.
 
     Written `yield from query_all(lambda db, cursor: db.query(question, cursor=cursor))`.
@@ -152,8 +151,8 @@ class Recipe(Generic[D_co]):
 
     def run_program(self, program: PatternProgram[Any]) -> Any:
         """Return what a program returns; with an asynchronous client, an awaitable of it."""
-        db: Db | AsyncDb = self.db
-        return run_async(db, program) if isinstance(db, AsyncDb) else run(db, program)
+        db: Connection | AsyncConnection = self.db
+        return run_async(db, program) if isinstance(db, AsyncConnection) else run(db, program)
 
     def random_below(self, bound: int) -> int:
         """Return a random number below a bound."""
@@ -170,9 +169,11 @@ class recipe_method(Generic[P, R]):  # noqa: N801 - used as a decorator
     @overload
     def __get__(self, recipe: None, owner: type, /) -> recipe_method[P, R]: ...
     @overload
-    def __get__(self, recipe: Recipe[Db], owner: type, /) -> Callable[P, R]: ...
+    def __get__(self, recipe: Recipe[Connection], owner: type, /) -> Callable[P, R]: ...
     @overload
-    def __get__(self, recipe: Recipe[AsyncDb], owner: type, /) -> Callable[P, Coroutine[Any, Any, R]]: ...
+    def __get__(
+        self, recipe: Recipe[AsyncConnection], owner: type, /
+    ) -> Callable[P, Coroutine[Any, Any, R]]: ...
     def __get__(self, recipe: Recipe[Any] | None, owner: type, /) -> Any:
         if recipe is None:
             return self
@@ -183,7 +184,7 @@ class recipe_method(Generic[P, R]):  # noqa: N801 - used as a decorator
         return update_wrapper(method, self.steps)
 
 
-def run(db: Db, program: PatternProgram[R]) -> R:
+def run(db: Connection, program: PatternProgram[R]) -> R:
     """Return what a pattern's program returns, calling the client; errors are raised inside the program."""
 
     def perform(effect: Any) -> Any:
@@ -194,7 +195,7 @@ def run(db: Db, program: PatternProgram[R]) -> R:
     return run_program(program, perform)
 
 
-async def run_async(db: AsyncDb, program: PatternProgram[R]) -> R:
+async def run_async(db: AsyncConnection, program: PatternProgram[R]) -> R:
     """Return what a pattern's program returns, awaiting the client."""
 
     async def perform(effect: Any) -> Any:
@@ -225,9 +226,12 @@ def query_class(
     entity: type[E], query: type[Query[E]], *parts: str, sorts: tuple[str, ...] = ()
 ) -> type[Query[E]]:
     """Return `query`; refuse one whose arguments are not exactly `parts` or whose sort key does not begin with `sorts`."""
-    pattern = query.__compiled__()
+    pattern = query.__get_pattern__()
     if pattern.owner is not entity:
-        raise RecipeRefused(pattern.place, f"the pattern is of {entity.__name__}; give a query class of that")
+        raise RecipeRefused(
+            pattern.place,
+            f"the pattern stores {entity.__name__} items; pass a query class of {entity.__name__}",
+        )
     if set(pattern.partition) != set(parts) or pattern.sorts[: len(sorts)] != sorts:
         sort_parts = f", and sort parts {', '.join(sorts)} first" if sorts else ""
         raise RecipeRefused(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
-from tavola.model import Attr, Entity, PrimaryKey, Query, Shape, attr, shape_of
+from tavola.model import Attr, Entity, EntityShape, PrimaryKey, Query, attr, shape_of
 from tavola.patterns.audit import (
     CHAIN_DIGEST,
     AuditEntry,
@@ -28,9 +28,8 @@ from tavola.patterns.recipe import RecipeRefused, key_class
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # when a record changed that was never stored
 
-_OWN = frozenset(
-    {"version", "changed_at", "changed_by", "chain_digest"}
-)  # fields that each change sets itself
+# Fields that each change sets itself
+_OWN = frozenset({"version", "changed_at", "changed_by", "chain_digest"})
 
 
 class Versioned(Entity):
@@ -39,9 +38,8 @@ class Versioned(Entity):
     version: Attr[int] = attr(default=0)  # 0: not stored yet
     changed_at: Attr[datetime] = attr(default=NEVER)
     changed_by: Attr[str] = attr(default="")
-    chain_digest: Attr[str | None] = attr(
-        default=None
-    )  # digest of this version's audit row, if rows are chained
+    # Digest of this version's audit row, if rows are chained
+    chain_digest: Attr[str | None] = attr(default=None)
 
 
 R = TypeVar("R", bound=Versioned)
@@ -124,13 +122,13 @@ class Records(Generic[R, V, A]):
         """Return the items of a change: the current one, the version and the audit row."""
         if before is not None and self.identity(before) != self.identity(after):
             raise RecipeRefused(
-                self.current.__name__, f"{', '.join(self.parts)} tells records apart, and cannot be edited"
+                self.current.__name__, f"{', '.join(self.parts)} identifies a record and cannot be edited"
             )
         number = 1 if before is None else before.version + 1
         # If the clock was set back, a change still gets no earlier time than the one before it.
         at = edit.at if before is None else max(edit.at, before.changed_at)
-        own = {"version": number, "changed_at": at, "changed_by": edit.by, "chain_digest": None}
-        values = _values(after) | own
+        version_fields = {"version": number, "changed_at": at, "changed_by": edit.by, "chain_digest": None}
+        values = _values(after) | version_fields
         current = self.current.model_validate(values, by_name=True)
         version = self.version.model_validate(values, by_name=True)
         content = stored_values(self.shapes[1], version, CHAIN_DIGEST)
@@ -180,7 +178,7 @@ def _query(
     return None
 
 
-def _check(shapes: tuple[Shape, Shape, Shape], parts: tuple[str, ...]) -> None:
+def _check(shapes: tuple[EntityShape, EntityShape, EntityShape], parts: tuple[str, ...]) -> None:
     """Refuse entities that could not keep the guarantees of versioned records."""
     current, version, audit = shapes
     name = version.entity.__name__
@@ -224,5 +222,5 @@ def _check(shapes: tuple[Shape, Shape, Shape], parts: tuple[str, ...]) -> None:
     absent = [n for n in parts if n not in audit.fields]
     if absent:
         raise RecipeRefused(
-            audit.entity.__name__, f"it tells of no record without {', '.join(absent)}; add it"
+            audit.entity.__name__, f"it lacks {', '.join(absent)}, which identifies the record; add it"
         )

@@ -22,9 +22,9 @@ from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, Literal, TypeVar, overload
 
-from tavola.client.cancellations import TransactionCancelled
-from tavola.client.db import AsyncDb, Db, Transaction
+from tavola.client.connection import AsyncConnection, Connection, Transaction
 from tavola.client.errors import UpdateContended
+from tavola.client.transactions import TransactionCancelled
 from tavola.model import Attr, Entity, PrimaryKey, attr
 from tavola.patterns.recipe import (
     D_co,
@@ -72,12 +72,12 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
         self.entity = entity
         self.key = key_class(entity, "scope", "period")
         if every is not None and every not in _FORMS:
-            raise RecipeRefused(entity.__name__, f"every={every!r} is no period; give {', '.join(_FORMS)}")
+            raise RecipeRefused(entity.__name__, f"every={every!r} is not a period; use {', '.join(_FORMS)}")
         if keep is not None:
             check_expires_with(entity, "expires")
             if every is None:
                 raise RecipeRefused(
-                    entity.__name__, "keep= would begin a sequence again that has no end; say every= as well"
+                    entity.__name__, "keep= would restart a sequence that has no period; set every= as well"
                 )
         self.every = every
         self.keep = keep
@@ -106,16 +106,20 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
     def last(self, scope: str, *, at: datetime | None = None) -> PatternProgram[int]:
         """Return the last number taken, 0 if none was; it may be outdated when you use it."""
         key = self.key(scope=scope, period=self.period(at))
-        found = yield from call_client(lambda db: db.get(key, consistent=True))
-        return 0 if found is None else found.last
+        counter = yield from call_client(lambda db: db.get(key, consistent=True))
+        return 0 if counter is None else counter.last
 
     @overload
     def create_numbered(
-        self: Sequences[Db, S], scope: str, make: Callable[[int], E], *, at: datetime | None = ...
+        self: Sequences[Connection, S], scope: str, make: Callable[[int], E], *, at: datetime | None = ...
     ) -> E: ...
     @overload
     def create_numbered(
-        self: Sequences[AsyncDb, S], scope: str, make: Callable[[int], E], *, at: datetime | None = ...
+        self: Sequences[AsyncConnection, S],
+        scope: str,
+        make: Callable[[int], E],
+        *,
+        at: datetime | None = ...,
     ) -> Coroutine[Any, Any, E]: ...
     def create_numbered(
         self, scope: str, make: Callable[[int], Entity], *, at: datetime | None = None

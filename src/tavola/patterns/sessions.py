@@ -49,8 +49,8 @@ class Session(Entity):
     session_id: Attr[str] = attr(repr=False)  # a secret: it is the proof of the login
     user_id: Attr[str]
     created_at: Attr[datetime]
-    expires_at: Attr[datetime]  # unless it is used before; the table's TTL attribute
-    ends_at: Attr[datetime]  # at the latest, however much it is used
+    expires_at: Attr[datetime]  # moves when the session is used; the table's TTL attribute
+    ends_at: Attr[datetime]  # the end of its maximum lifetime
 
 
 S = TypeVar("S", bound=Session)
@@ -82,11 +82,12 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         if life < timedelta(seconds=1) or longest < life:
             raise RecipeRefused(
                 entity.__name__,
-                f"life={life} must be a second or more, and longest={longest} no less than it",
+                f"life={life} must be at least one second, and longest={longest} at least as long as life",
             )
         if not 0 < renew <= 1:
             raise RecipeRefused(
-                entity.__name__, f"renew={renew} is no fraction of a life; give 0.5, or 1 for always"
+                entity.__name__,
+                f"renew={renew} must be above 0 and at most 1; use 0.5, or 1 to extend a session at every use",
             )
         self.life = life
         self.longest = longest
@@ -101,8 +102,8 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
             session_id=session_id,
             user_id=user_id,
             created_at=now,
-            expires_at=_whole(now + self.life),
-            ends_at=_whole(now + self.longest),
+            expires_at=_whole_second(now + self.life),
+            ends_at=_whole_second(now + self.longest),
             **more,
         )
         return (yield from call_client(lambda db: db.create(session)))
@@ -113,7 +114,7 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         session = yield from self._valid(session_id)
         if session is None or not self._needs_renewal(session):
             return session
-        until = _whole(min(self._now() + self.life, session.ends_at))
+        until = _whole_second(min(self._now() + self.life, session.ends_at))
         key = self.key(session_id=session_id)
         try:
             # An update creates no item, so a session that is revoked at the same time stays revoked.
@@ -133,7 +134,7 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
 
     @recipe_method
     def of_user(self, user_id: str) -> PatternProgram[list[S]]:
-        """Return the valid sessions of a user; from an index, where a new one shows a moment later."""
+        """Return the valid sessions of a user, from an index: a new session may appear with a short delay."""
         return (yield from self._of_user(user_id))
 
     @recipe_method
@@ -159,7 +160,7 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         if self.of_user_class is None:
             raise RecipeRefused(
                 self.entity.__name__,
-                "which sessions a user has needs a query: Sessions(…, of_user=Login.OfUser)",
+                "listing a user's sessions needs a query class; pass it: Sessions(…, of_user=Login.OfUser)",
             )
         query = self.of_user_class(user_id=user_id)
         sessions = yield from query_all(lambda db, cursor: db.query(query, cursor=cursor))
@@ -169,7 +170,7 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         return self._now() < min(session.expires_at, session.ends_at)
 
     def _needs_renewal(self, session: S) -> bool:
-        if session.expires_at >= _whole(session.ends_at):
+        if session.expires_at >= _whole_second(session.ends_at):
             return False  # its maximum lifetime is reached
         return session.expires_at - self._now() < self.life * self.renew
 
@@ -177,6 +178,6 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         return datetime.fromtimestamp(self.clock.now(), UTC)
 
 
-def _whole(moment: datetime) -> datetime:
+def _whole_second(moment: datetime) -> datetime:
     """Return a moment without fractions of a second: a TTL has none, and values compared with it must not either."""
     return moment.replace(microsecond=0)

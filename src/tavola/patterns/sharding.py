@@ -49,7 +49,7 @@ def shards_for(
     """
     if writes_per_second < 0 or item_bytes < 0 or not 0 < headroom <= 1:
         raise RecipeRefused(
-            "shards_for", "give rates and sizes of 0 or more, and a headroom above 0 and of 1 at most"
+            "shards_for", "rates and sizes must be 0 or more, and the headroom above 0 and at most 1"
         )
     units = writes_per_second * max(1, ceil(item_bytes / WRITE_UNIT_BYTES)) * (2 if key_changes else 1)
     count = max(1, ceil(units / (PARTITION_WRITES_PER_S * headroom)))
@@ -80,7 +80,7 @@ def shard_change(before: int | Shards, after: int | Shards, *, table_key: bool =
     new = Shards(after) if isinstance(after, int) else after
     if "time" in (old.by, new.by) and (old.by, old.bucket) != (new.by, new.bucket):
         raise ModelError(
-            "shard_change", "shards by time are told by another template; make a new index, and fill it"
+            "shard_change", "shards by time are part of the template; create a new index and backfill it"
         )
     if table_key:
         raise ModelError(
@@ -120,9 +120,9 @@ def _shards_text(shards: Shards) -> str:
     reading = "" if shards.reads == shards.count else f", reading={shards.reads}"
     if shards.by == "hash" and not shards.of and not reading:
         return str(shards.count)
-    more = "" if shards.by == "hash" else f", by={shards.by!r}"
+    by_argument = "" if shards.by == "hash" else f", by={shards.by!r}"
     of = f", of={shards.of!r}" if shards.of else ""
-    return f"Shards({shards.count}{more}{of}{reading})"
+    return f"Shards({shards.count}{by_argument}{of}{reading})"
 
 
 @dataclass(frozen=True, slots=True)

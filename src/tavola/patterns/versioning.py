@@ -40,12 +40,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic
 
-from tavola.client.cancellations import TransactionCancelled
 from tavola.client.errors import ConditionFailed, ItemMissing
-from tavola.client.intents import Intent, Intents
-from tavola.client.stored import StoredPage, get_stored, place_of, query_stored, read_stored
+from tavola.client.stored import StoredPage, get_stored, primary_key, query_stored, read_stored
+from tavola.client.transactions import Intents, TransactionCancelled
+from tavola.client.writes import Intent
 from tavola.model import ItemUnreadable, PrimaryKey
-from tavola.patterns.audit import ChangeKind, Difference, HistoryCheck, Problem, Verification, differences
+from tavola.patterns.audit import (
+    ChangeKind,
+    Difference,
+    HistoryCheck,
+    HistoryProblem,
+    Verification,
+    differences,
+)
 from tavola.patterns.recipe import (
     D_co,
     PatternProgram,
@@ -92,7 +99,7 @@ class HistoryAhead(VersionConflict):
         current = f"is version {self.expected}" if self.expected else "is not there"
         return (
             f"{self.what} {current}, and its history has a version {self.expected + 1} already: the current record was set back "
-            "past the library. Nothing can be changed before that is mended; verify it, and restore the record from its last version"
+            "past the library. Repair the record before you change it: run verify(), and restore it from its last version"
         )
 
 
@@ -130,7 +137,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         self.records: Records[R, V, A] = Records(record, version, audit)
         if keep is not None and keep < 1:
             raise RecipeRefused(
-                version.__name__, f"keep={keep} would keep none; give 1 or more, or None for all"
+                version.__name__, f"keep={keep} would keep no version; use 1 or more, or None for all"
             )
         self.keep = keep
         self.chained = chained or secret is not None
@@ -225,7 +232,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         reason = error.failed.get(staged.intent)
         if reason is not None and reason.kind in ("condition", "exists"):
             return VersionConflict(self.records.describe(staged.record), staged.expected, reason.item)
-        reasons = [reason for each in staged.kept if (reason := error.failed.get(each)) is not None]
+        reasons = [reason for write in staged.kept if (reason := error.failed.get(write)) is not None]
         if any(reason.kind == "exists" for reason in reasons):
             return HistoryAhead(self.records.describe(staged.record), staged.expected, None)
         return None
@@ -285,7 +292,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         if query_class is None:
             raise RecipeRefused(
                 self.records.audit.__name__,
-                "what somebody changed needs a query; declare one on an index with actor as its argument and at as its "
+                "listing changes by actor needs a query; declare one on an index with actor as its argument and at as its "
                 "first sort part",
             )
         query: Any = query_class(actor=actor)
@@ -357,7 +364,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             what = "there is no such record"
             if stray_rows or stray_versions:
                 what = "the current record is gone, and its history is there"
-            return Verification(0, None, None, (Problem(0, what),)), []
+            return Verification(0, None, None, (HistoryProblem(0, what),)), []
         check = HistoryCheck(
             self.records.shapes, self._secret, chained=self.chained, keep=self.keep, last=last
         )
@@ -379,9 +386,9 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         version_attribute: str,
     ) -> PatternProgram[tuple[dict[int, dict[str, Any]], list[int]]]:
         """Return the items of a history by version number, and the numbers of items whose key is not that of a version."""
-        keys = [place_of(row(key, number)) for number in range(1, last + 1)]
+        keys = [primary_key(row(key, number)) for number in range(1, last + 1)]
         numbers = {_key_text(place): number for number, place in enumerate(keys, 1)}
-        names = place_of(row(key, 1)).keys()
+        names = primary_key(row(key, 1)).keys()
         rows: dict[int, dict[str, Any]] = {}
         strays: list[int] = []
         after: dict[str, Any] | None = None
@@ -432,10 +439,10 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             intent = tx.create(current)
         else:
             intent = tx.put(current, when=self.records.current.version == expected)
-        kept = (tx.create(version), tx.create(entry))
+        intents = (tx.create(version), tx.create(entry))
         if self.keep is not None and current.version > self.keep:
             tx.delete(self.records.version_row(current, current.version - self.keep), erase=True)
-        return Staged(current, expected, intent, kept)
+        return Staged(current, expected, intent, intents)
 
     def _retry_conflicts(
         self, key: PrimaryKey[R], write: Callable[[R], PatternProgram[R]], attempts: int

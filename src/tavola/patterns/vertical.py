@@ -17,8 +17,8 @@ query and costs the same as reading one item. What it gives up: an update of bot
 
     class User(Collection, pk="USER#{user_id}"):
         user_id: str
-        profile: Profile | None = found()
-        stats: Stats | None = found()
+        profile: Profile | None = member()
+        stats: Stats | None = member()
 
     users = Split(db, User, cold=Profile, hot=Stats)
     users.create(profile)
@@ -31,7 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from tavola.client.cancellations import TransactionCancelled
+from tavola.client.transactions import TransactionCancelled
 from tavola.limits import WRITE_UNIT_BYTES
 from tavola.model import Change, Collection, Entity, members_of, shape_of
 from tavola.patterns.recipe import (
@@ -94,12 +94,12 @@ class Split(Recipe[D_co], Generic[D_co, W, C, H]):
             if entity not in entities:
                 raise RecipeRefused(
                     whole.__name__,
-                    f"it does not hold {entity.__name__}; declare a member {entity.__name__} | None = found()",
+                    f"it has no member {entity.__name__}; declare a member {entity.__name__} | None = member()",
                 )
         for name, field in shape_of(hot).fields.items():
             if field.required and name not in self.names:
                 raise RecipeRefused(
-                    f"{hot.__name__}.{name}", "it has no default, so the hot part cannot begin; give it one"
+                    f"{hot.__name__}.{name}", "it has no default, so the hot part cannot be created; add one"
                 )
 
     @recipe_method

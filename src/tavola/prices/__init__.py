@@ -1,24 +1,23 @@
-"""Prices: what AWS asks for DynamoDB, in dated books.
+"""Prices: what AWS charges for DynamoDB, in dated price books.
 
-Holds one book for each region and date, as data files beside the code, each line with its currency, its
-unit, its source and how sure we are of it. Knows no table, no request and no traffic: what a unit costs,
-never how many there will be. Why dated: prices fall (in November 2024 by half), and a sum of money that
-does not say its date and region cannot be checked.
+One book per region and date, as data files next to the code. Each price has its currency, unit, source and confidence. The
+package knows prices per unit only: tables, requests and traffic belong to `tavola.design.cost`. Books are dated because prices
+change (in November 2024 they fell by half), and an amount without date and region cannot be verified.
 """
 
-from tavola.prices.errors import BookUnknown, BookUnreadable, PriceError, PriceUnknown
+from tavola.prices.book_files import books, labelled_book, load_book, read_book, unknown_prices
+from tavola.prices.errors import InvalidPriceBook, PriceError, UnknownPrice, UnknownPriceBook
 from tavola.prices.price_book import CONFIDENCES, Discount, Price, PriceBook
-from tavola.prices.shelf import books, labelled_book, load_book, read_book, unknown_prices
 
 __all__ = [
     "CONFIDENCES",
-    "BookUnknown",
-    "BookUnreadable",
     "Discount",
+    "InvalidPriceBook",
     "Price",
     "PriceBook",
     "PriceError",
-    "PriceUnknown",
+    "UnknownPrice",
+    "UnknownPriceBook",
     "books",
     "labelled_book",
     "load_book",

@@ -6,15 +6,16 @@ from tavola.errors import ErrorKind, TavolaError
 
 
 class PriceError(TavolaError):
-    """A price that cannot be told; each kind says what can be."""
+    """A price is not available."""
 
 
-class BookUnknown(PriceError):
-    """There is no book for this region, date or label; the ones that there are, are in `known`."""
+class UnknownPriceBook(PriceError):
+    """No price book has this region, date or label; `known` lists the available ones."""
 
+    code = "book-unknown"
     kind = ErrorKind.USAGE
     remedy = (
-        "Choose one that there is with --region or --date; or give prices of your own, --prices FILE.toml."
+        "Choose an available book with --region or --date, or pass your own prices with --prices FILE.toml."
     )
 
     def __init__(self, message: str, *, wanted: str, known: tuple[str, ...]) -> None:
@@ -23,8 +24,10 @@ class BookUnknown(PriceError):
         super().__init__(message)
 
 
-class PriceUnknown(PriceError):
-    """The book has no such price, or not in US dollars; the names that it has are in `known`."""
+class UnknownPrice(PriceError):
+    """The book has no such price, or not in US dollars; `known` lists the names it has."""
+
+    code = "price-unknown"
 
     def __init__(self, message: str, *, name: str, book: str, known: tuple[str, ...]) -> None:
         self.name = name
@@ -33,8 +36,10 @@ class PriceUnknown(PriceError):
         super().__init__(message)
 
 
-class BookUnreadable(PriceError):
-    """A file of prices that is no price book: the file, the line's name and what is wrong with it."""
+class InvalidPriceBook(PriceError):
+    """A file is not a valid price book; the message names the file, the entry and the problem."""
+
+    code = "book-unreadable"
 
     def __init__(self, message: str, *, place: str) -> None:
         self.place = place

@@ -1,6 +1,6 @@
-"""PriceBook: the prices of one region, as they stood on one date.
+"""PriceBook: the prices of one region on one date.
 
-Money is `Decimal` from the file to the sum: a price such as 0.00013 has no exact float.
+Money is always `Decimal`, from the file to the sum: a price such as 0.00013 has no exact float.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from tavola.prices.errors import PriceUnknown
+from tavola.prices.errors import UnknownPrice
 
-CONFIDENCES = ("high", "medium", "low")  # read in a price list; by analogy or many tellings; from memory
+CONFIDENCES = ("high", "medium", "low")  # from a price list; by analogy or several sources; from memory
 
 _MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What so many of one thing cost, and how we know."""
+    """The price of a number of units, and its source."""
 
     name: str
     amount: Decimal
-    per: int  # so many units for the amount: 1 000 000 of request units, 1 of most things
+    per: int  # units for the amount: 1,000,000 for request units, 1 for most others
     unit: str
     currency: str
     source: str
     confidence: str  # one of CONFIDENCES
-    free: Decimal | None = None  # units that cost nothing each month, in an account
+    free: Decimal | None = None  # free units per account and month
 
     def of(self, units: Decimal | int | float) -> Decimal:
-        """Return what so many units cost, exactly; what is free is left to whoever adds up a month.
+        """Return the exact cost of a number of units; the caller subtracts free units.
 
-        A float is taken at its face: units are whole or half numbers, which floats hold exactly.
+        Floats are converted exactly: units are whole or half numbers.
         """
         return Decimal(units) * self.amount / self.per
 
@@ -44,7 +44,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Discount:
-    """Up to how many per cent less is paid for what, and on which terms."""
+    """The maximum discount in percent, and its terms."""
 
     name: str
     percent_max: Decimal
@@ -55,7 +55,7 @@ class Discount:
 
 @dataclass(frozen=True, slots=True)
 class PriceBook:
-    """The prices of one region on one date; a labelled book tells what a document says, true or not."""
+    """The prices of one region on one date; a labelled book has the prices that a document states."""
 
     region: str
     date: datetime.date
@@ -66,34 +66,34 @@ class PriceBook:
 
     @property
     def title(self) -> str:
-        """The book as a person would name it, to stand beside every sum made with it."""
+        """The display name, shown with every amount."""
         title = f"{self.region}, {self.date.isoformat()}"
         return title if self.label is None else f"{title}, as in {self.label}"
 
     def price(self, name: str) -> Price:
-        """Return the price of this name; `PriceUnknown` names those that the book has."""
-        found = self.prices.get(name)
-        if found is None:
+        """Return a price by name; `UnknownPrice` lists the available names."""
+        price = self.prices.get(name)
+        if price is None:
             known = tuple(self.prices)
-            raise PriceUnknown(
+            raise UnknownPrice(
                 f"the price book of {self.title} has no price {name!r}; it has {', '.join(known)}",
                 name=name,
                 book=self.title,
                 known=known,
             )
-        return found
+        return price
 
     def usd_per_million(self, units: Decimal | int | float, kind: str) -> Decimal:
-        """Return the dollars of a million requests that take so many units each of one kind of price.
+        """Return the cost in dollars of a million requests with this number of units each.
 
-        `kind` is a name of the book: `read_request_unit` or `write_request_unit` of an on-demand table.
+        `kind` is the name of a price: `read_request_unit` or `write_request_unit` for on-demand tables.
         """
         price = self.price(kind)
         if price.currency != "USD":
-            raise PriceUnknown(
+            raise UnknownPrice(
                 f"the price book of {self.title} has {kind!r} in {price.currency}, not in dollars",
                 name=kind,
                 book=self.title,
-                known=tuple(name for name, each in self.prices.items() if each.currency == "USD"),
+                known=tuple(name for name, price in self.prices.items() if price.currency == "USD"),
             )
         return price.of(Decimal(units) * _MILLION)

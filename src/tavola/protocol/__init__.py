@@ -5,16 +5,16 @@ Nothing here reads a table, an item or an expression: the engine executes reques
 both use these types. Import names from the module that owns them:
 
     faults             every error response of AWS, as an exception
-    arns, accounts     ARNs, and the account and region (`Scope`) that a request acts in
+    arns               ARNs, and the account and region (`Scope`) that a request acts in
     requests           `parse`: a JSON body becomes a checked request
     operations         the registry of operations: request type and check by name
-    items, queries, batches, transactions, statements, vectors, versions
+    items, queries, batches, transactions, statements, vectors
                        requests of the data plane
-    tables, table_changes, definitions, backups, transfers, streams, tags, ttl, policies, insights, kinesis, replicas
+    tables, table_changes, definitions, backups, transfers, streams, tags, policies, insights, kinesis, replicas
                        requests of the control plane
     policy_documents   checks of IAM and resource policy documents
     instants           points in time as people write them
     message_style      which of AWS's two validation layers words an error
 
-`fields`, `shapes`, `coercion`, `constraints` and `parameters` are the machinery behind `requests`.
+`fields`, `shapes`, `coercion` and `constraints` are the machinery behind `requests`.
 """

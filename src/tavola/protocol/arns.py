@@ -1,10 +1,12 @@
-"""ARNs of tables, indexes, streams, backups and transfers.
+"""Accounts, regions and ARNs: the scope that a request acts in, and the names of resources in it.
 
-Nearly every TableName member accepts a name or an ARN; `table_name_of` returns the name of either.
+Nearly every TableName member accepts a name or an ARN; `table_name_of` returns the name of either. An access key of twelve
+digits is the account itself; a key in AWS's format encodes its account; any other key has none.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from functools import lru_cache
 
@@ -21,6 +23,10 @@ _PARTITIONS = (
     ("cn-", "aws-cn"), ("us-gov-", "aws-us-gov"), ("us-isob-", "aws-iso-b"), ("us-isof-", "aws-iso-f"),
     ("eu-isoe-", "aws-iso-e"), ("us-iso-", "aws-iso"), ("eusc-", "aws-eusc"),
 )  # fmt: skip
+_ACCOUNT = re.compile(r"[0-9]{12}")
+_AWS_KEY = re.compile(r"(?:AKIA|ASIA)([A-Z2-7]{16})")
+_CARRIES_ACCOUNT = 1 << 47  # set in the first six bytes of keys made since 2019, which encode the account
+_ACCOUNT_SHIFT = 7
 
 
 class Scope(Struct, frozen=True):
@@ -28,6 +34,10 @@ class Scope(Struct, frozen=True):
 
     account: str
     region: str
+
+
+DEFAULT_SCOPE = Scope(account="000000000000", region="us-east-1")
+"""The account and region used when a request names none."""
 
 
 class ResourceArn(Struct, frozen=True):
@@ -42,10 +52,9 @@ class ResourceArn(Struct, frozen=True):
     @property
     def text(self) -> str:
         """Return the ARN as text."""
-        hung = "" if self.label is None else f"/{self.kind}/{self.label}"
-        return (
-            f"arn:{self.partition}:dynamodb:{self.scope.region}:{self.scope.account}:table/{self.table}{hung}"
-        )
+        suffix = "" if self.label is None else f"/{self.kind}/{self.label}"
+        table = f"{self.scope.region}:{self.scope.account}:table/{self.table}"
+        return f"arn:{self.partition}:dynamodb:{table}{suffix}"
 
 
 def partition_of(region: str) -> str:
@@ -97,26 +106,47 @@ def is_table_arn(text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _named(text: str) -> str:
-    found = _TABLE_ARN.fullmatch(text)
-    return text if found is None else found[4]
+def _table_of_arn(text: str) -> str:
+    arn = _TABLE_ARN.fullmatch(text)
+    return text if arn is None else arn[4]
 
 
 def table_name_of(name_or_arn: str) -> str:
     """Return the table's name from a name or an ARN."""
-    return _named(name_or_arn) if name_or_arn.startswith("arn:") else name_or_arn
+    return _table_of_arn(name_or_arn) if name_or_arn.startswith("arn:") else name_or_arn
 
 
 def scope_of(name_or_arn: str) -> Scope | None:
     """Return the account and region of a table's ARN; None for a bare name."""
-    found = _TABLE_ARN.fullmatch(name_or_arn)
-    return None if found is None else Scope(account=found[3], region=found[2])
+    arn = _TABLE_ARN.fullmatch(name_or_arn)
+    return None if arn is None else Scope(account=arn[3], region=arn[2])
 
 
 def parse_resource_arn(text: str) -> ResourceArn | None:
     """Return the parts of a DynamoDB ARN; None if the text is not one."""
-    found = _RESOURCE_ARN.fullmatch(text)
-    if found is None:
+    arn = _RESOURCE_ARN.fullmatch(text)
+    if arn is None:
         return None
-    partition, region, account, table, kind, label = found.groups()
+    partition, region, account, table, kind, label = arn.groups()
     return ResourceArn(partition, Scope(account, region), table, kind or "table", label)
+
+
+def account_of_key(access_key: str) -> str | None:
+    """Return the account encoded in an access key, None if it has none."""
+    if _ACCOUNT.fullmatch(access_key):
+        return access_key
+    body = _AWS_KEY.fullmatch(access_key)
+    if body is None:
+        return None
+    number = int.from_bytes(base64.b32decode(body[1])[:6], "big")
+    if not number & _CARRIES_ACCOUNT:
+        return None
+    return f"{(number & ~_CARRIES_ACCOUNT) >> _ACCOUNT_SHIFT:012}"
+
+
+def access_key_of(account: str, random: bytes, prefix: str = "AKIA") -> str:
+    """Return an access key in AWS's format for an account; `random` is five random bytes."""
+    tail = int.from_bytes(random, "big")
+    number = _CARRIES_ACCOUNT | int(account) << _ACCOUNT_SHIFT | tail >> 33
+    body = number.to_bytes(6, "big") + (tail & 0xFFFFFFFF).to_bytes(4, "big")
+    return prefix + base64.b32encode(body).decode()

@@ -140,22 +140,10 @@ class RestoreTableToPointInTimeRequest(_Restored, frozen=True, kw_only=True):
     restore_date_time: Timestamp | None = None
 
 
-def check_continuous(
-    request: UpdateContinuousBackupsRequest | DescribeContinuousBackupsRequest, wording: MessageStyle
-) -> None:
-    """Refuse an invalid table name."""
-    if not is_control_table(request.table_name):
-        raise NameInvalid
-
-
 def check_create_backup(request: CreateBackupRequest, wording: MessageStyle) -> None:
     """Refuse invalid table and backup names."""
     if not is_control_table(request.table_name) or not fits(_BACKUP, request.backup_name):
         raise NameInvalid
-
-
-def check_backup(request: DescribeBackupRequest | DeleteBackupRequest, wording: MessageStyle) -> None:
-    """Check nothing beyond the types: an invalid ARN is simply not found later."""
 
 
 def check_list_backups(request: ListBackupsRequest, wording: MessageStyle) -> None:

@@ -20,9 +20,10 @@ from tavola.protocol.fields import (
     ReturnItemCollectionMetrics,
     Shape,
     is_batch_table,
+    mixed_parameters_error,
+    names_without_expression,
 )
 from tavola.protocol.message_style import MessageStyle
-from tavola.protocol.parameters import mixed_parameters_error, names_without_expression
 
 _DATATYPES = "must contain exactly one of the supported datatypes"
 
@@ -75,32 +76,32 @@ class BatchWriteItemRequest(Shape, frozen=True, kw_only=True):
 
 def check_batch_get(request: BatchGetItemRequest, wording: MessageStyle) -> None:
     """Refuse a request that is invalid for any table."""
-    asked = 0
-    for table, wanted in request.request_items.items():
+    key_count = 0
+    for table, read in request.request_items.items():
         if not is_batch_table(table):
             raise NameInvalid
-        asked += len(wanted.keys)
+        key_count += len(read.keys)
     tables = request.request_items.values()
     # AWS refuses mixing over the whole request, even if each table uses one kind only.
-    legacy = next((w.attributes_to_get for w in tables if w.attributes_to_get is not None), None)
-    expression = next((w.projection_expression for w in tables if w.projection_expression is not None), None)
+    legacy = next((r.attributes_to_get for r in tables if r.attributes_to_get is not None), None)
+    expression = next((r.projection_expression for r in tables if r.projection_expression is not None), None)
     text = mixed_parameters_error([("AttributesToGet", legacy)], [("ProjectionExpression", expression)])
     if text is not None:
         raise ValidationFault(text)
-    for wanted in tables:
-        if wanted.expression_attribute_names is not None and wanted.projection_expression is None:
+    for read in tables:
+        if read.expression_attribute_names is not None and read.projection_expression is None:
             raise ValidationFault(names_without_expression())
-    if asked > BATCH_GET_KEYS_MAX:
+    if key_count > BATCH_GET_KEYS_MAX:
         raise ValidationFault("Too many items requested for the BatchGetItem call")
 
 
 def check_batch_write(request: BatchWriteItemRequest, wording: MessageStyle) -> None:
     """Refuse a request that is invalid for any table."""
-    asked = 0
+    write_count = 0
     for table, writes in request.request_items.items():
         if not is_batch_table(table):
             raise NameInvalid
-        asked += len(writes)
+        write_count += len(writes)
         for write in writes:
             if write.put_request is None:
                 if write.delete_request is None:
@@ -109,5 +110,5 @@ def check_batch_write(request: BatchWriteItemRequest, wording: MessageStyle) -> 
                 raise ValidationFault(
                     f"Supplied AttributeValue has more than one datatypes set, {_DATATYPES}"
                 )
-    if asked > BATCH_WRITE_REQUESTS_MAX:
+    if write_count > BATCH_WRITE_REQUESTS_MAX:
         raise ValidationFault("Too many items requested for the BatchWriteItem call")

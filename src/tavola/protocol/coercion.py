@@ -17,7 +17,17 @@ import msgspec
 from tavola.limits import NESTING_LEVELS_MAX
 from tavola.protocol.faults import SerializationFault
 from tavola.protocol.fields import INTEGER_MAX, LONG_MAX, MOMENT_S_MAX
-from tavola.protocol.shapes import Blob, Flag, Mapping, Moment, Node, Sequence, Structure, Text, Whole
+from tavola.protocol.shapes import (
+    BooleanNode,
+    BytesNode,
+    IntegerNode,
+    ListNode,
+    MapNode,
+    Node,
+    StructureNode,
+    TextNode,
+    TimeNode,
+)
 
 _MODEL = "com.amazonaws.dynamodb.v20120810."
 _TRUE = frozenset({"true", "1", "yes"})
@@ -44,7 +54,7 @@ def decode_json(body: bytes) -> Any:
         raise SerializationFault from None
 
 
-def coerce_body(structure: Structure, body: bytes) -> dict[str, Any]:
+def coerce_body(structure: StructureNode, body: bytes) -> dict[str, Any]:
     """Return the body as AWS understands it, or raise the SerializationFault that AWS raises.
 
     Unknown and null members are dropped; convertible values are converted.
@@ -55,7 +65,7 @@ def coerce_body(structure: Structure, body: bytes) -> dict[str, Any]:
     return _structure(structure, data, 0)
 
 
-def _structure(structure: Structure, data: dict[str, Any], depth: int) -> dict[str, Any]:
+def _structure(structure: StructureNode, data: dict[str, Any], depth: int) -> dict[str, Any]:
     coerced: dict[str, Any] = {}
     if depth > _STRUCTURES_WALKED:
         return coerced
@@ -66,62 +76,62 @@ def _structure(structure: Structure, data: dict[str, Any], depth: int) -> dict[s
     return coerced
 
 
-def _value(node: Node, value: Any, place: str, depth: int) -> Any:
-    """Convert one value; `place` is "field" for a structure's member, "element" within a list or map."""
+def _value(node: Node, value: Any, container: str, depth: int) -> Any:
+    """Convert one value; `container` is "field" in a structure, "element" in a list or map."""
     match node:
-        case Text():
+        case TextNode():
             return _text(value)
-        case Structure():
+        case StructureNode():
             if type(value) is dict:
                 return _structure(node, value, depth + 1)
             if type(value) is list:
                 raise SerializationFault(f"Unrecognized collection type class {_MODEL}{node.name}")
-            raise SerializationFault(_misplaced(place))
-        case Mapping():
+            raise SerializationFault(_wrong_type_message(container))
+        case MapNode():
             if type(value) is dict:
                 return _mapping(node, value, depth)
             if type(value) is list:
                 raise SerializationFault(
                     f"Unrecognized collection type java.util.Map<java.lang.String, {_java(node.value)}>"
                 )
-            raise SerializationFault(_CAST if place == "element" else _misplaced(place))
-        case Sequence():
+            raise SerializationFault(_CAST if container == "element" else _wrong_type_message(container))
+        case ListNode():
             if type(value) is list:
                 return _sequence(node, value, depth)
             if type(value) is dict:
                 raise SerializationFault(_OBJECT_MISPLACED)
-            raise SerializationFault(_CAST if place == "element" else _misplaced(place))
-        case Whole():
+            raise SerializationFault(_CAST if container == "element" else _wrong_type_message(container))
+        case IntegerNode():
             return _whole(node, value)
-        case Moment():
+        case TimeNode():
             return _moment(value)
-        case Flag():
+        case BooleanNode():
             return _flag(value)
-        case Blob():
+        case BytesNode():
             return _blob(value)
 
 
-def _misplaced(place: str) -> str:
-    return "Unexpected field type" if place == "field" else "Unexpected value type in payload"
+def _wrong_type_message(container: str) -> str:
+    return "Unexpected field type" if container == "field" else "Unexpected value type in payload"
 
 
-def _mapping(node: Mapping, data: dict[str, Any], depth: int) -> dict[str, Any]:
+def _mapping(node: MapNode, data: dict[str, Any], depth: int) -> dict[str, Any]:
     coerced: dict[str, Any] = {}
     for key, value in data.items():
         if value is None:
             # A null structure becomes an empty one; a null scalar is dropped.
-            if isinstance(node.value, Structure):
+            if isinstance(node.value, StructureNode):
                 coerced[key] = {}
         else:
             coerced[key] = _value(node.value, value, "element", depth)
     return coerced
 
 
-def _sequence(node: Sequence, data: list[Any], depth: int) -> list[Any]:
+def _sequence(node: ListNode, data: list[Any], depth: int) -> list[Any]:
     coerced: list[Any] = []
     for value in data:
         if value is None:
-            if isinstance(node.element, Structure):
+            if isinstance(node.element, StructureNode):
                 coerced.append({})
         else:
             coerced.append(_value(node.element, value, "element", depth))
@@ -130,9 +140,9 @@ def _sequence(node: Sequence, data: list[Any], depth: int) -> list[Any]:
 
 def _java(node: Node) -> str:
     match node:
-        case Structure(name=name):
+        case StructureNode(name=name):
             return _MODEL + name
-        case Sequence(element=element):
+        case ListNode(element=element):
             return f"java.util.List<{_java(element)}>"
         case _:
             return "java.lang.String"
@@ -163,10 +173,10 @@ def _text(value: Any) -> str:
     raise SerializationFault(f"{_token(value)} cannot be converted to String")
 
 
-def _whole(node: Whole, value: Any) -> int:
+def _whole(node: IntegerNode, value: Any) -> int:
     if type(value) is int or type(value) is float:
-        most = INTEGER_MAX if node.java == "Integer" else LONG_MAX
-        if -most - 1 <= value <= most:
+        limit = INTEGER_MAX if node.java == "Integer" else LONG_MAX
+        if -limit - 1 <= value <= limit:
             return int(value)
     _refuse_container(value, f"java.lang.{node.java}")
     raise SerializationFault(f"{_token(value)} cannot be converted to {node.java}")

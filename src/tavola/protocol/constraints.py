@@ -19,7 +19,16 @@ from tavola.limits import LISTED_REFUSALS_MAX, TABLE_NAME_CHARACTERS_MAX, TABLE_
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.fields import NAME_PATTERN, NameRule, fits
 from tavola.protocol.message_style import MessageStyle, ValidationLayer, layer_of
-from tavola.protocol.shapes import ATTRIBUTE_VALUE, Mapping, Member, Node, Sequence, Structure, Text, Whole
+from tavola.protocol.shapes import (
+    ATTRIBUTE_VALUE,
+    IntegerNode,
+    ListNode,
+    MapNode,
+    Node,
+    StructureMember,
+    StructureNode,
+    TextNode,
+)
 
 _TOO_SHORT = "Member must have length greater than or equal to {}"
 _TOO_LONG = "Member must have length less than or equal to {}"
@@ -82,7 +91,7 @@ class ConstraintViolation(Struct, frozen=True):
     rule: str
 
 
-def check_members(operation: str, wording: MessageStyle, shape: Structure, data: dict[str, Any]) -> None:
+def check_members(operation: str, wording: MessageStyle, shape: StructureNode, data: dict[str, Any]) -> None:
     """Raise ValidationFault if members of a coerced body violate their constraints."""
     style = layer_of(operation, wording)
     _check_alone(operation, wording, shape, data)
@@ -92,15 +101,15 @@ def check_members(operation: str, wording: MessageStyle, shape: Structure, data:
         count = f"{len(violations)} validation error{'s' if len(violations) > 1 else ''} detected: "
         raise ValidationFault(count + listed)
     for member in shape.members.values():
-        if isinstance(member.node, Mapping) and member.node.required_for and not data[member.name]:
+        if isinstance(member.node, MapNode) and member.node.required_for and not data[member.name]:
             parameter = member.name[:1].lower() + member.name[1:]
             raise ValidationFault(f"The {parameter} parameter is required for {member.node.required_for}")
 
 
-def _check_alone(operation: str, wording: MessageStyle, shape: Structure, data: dict[str, Any]) -> None:
+def _check_alone(operation: str, wording: MessageStyle, shape: StructureNode, data: dict[str, Any]) -> None:
     """Check table names on their own, as the control plane does before it looks at other members."""
     for member in shape.members.values():
-        rule = member.node.name if isinstance(member.node, Text) else None
+        rule = member.node.name if isinstance(member.node, TextNode) else None
         if rule is None or not rule.alone:
             continue
         name = data.get(member.name)
@@ -122,14 +131,14 @@ def _check_alone(operation: str, wording: MessageStyle, shape: Structure, data: 
 
 
 def _structure(
-    structure: Structure, data: dict[str, Any], path: MemberPath, style: ValidationLayer
+    structure: StructureNode, data: dict[str, Any], path: MemberPath, style: ValidationLayer
 ) -> Iterator[ConstraintViolation]:
     for member in structure.members.values():
         yield from _member(member, data.get(member.name), path.member(member.name), style)
 
 
 def _member(
-    member: Member, value: Any, path: MemberPath, style: ValidationLayer
+    member: StructureMember, value: Any, path: MemberPath, style: ValidationLayer
 ) -> Iterator[ConstraintViolation]:
     if value is not None:
         yield from _value(member.node, value, path, style)
@@ -139,28 +148,28 @@ def _member(
 
 def _value(node: Node, value: Any, path: MemberPath, style: ValidationLayer) -> Iterator[ConstraintViolation]:
     match node:
-        case Text():
+        case TextNode():
             yield from _text(node, value, path)
-        case Whole():
+        case IntegerNode():
             if node.value_min is not None and value < node.value_min:
                 yield ConstraintViolation(path, node, value, "range", _TOO_SMALL.format(node.value_min))
             if node.value_max is not None and value > node.value_max:
                 yield ConstraintViolation(path, node, value, "range", _TOO_LARGE.format(node.value_max))
-        case Structure():
+        case StructureNode():
             if node is not ATTRIBUTE_VALUE:  # attribute values have no constraints, and they nest
                 yield from _structure(node, value, path, style)
-        case Sequence():
+        case ListNode():
             yield from _count(node, value, path)
             for place, element in enumerate(islice(value, _WALKED_MAX), start=1):
                 yield from _value(node.element, element, path.entry(str(place)), style)
-        case Mapping():
+        case MapNode():
             yield from _mapping(node, value, path, style)
         case _:
             return
 
 
 def _count(
-    node: Sequence | Mapping, value: list[Any] | dict[str, Any], path: MemberPath
+    node: ListNode | MapNode, value: list[Any] | dict[str, Any], path: MemberPath
 ) -> Iterator[ConstraintViolation]:
     if node.count_min is not None and len(value) < node.count_min:
         yield ConstraintViolation(path, node, value, "length", _TOO_SHORT.format(node.count_min))
@@ -169,7 +178,7 @@ def _count(
 
 
 def _mapping(
-    node: Mapping, value: dict[str, Any], path: MemberPath, style: ValidationLayer
+    node: MapNode, value: dict[str, Any], path: MemberPath, style: ValidationLayer
 ) -> Iterator[ConstraintViolation]:
     if value or node.required_for is None or style == "modern":
         yield from _count(node, value, path)
@@ -180,7 +189,7 @@ def _mapping(
             path, node, value, "keys", f"Map keys must satisfy constraint: [{', '.join(limits)}]"
         )
     inner = node.value
-    if isinstance(inner, Sequence) and style == "classic":
+    if isinstance(inner, ListNode) and style == "classic":
         # The classic layer reports the map, the modern layer each list.
         if any(next(_count(inner, entry, path), None) for entry in value.values()):
             limits = [_TOO_LONG.format(inner.count_max), _TOO_SHORT.format(inner.count_min)]
@@ -195,7 +204,7 @@ def _mapping(
         yield from _value(inner, entry, path.entry(key), style)
 
 
-def _text(node: Text, value: str, path: MemberPath) -> Iterator[ConstraintViolation]:
+def _text(node: TextNode, value: str, path: MemberPath) -> Iterator[ConstraintViolation]:
     if node.words and value not in node.words:
         yield ConstraintViolation(
             path, node, value, "enum", f"Member must satisfy enum value set: [{', '.join(node.words)}]"
@@ -210,7 +219,7 @@ def _text(node: Text, value: str, path: MemberPath) -> Iterator[ConstraintViolat
         yield ConstraintViolation(path, node, value, "length", _TOO_LONG.format(node.characters_max))
 
 
-def _name(node: Text, rule: NameRule, value: str, path: MemberPath) -> Iterator[ConstraintViolation]:
+def _name(node: TextNode, rule: NameRule, value: str, path: MemberPath) -> Iterator[ConstraintViolation]:
     if fits(rule, value):
         return
     if value == "" and rule.characters_min == 1:
@@ -249,16 +258,16 @@ def _violation_message(violation: ConstraintViolation, operation: str, style: Va
 def java_text(node: Node, value: Any) -> str:
     """Return a value in Java's format: `[KeySchemaElement(attributeName=a, keyType=HASH)]`."""
     match node:
-        case Structure():
+        case StructureNode():
             members = (
                 f"{MemberPath().member(name).render('classic') if node.name != 'AttributeValue' else name}"
                 f"={java_text(node.members[name].node, entry)}"
                 for name, entry in value.items()
             )
             return f"{node.name}({', '.join(members)})"
-        case Sequence():
+        case ListNode():
             return f"[{', '.join(java_text(node.element, entry) for entry in islice(value, _ECHOED_MAX))}]"
-        case Mapping():
+        case MapNode():
             entries = islice(value.items(), _ECHOED_MAX)
             return f"{{{', '.join(f'{key}={java_text(node.value, entry)}' for key, entry in entries)}}}"
         case _:

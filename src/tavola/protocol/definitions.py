@@ -1,4 +1,4 @@
-"""Checks of a new table's definition that need only the request.
+"""Check the definition of a new table, as far as the request alone decides.
 
 The order is AWS's: billing, the table's key, unused attribute definitions, each local and each global index, then the
 totals over all indexes.
@@ -38,10 +38,11 @@ _INVALID = "One or more parameter values were invalid: "
 
 def check_create(request: CreateTableRequest, wording: MessageStyle) -> None:
     """Refuse an invalid table definition."""
-    local = request.local_secondary_indexes
-    globally = request.global_secondary_indexes
+    local_indexes = request.local_secondary_indexes
+    global_indexes = request.global_secondary_indexes
     names = [
-        index.index_name for index in (*(local or ()), *(globally or ()), *(request.vector_indexes or ()))
+        index.index_name
+        for index in (*(local_indexes or ()), *(global_indexes or ()), *(request.vector_indexes or ()))
     ]
     if not is_new_table(request.table_name):
         raise NameInvalid
@@ -51,33 +52,37 @@ def check_create(request: CreateTableRequest, wording: MessageStyle) -> None:
     defined = defined_names(request.attribute_definitions)
     _check_table_key(request.key_schema, defined)
     vectors = request.vector_indexes
-    indexed = local is not None or globally is not None or vectors is not None
+    indexed = local_indexes is not None or global_indexes is not None or vectors is not None
     if not indexed and len(defined) != len(request.key_schema):
         refuse(
             "Number of attributes in KeySchema does not exactly match number of attributes defined in "
             "AttributeDefinitions"
         )
-    if local is not None:
-        _check_any_local(local, request.key_schema)
-    if globally is not None and not globally:
+    if local_indexes is not None:
+        _check_any_local(local_indexes, request.key_schema)
+    if global_indexes is not None and not global_indexes:
         refuse("List of GlobalSecondaryIndexes is empty")
-    for index in (*(local or ()), *(globally or ())):
+    for index in (*(local_indexes or ()), *(global_indexes or ())):
         check_keys_defined(index.key_schema, defined)
-    _check_local_keys(local or (), request.key_schema)
-    for each in globally or ():
-        check_index_key(each.key_schema)
+    _check_local_keys(local_indexes or (), request.key_schema)
+    for global_index in global_indexes or ():
+        check_index_key(global_index.key_schema)
     if vectors is not None:
         check_vector_indexes(vectors, defined, on_demand)
     _check_used(request, defined)
-    for projected in (*(local or ()), *(globally or ()), *(vectors or ())):
+    for projected in (*(local_indexes or ()), *(global_indexes or ()), *(vectors or ())):
         check_projection(projected.projection)
-    _check_global(globally or (), on_demand)
-    _check_unique(names)
-    if local is not None and len(local) > LOCAL_INDEXES_MAX:
+    _check_global(global_indexes or (), on_demand)
+    duplicate = find_duplicate(names)
+    if duplicate is not None:
+        refuse(f"Duplicate index name: {duplicate}")
+    if local_indexes is not None and len(local_indexes) > LOCAL_INDEXES_MAX:
         refuse(f"Number of LocalSecondaryIndexes exceeds per-table limit of {LOCAL_INDEXES_MAX}")
-    if globally is not None and len(globally) > GLOBAL_INDEXES_MAX:
+    if global_indexes is not None and len(global_indexes) > GLOBAL_INDEXES_MAX:
         refuse(f"GlobalSecondaryIndex count exceeds the per-table limit of {GLOBAL_INDEXES_MAX}")
-    check_projections([index.projection for index in (*(local or ()), *(globally or ()), *(vectors or ()))])
+    check_projections(
+        [index.projection for index in (*(local_indexes or ()), *(global_indexes or ()), *(vectors or ()))]
+    )
     stream = request.stream_specification
     if stream is not None:
         if stream.stream_enabled and stream.stream_view_type is None:
@@ -201,10 +206,15 @@ def check_no_bounds(throughput: OnDemandThroughput | None, where: str, reason: s
 def defined_names(definitions: Sequence[AttributeDefinition]) -> list[str]:
     """Return the defined attribute names; refuse duplicates."""
     names = [definition.attribute_name for definition in definitions]
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise ValidationFault(f"Attribute Name is duplicated: {name}")
+    duplicate = find_duplicate(names)
+    if duplicate is not None:
+        raise ValidationFault(f"Attribute Name is duplicated: {duplicate}")
     return names
+
+
+def find_duplicate(names: Sequence[str]) -> str | None:
+    """Return the first name that occurred before, None if all are different."""
+    return next((name for position, name in enumerate(names) if name in names[:position]), None)
 
 
 def _check_table_key(schema: Sequence[KeySchemaElement], defined: Sequence[str]) -> None:
@@ -274,23 +284,16 @@ def check_index_throughput(index: GlobalSecondaryIndex) -> None:
 
 def check_projection(projection: Projection) -> None:
     """Refuse a projection whose type and attributes contradict each other."""
-    kind, named = projection.projection_type, projection.non_key_attributes
+    kind, attributes = projection.projection_type, projection.non_key_attributes
     if kind is None:
         refuse("Unknown ProjectionType: null")
-    if named is not None and kind != "INCLUDE":
+    if attributes is not None and kind != "INCLUDE":
         refuse(f"ProjectionType is {kind}, but NonKeyAttributes is specified")
-    if named is None and kind == "INCLUDE":
+    if attributes is None and kind == "INCLUDE":
         refuse("ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
-    if named is not None:
-        for place, name in enumerate(named):
-            if name in named[:place]:
-                refuse(f"Duplicate element in NonKeyAttributes: {name}")
-
-
-def _check_unique(names: Sequence[str]) -> None:
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            refuse(f"Duplicate index name: {name}")
+    duplicate = find_duplicate(attributes or ())
+    if duplicate is not None:
+        refuse(f"Duplicate element in NonKeyAttributes: {duplicate}")
 
 
 def _check_used(request: CreateTableRequest, defined: Sequence[str]) -> None:

@@ -17,6 +17,8 @@ _MODELLED = "com.amazonaws.dynamodb.v20120810"
 _VALIDATION = "com.amazon.coral.validate"
 _SERVICE = "com.amazon.coral.service"
 
+_USE_VALID_KEY = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key from `tavola iam add-key`."
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -28,12 +30,12 @@ class Fault(TavolaError):
     namespace: ClassVar[str] = _MODELLED
     member: ClassVar[str] = "message"  # the name of the message member in the body
     retryable: ClassVar[bool] = False  # whether the same request may succeed later
-    remedy = "Change what was asked for, as the sentence above says."
+    default_message: ClassVar[str | None] = None
 
     def __init__(self, message: str | None = None, extra: dict[str, Any] | None = None) -> None:
-        self.message = message
+        self.message = self.default_message if message is None else message
         self.extra: dict[str, Any] = {} if extra is None else extra
-        super().__init__(message if message is not None else self.code)
+        super().__init__(self.message if self.message is not None else self.code)
 
     @property
     def type(self) -> str:
@@ -50,7 +52,7 @@ class Fault(TavolaError):
 
 
 class ValidationFault(Fault):
-    """A request that breaks a rule; the text says which."""
+    """The request breaks a rule; the message says which."""
 
     code = "ValidationException"
     namespace = _VALIDATION
@@ -60,7 +62,7 @@ class ValidationFault(Fault):
 
 
 class SerializationFault(Fault):
-    """A body that is no JSON (without a text), or JSON of another type than the member has."""
+    """The body is not JSON (no message), or a member has the wrong JSON type."""
 
     code = "SerializationException"
     namespace = _SERVICE
@@ -68,189 +70,179 @@ class SerializationFault(Fault):
 
 
 class UnknownOperationFault(Fault):
-    """A target that names no operation, or one that is not served."""
+    """X-Amz-Target does not name an operation."""
 
     code = "UnknownOperationException"
     namespace = _SERVICE
 
 
 class ResourceNotFoundFault(Fault):
-    """A table, index or stream that does not exist."""
+    """A table, index or stream does not exist."""
 
     code = "ResourceNotFoundException"
     kind = ErrorKind.NOT_FOUND
-    remedy = "Look at the name, and at whose it is: --region and --account say so."
-
-    def __init__(self, message: str = "Requested resource not found") -> None:
-        super().__init__(message)
+    remedy = "Check the name, and the region and account (--region, --account)."
+    default_message = "Requested resource not found"
 
     @classmethod
     def of_table(cls, name: str) -> ResourceNotFoundFault:
-        """Return the sentence of the control plane, which names the table."""
+        """Return the fault with the control plane's message, which names the table."""
         return cls(f"Requested resource not found: Table: {name} not found")
 
 
 class ResourceInUseFault(Fault):
-    """A table that exists already, or is changing."""
+    """A table already exists, or is being changed."""
 
     code = "ResourceInUseException"
     kind = ErrorKind.CONFLICT
 
 
 class LimitExceededFault(Fault):
-    """Too many control-plane operations, or too many of one thing."""
+    """Too many control plane operations, or too many resources of one kind."""
 
     code = "LimitExceededException"
     retryable = True
 
 
 class TableNotFoundFault(Fault):
-    """A table that does not exist, as the backup operations say it."""
+    """A table does not exist; the backup operations use this code."""
 
     code = "TableNotFoundException"
     kind = ErrorKind.NOT_FOUND
-    remedy = "Look at the name, and at whose it is: --region and --account say so."
+    remedy = "Check the name, and the region and account (--region, --account)."
 
     @classmethod
     def of_table(cls, name: str) -> TableNotFoundFault:
-        """Return the sentence that names the table."""
+        """Return the fault for a table."""
         return cls(f"Table not found: {name}")
 
 
 class PolicyNotFoundFault(Fault):
-    """A resource policy that does not exist, or not in the revision that was expected."""
+    """A resource policy does not exist, or not in the expected revision."""
 
     code = "PolicyNotFoundException"
 
 
 class GlobalTableNotFoundFault(Fault):
-    """A legacy global table that does not exist, as every one does not."""
+    """A legacy global table does not exist; Tavola has none."""
 
     code = "GlobalTableNotFoundException"
 
     @classmethod
     def of_table(cls, name: str) -> GlobalTableNotFoundFault:
-        """Return the sentence that names the table."""
+        """Return the fault for a table."""
         return cls(f"Global table with name: '{name}' does not exist.")
 
 
 class ExpiredIteratorFault(Fault):
-    """A shard iterator that is older than fifteen minutes."""
+    """A shard iterator is older than fifteen minutes."""
 
     code = "ExpiredIteratorException"
 
 
 class TrimmedDataAccessFault(Fault):
-    """A place in a stream whose records are gone, because they are older than a day."""
+    """The records at a stream position were trimmed, because they are older than a day."""
 
     code = "TrimmedDataAccessException"
 
 
 class TableAlreadyExistsFault(Fault):
-    """A table that a restore would have to make, and that is there."""
+    """The target table of a restore already exists."""
 
     code = "TableAlreadyExistsException"
     kind = ErrorKind.CONFLICT
 
     @classmethod
     def of_table(cls, name: str) -> TableAlreadyExistsFault:
-        """Return the sentence that names the table."""
+        """Return the fault for a table."""
         return cls(f"Table already exists: {name}")
 
 
 class TableInUseFault(Fault):
-    """A table that is being created or deleted, as the backup operations say it."""
+    """A table is being created or deleted; the backup operations use this code."""
 
     code = "TableInUseException"
     kind = ErrorKind.CONFLICT
 
 
 class BackupNotFoundFault(Fault):
-    """A backup that does not exist."""
+    """A backup does not exist."""
 
     code = "BackupNotFoundException"
 
     @classmethod
     def of_arn(cls, arn: str) -> BackupNotFoundFault:
-        """Return the sentence that names the backup."""
+        """Return the fault for a backup."""
         return cls(f"Backup not found: {arn}")
 
 
 class BackupInUseFault(Fault):
-    """A backup that is being made, or that something is being restored from."""
+    """A backup is being created, or a table is being restored from it."""
 
     code = "BackupInUseException"
     kind = ErrorKind.CONFLICT
 
 
 class ContinuousBackupsUnavailableFault(Fault):
-    """A table whose backups cannot be switched yet."""
+    """The continuous backups of a table cannot be changed yet."""
 
     code = "ContinuousBackupsUnavailableException"
 
 
 class PointInTimeRecoveryUnavailableFault(Fault):
-    """A table whose past is not kept."""
+    """Point-in-time recovery is off for a table."""
 
     code = "PointInTimeRecoveryUnavailableException"
-    remedy = "Keep its past from now on with `tavola backup enable TABLE`."
+    remedy = "Turn it on with `tavola backup enable TABLE`; it covers changes from then on."
 
     @classmethod
     def of_table(cls, name: str) -> PointInTimeRecoveryUnavailableFault:
-        """Return the sentence that names the table."""
+        """Return the fault for a table."""
         return cls(f"Point in time recovery is not enabled for table '{name}'")
 
 
 class InvalidExportTimeFault(Fault):
-    """A time, or a period, outside of what is kept of a table's past."""
+    """The time or period of an export is outside the recovery window."""
 
     code = "InvalidExportTimeException"
 
 
 class ExportNotFoundFault(Fault):
-    """An export that does not exist."""
+    """An export does not exist."""
 
     code = "ExportNotFoundException"
 
 
 class ExportConflictFault(Fault):
-    """A token that came again with another export."""
+    """A client token was used before, with another export."""
 
     code = "ExportConflictException"
     kind = ErrorKind.CONFLICT
-
-    def __init__(
-        self, message: str = "Export conflict: Duplicate request detected with conflicting parameters"
-    ) -> None:
-        super().__init__(message)
+    default_message = "Export conflict: Duplicate request detected with conflicting parameters"
 
 
 class ImportNotFoundFault(Fault):
-    """An import that does not exist."""
+    """An import does not exist."""
 
     code = "ImportNotFoundException"
 
 
 class ImportConflictFault(Fault):
-    """A token that came again with another import."""
+    """A client token was used before, with another import."""
 
     code = "ImportConflictException"
     kind = ErrorKind.CONFLICT
-
-    def __init__(
-        self, message: str = "Import conflict: Duplicate request detected with conflicting parameters"
-    ) -> None:
-        super().__init__(message)
+    default_message = "Import conflict: Duplicate request detected with conflicting parameters"
 
 
 class InvalidRestoreTimeFault(Fault):
-    """A time outside of what is kept of a table's past."""
+    """The time of a restore is outside the recovery window."""
 
     code = "InvalidRestoreTimeException"
 
 
 class ConditionalCheckFailedFault(Fault):
-    """A condition that was false; `item` is the item that made it so, where the caller asked for it."""
+    """A condition was false; `item` is the current item, if the request asked for it."""
 
     code = "ConditionalCheckFailedException"
     kind = ErrorKind.CONFLICT
@@ -261,17 +253,15 @@ class ConditionalCheckFailedFault(Fault):
 
 
 class DuplicateItemFault(Fault):
-    """An item that INSERT would have to make, and that is there."""
+    """The item of an INSERT already exists."""
 
     code = "DuplicateItemException"
     kind = ErrorKind.CONFLICT
-
-    def __init__(self, message: str = "Duplicate primary key exists in table") -> None:
-        super().__init__(message)
+    default_message = "Duplicate primary key exists in table"
 
 
 class CancellationReason(Struct, frozen=True):
-    """Why one action of a transaction stood in its way; code "None": it did not."""
+    """Why one action failed a transaction; code "None" if it did not."""
 
     code: str
     message: str | None = None
@@ -279,7 +269,7 @@ class CancellationReason(Struct, frozen=True):
 
 
 class TransactionCanceledFault(Fault):
-    """A transaction of which nothing was applied, with a reason for each action in the request's order."""
+    """A transaction was canceled as a whole; it has a reason for each action, in request order."""
 
     code = "TransactionCanceledException"
     member = "Message"
@@ -303,123 +293,92 @@ class TransactionCanceledFault(Fault):
 
 
 class TransactionConflictFault(Fault):
-    """A single write that met a transaction on the same item."""
+    """A single write conflicts with a transaction on the same item."""
 
     code = "TransactionConflictException"
     retryable = True
     kind = ErrorKind.CONFLICT
-
-    def __init__(self, message: str = "Transaction is ongoing for the item") -> None:
-        super().__init__(message)
+    default_message = "Transaction is ongoing for the item"
 
 
 class TransactionInProgressFault(Fault):
-    """A transaction whose token is still at work."""
+    """A transaction with the same token is still in progress."""
 
     code = "TransactionInProgressException"
     member = "Message"
     retryable = True
     kind = ErrorKind.CONFLICT
-
-    def __init__(
-        self, message: str = "The transaction with the given request token is already in progress."
-    ) -> None:
-        super().__init__(message)
+    default_message = "The transaction with the given request token is already in progress."
 
 
 class IdempotentParameterMismatchFault(Fault):
-    """A token that came again with another payload."""
+    """A client token was used before, with another request."""
 
     code = "IdempotentParameterMismatchException"
     member = "Message"
-
-    def __init__(self, message: str = "Idempotent parameters did not match") -> None:
-        super().__init__(message)
+    default_message = "Idempotent parameters did not match"
 
 
 class ItemCollectionSizeLimitExceededFault(Fault):
-    """A partition of a table with local indexes that is full."""
+    """An item collection of a table with local indexes is full."""
 
     code = "ItemCollectionSizeLimitExceededException"
     kind = ErrorKind.TOO_LARGE
-
-    def __init__(self, message: str = "Collection size exceeded.") -> None:
-        super().__init__(message)
+    default_message = "Collection size exceeded."
 
 
-class _Throttled(Fault):
+class _ThroughputFault(Fault):
     retryable = True
     kind = ErrorKind.THROTTLED
-
-    def __init__(self, message: str, reasons: list[dict[str, str]] | None = None) -> None:
-        super().__init__(message, {} if reasons is None else {self.reasons_member: reasons})
-
     reasons_member: ClassVar[str] = "ThrottlingReasons"
 
+    def __init__(self, message: str | None = None, reasons: list[dict[str, str]] | None = None) -> None:
+        super().__init__(message, {} if reasons is None else {self.reasons_member: reasons})
 
-class ProvisionedThroughputExceededFault(_Throttled):
-    """More than the provisioned capacity of a table or index."""
+
+class ProvisionedThroughputExceededFault(_ThroughputFault):
+    """The provisioned capacity of a table or index was exceeded."""
 
     code = "ProvisionedThroughputExceededException"
-
-    def __init__(
-        self,
-        message: str = "The level of configured provisioned throughput for the table was exceeded. "
-        "Consider increasing your provisioning level with the UpdateTable API.",
-        reasons: list[dict[str, str]] | None = None,
-    ) -> None:
-        super().__init__(message, reasons)
+    default_message = (
+        "The level of configured provisioned throughput for the table was exceeded. "
+        "Consider increasing your provisioning level with the UpdateTable API."
+    )
 
 
-class ThrottlingFault(_Throttled):
-    """More than an on-demand table can do, or too many control-plane requests."""
+class ThrottlingFault(_ThroughputFault):
+    """An on-demand table cannot serve more yet, or there are too many control plane requests."""
 
     code = "ThrottlingException"
-    reasons_member = "throttlingReasons"  # the one member that AWS writes with a small letter
-
-    def __init__(
-        self,
-        message: str = "Rate of requests exceeds the allowed throughput.",
-        reasons: list[dict[str, str]] | None = None,
-    ) -> None:
-        super().__init__(message, reasons)
+    reasons_member = "throttlingReasons"  # the one member that AWS writes in lower case
+    default_message = "Rate of requests exceeds the allowed throughput."
 
 
-class RequestLimitExceededFault(_Throttled):
-    """More than the account may ask for."""
+class RequestLimitExceededFault(_ThroughputFault):
+    """The throughput limit of the account was exceeded."""
 
     code = "RequestLimitExceeded"
-
-    def __init__(
-        self,
-        message: str = "Throughput exceeds the current throughput limit for your account.",
-        reasons: list[dict[str, str]] | None = None,
-    ) -> None:
-        super().__init__(message, reasons)
+    default_message = "Throughput exceeds the current throughput limit for your account."
 
 
 THROTTLING_CODES = frozenset(
     fault.code for fault in (ProvisionedThroughputExceededFault, ThrottlingFault, RequestLimitExceededFault)
 )
-"""The codes by which a request is refused now that may pass later."""
+"""The codes of throttled requests, which may succeed later."""
 
 
 class InternalServerFault(Fault):
-    """A failure of the service's own."""
+    """The service failed."""
 
     code = "InternalServerError"
     status = 500
     retryable = True
     kind = ErrorKind.INTERNAL
-
-    def __init__(
-        self, message: str = "The request processing has failed because of an unknown error."
-    ) -> None:
-        super().__init__(message)
+    default_message = "The request processing has failed because of an unknown error."
 
 
 class ServiceUnavailableFault(Fault):
-    """A service that is closing, or has too much to do."""
+    """The service is shutting down or overloaded."""
 
     code = "ServiceUnavailable"
     status = 503
@@ -429,28 +388,26 @@ class ServiceUnavailableFault(Fault):
 
 
 class AccessDeniedFault(Fault):
-    """A caller that no policy allows."""
+    """No policy allows the request, or one denies it."""
 
     code = "AccessDeniedException"
     namespace = _SERVICE
     kind = ErrorKind.DENIED
-    remedy = "Ask for a policy that allows it; `tavola iam explain` says what decides."
+    remedy = "Add a policy that allows it; `tavola iam explain` shows which policies decide."
 
 
 class MissingAuthenticationTokenFault(Fault):
-    """A request without a signature."""
+    """The request is not signed."""
 
     code = "MissingAuthenticationTokenException"
     namespace = _SERVICE
     kind = ErrorKind.UNAUTHENTICATED
-    remedy = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key that `tavola iam add-key` gave."
-
-    def __init__(self, message: str = "Request is missing Authentication Token") -> None:
-        super().__init__(message)
+    remedy = _USE_VALID_KEY
+    default_message = "Request is missing Authentication Token"
 
 
 class IncompleteSignatureFault(Fault):
-    """A signature that lacks a part."""
+    """A part of the signature is missing."""
 
     code = "IncompleteSignatureException"
     namespace = _SERVICE
@@ -458,43 +415,36 @@ class IncompleteSignatureFault(Fault):
 
 
 class InvalidSignatureFault(Fault):
-    """A signature that does not match, or is out of its time or scope."""
+    """The signature does not match the request, or its date or scope is wrong."""
 
     code = "InvalidSignatureException"
     namespace = _SERVICE
     kind = ErrorKind.UNAUTHENTICATED
-    remedy = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key that `tavola iam add-key` gave."
-
-    def __init__(
-        self,
-        message: str = "The request signature we calculated does not match the signature you provided. Check "
-        "your AWS Secret Access Key and signing method. Consult the service documentation for details.",
-    ) -> None:
-        super().__init__(message)
+    remedy = _USE_VALID_KEY
+    default_message = (
+        "The request signature we calculated does not match the signature you provided. Check "
+        "your AWS Secret Access Key and signing method. Consult the service documentation for details."
+    )
 
 
 class UnrecognizedClientFault(Fault):
-    """An unknown access key."""
+    """The access key is unknown."""
 
     code = "UnrecognizedClientException"
     namespace = _SERVICE
     retryable = True
     kind = ErrorKind.UNAUTHENTICATED
-    remedy = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key that `tavola iam add-key` gave."
-
-    def __init__(self, message: str = "The security token included in the request is invalid.") -> None:
-        super().__init__(message)
+    remedy = _USE_VALID_KEY
+    default_message = "The security token included in the request is invalid."
 
 
 class ExpiredTokenFault(Fault):
-    """A session that has ended."""
+    """The session has ended."""
 
     code = "ExpiredTokenException"
     namespace = _SERVICE
     kind = ErrorKind.UNAUTHENTICATED
-
-    def __init__(self, message: str = "The security token included in the request is expired") -> None:
-        super().__init__(message)
+    default_message = "The security token included in the request is expired"
 
 
 AUTHENTICATION_CODES = frozenset(

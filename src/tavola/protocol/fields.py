@@ -1,4 +1,4 @@
-"""Types of request members, with their constraints.
+"""Types of request members, with their constraints, and the rules that several operations share.
 
 A request Struct declares its members in the order in which AWS reports violations. The decoder enforces lengths,
 ranges, enums and presence at no cost. Names of tables and indexes are checked by the `is_…` functions, because a
@@ -9,8 +9,9 @@ messages.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 from msgspec import Struct
@@ -31,6 +32,7 @@ from tavola.limits import (
     TRANSACTION_TOKEN_CHARACTERS_MAX,
 )
 from tavola.protocol.arns import is_table_arn
+from tavola.protocol.message_style import MessageStyle, ValidationLayer
 
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"  # as AWS prints it
 _name = re.compile(NAME_PATTERN)
@@ -112,17 +114,36 @@ def is_start_table(name: str) -> bool:
     return fits(_START_TABLE, name)
 
 
-def _named(rule: NameRule) -> msgspec.Meta:
+class NamesTable(Protocol):
+    """A request with a TableName."""
+
+    @property
+    def table_name(self) -> str | None:
+        """The name or ARN of a table."""
+        ...
+
+
+def check_table_name(request: NamesTable, wording: MessageStyle) -> None:
+    """Refuse an invalid TableName, in a control plane request that needs no other check."""
+    if request.table_name is not None and not is_control_table(request.table_name):
+        raise NameInvalid
+
+
+def check_nothing(request: Shape, wording: MessageStyle) -> None:
+    """Accept a request whose members are only checked one by one."""
+
+
+def _name_meta(rule: NameRule) -> msgspec.Meta:
     return msgspec.Meta(extra={"name": rule})
 
 
 # Names: plain strings to the decoder, checked by the functions above.
-DataTableName: TypeAlias = Annotated[str, _named(_DATA_TABLE)]
-ControlTableName: TypeAlias = Annotated[str, _named(_CONTROL_TABLE)]
-NewTableName: TypeAlias = Annotated[str, _named(_NEW_TABLE)]
-StartTableName: TypeAlias = Annotated[str, _named(_START_TABLE)]
-BatchTableName: TypeAlias = Annotated[str, _named(_BATCH_TABLE)]
-IndexName: TypeAlias = Annotated[str, _named(_INDEX)]
+DataTableName: TypeAlias = Annotated[str, _name_meta(_DATA_TABLE)]
+ControlTableName: TypeAlias = Annotated[str, _name_meta(_CONTROL_TABLE)]
+NewTableName: TypeAlias = Annotated[str, _name_meta(_NEW_TABLE)]
+StartTableName: TypeAlias = Annotated[str, _name_meta(_START_TABLE)]
+BatchTableName: TypeAlias = Annotated[str, _name_meta(_BATCH_TABLE)]
+IndexName: TypeAlias = Annotated[str, _name_meta(_INDEX)]
 # Indexes are rarely defined or changed, so here the decoder may check the pattern.
 DefinedIndexName: TypeAlias = Annotated[
     str,
@@ -212,3 +233,32 @@ BATCH_WRITE_TABLES = msgspec.Meta(
 BATCH_WRITES = msgspec.Meta(min_length=1, max_length=BATCH_WRITE_REQUESTS_MAX)
 TRANSACTION = msgspec.Meta(min_length=1, max_length=TRANSACTION_ACTIONS_MAX)
 ONE_OR_MORE = msgspec.Meta(min_length=1)
+
+# Expression parameters and the legacy parameters they replaced exclude each other, and placeholders require an
+# expression: the same rules for every operation.
+NamedParameters = Iterable[tuple[str, object]]  # AWS's parameter name and the value sent
+
+
+def mixed_parameters_error(legacy: NamedParameters, expressions: NamedParameters) -> str | None:
+    """Return AWS's message if both kinds of parameter are used."""
+    old = [name for name, value in legacy if value is not None]
+    new = [name for name, value in expressions if value is not None]
+    if not old or not new:
+        return None
+    return (
+        "Can not use both expression and non-expression parameters in the same request: "
+        f"Non-expression parameters: {{{', '.join(old)}}} Expression parameters: {{{', '.join(new)}}}"
+    )
+
+
+def names_without_expression() -> str:
+    """Return AWS's message for names without an expression."""
+    return "ExpressionAttributeNames can only be specified when using expressions"
+
+
+def values_without_expression(style: ValidationLayer, *expressions: str) -> str:
+    """Return AWS's message for values without an expression; the classic layer lists the missing ones."""
+    text = "ExpressionAttributeValues can only be specified when using expressions"
+    if style == "modern":
+        return text
+    return f"{text}: {' and '.join(expressions)} {'are' if len(expressions) > 1 else 'is'} null"

@@ -7,8 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from tavola.limits import INSIGHTS_LISTED_MAX
-from tavola.protocol.fields import ControlTableName, DefinedIndexName, NameInvalid, Shape, is_control_table
-from tavola.protocol.message_style import MessageStyle
+from tavola.protocol.fields import ControlTableName, DefinedIndexName, Shape
 
 ContributorInsightsAction: TypeAlias = Literal["ENABLE", "DISABLE"]
 ContributorInsightsMode: TypeAlias = Literal["ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS"]
@@ -39,14 +38,3 @@ class ListContributorInsightsRequest(Shape, frozen=True, kw_only=True):
     table_name: ControlTableName | None = None
     next_token: str | None = None
     max_results: ListContributorInsightsLimit | None = None
-
-
-def check_insights(
-    request: DescribeContributorInsightsRequest
-    | UpdateContributorInsightsRequest
-    | ListContributorInsightsRequest,
-    wording: MessageStyle,
-) -> None:
-    """Refuse an invalid table name."""
-    if request.table_name is not None and not is_control_table(request.table_name):
-        raise NameInvalid

@@ -1,10 +1,15 @@
-"""Requests of GetItem, PutItem, UpdateItem and DeleteItem, and the checks that need no item.
+"""Requests of GetItem, PutItem, UpdateItem and DeleteItem and of Tavola's ListItemVersions, and the checks that need no item.
 
 Members are declared in the order in which AWS reports violations.
 """
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+from tavola.limits import ITEM_BYTES_MAX, ITEM_VERSIONS_MAX
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.fields import (
     AttributeAction,
@@ -22,13 +27,13 @@ from tavola.protocol.fields import (
     ReturnValuesOnConditionCheckFailure,
     Shape,
     is_data_table,
-)
-from tavola.protocol.message_style import MessageStyle, add_error_count, layer_of
-from tavola.protocol.parameters import (
     mixed_parameters_error,
     names_without_expression,
     values_without_expression,
 )
+from tavola.protocol.message_style import MessageStyle, add_error_count, layer_of
+
+VersionsLimit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=ITEM_VERSIONS_MAX, extra={"java": "Integer"})]
 
 _CONDITIONAL_OPERATOR_ALONE = "ConditionalOperator cannot be used without Filter or Expected"
 
@@ -63,6 +68,32 @@ class PutItemRequest(Shape, frozen=True, kw_only=True):
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: AttributeMap | None = None
     return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class _PutItemOutline(msgspec.Struct):
+    """A PutItem body in which the item is left as text, which costs a fiftieth of decoding it."""
+
+    item: msgspec.Raw = msgspec.field(name="Item", default_factory=msgspec.Raw)
+
+
+_decode_outline = msgspec.json.Decoder(_PutItemOutline).decode
+_COLONS_MAX = 2 * ITEM_BYTES_MAX
+
+
+def check_item_parts(body: bytes) -> None:
+    """Refuse a put of an item that has too many parts to be within the size limit, before it is decoded.
+
+    Batches, transactions and updates are decoded whole: how many parts each of their items may have is known only then.
+
+    An attribute has two colons in JSON (`"a":{"S":""}`) and counts for at least one byte; a colon inside a string
+    counts for one.
+    """
+    try:
+        item = bytes(_decode_outline(body).item)
+    except (msgspec.DecodeError, RecursionError):
+        return  # reported with the rest of the body
+    if item.count(b":") > _COLONS_MAX:
+        raise ValidationFault("Item size has exceeded the maximum allowed size")
 
 
 class UpdateItemRequest(Shape, frozen=True, kw_only=True):
@@ -111,6 +142,13 @@ class GetItemRequest(Shape, frozen=True, kw_only=True):
     expression_attribute_names: ExpressionNames | None = None
 
 
+class ListItemVersionsRequest(GetItemRequest, frozen=True, kw_only=True):
+    """The request of ListItemVersions: that of GetItem, with a page size."""
+
+    limit: VersionsLimit | None = None
+    next_token: str | None = None
+
+
 def check_get(request: GetItemRequest, wording: MessageStyle) -> None:
     """Refuse a request that is invalid for any table."""
     if not is_data_table(request.table_name):
@@ -127,20 +165,10 @@ def check_get(request: GetItemRequest, wording: MessageStyle) -> None:
         raise ValidationFault(names_without_expression())
 
 
-def check_put(request: PutItemRequest, wording: MessageStyle) -> None:
-    """Refuse a request that is invalid for any table."""
-    _check_replacing("PutItem", request, wording)
-
-
-def check_delete(request: DeleteItemRequest, wording: MessageStyle) -> None:
-    """Refuse a request that is invalid for any table."""
-    _check_replacing("DeleteItem", request, wording)
-
-
-def _check_replacing(
+def check_put_or_delete(
     operation: str, request: PutItemRequest | DeleteItemRequest, wording: MessageStyle
 ) -> None:
-    """The checks that PutItem and DeleteItem share."""
+    """Refuse a request that is invalid for any table."""
     if not is_data_table(request.table_name):
         raise NameInvalid
     if (
@@ -185,7 +213,7 @@ def check_update(request: UpdateItemRequest, wording: MessageStyle) -> None:
         _refuse(
             "UpdateItem", wording, values_without_expression(style, "UpdateExpression", "ConditionExpression")
         )
-    if request.conditional_operator is not None and request.expected is None:
+    if request.conditional_operator is not None and not request.expected:
         _refuse("UpdateItem", wording, _CONDITIONAL_OPERATOR_ALONE)
 
 
@@ -202,7 +230,7 @@ def _condition(
         return names_without_expression()
     if request.expression_attribute_values is not None:
         return values_without_expression(layer_of(operation, wording), "ConditionExpression")
-    if request.conditional_operator is not None and request.expected is None:
+    if request.conditional_operator is not None and not request.expected:
         return _CONDITIONAL_OPERATOR_ALONE
     return None
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from tavola.protocol.faults import ValidationFault
-from tavola.protocol.fields import ControlTableName, NameInvalid, Shape, is_control_table
+from tavola.protocol.fields import ControlTableName, Shape, check_table_name
 from tavola.protocol.message_style import MessageStyle
 
 KinesisArn: TypeAlias = Annotated[str, msgspec.Meta(min_length=37, max_length=1024)]
@@ -52,22 +52,9 @@ class DescribeKinesisStreamingDestinationRequest(Shape, frozen=True, kw_only=Tru
     table_name: ControlTableName
 
 
-_Named: TypeAlias = (
-    EnableKinesisStreamingDestinationRequest
-    | UpdateKinesisStreamingDestinationRequest
-    | DescribeKinesisStreamingDestinationRequest
-)
-
-
-def check_destination(request: _Named, wording: MessageStyle) -> None:
-    """Refuse an invalid table name."""
-    if not is_control_table(request.table_name):
-        raise NameInvalid
-
-
 def check_disable(request: DisableKinesisStreamingDestinationRequest, wording: MessageStyle) -> None:
     """Refuse settings for a destination that is being disabled."""
-    check_destination(request, wording)
+    check_table_name(request, wording)
     if request.enable_kinesis_streaming_configuration is not None:
         raise ValidationFault(
             "Stream cannot be disabled using EnableKinesisStreamingConfiguration parameters"
@@ -76,9 +63,9 @@ def check_disable(request: DisableKinesisStreamingDestinationRequest, wording: M
 
 def check_update(request: UpdateKinesisStreamingDestinationRequest, wording: MessageStyle) -> None:
     """Refuse an update without settings."""
-    check_destination(request, wording)
-    given = request.update_kinesis_streaming_configuration
-    if given is None or given.approximate_creation_date_time_precision is None:
+    check_table_name(request, wording)
+    settings = request.update_kinesis_streaming_configuration
+    if settings is None or settings.approximate_creation_date_time_precision is None:
         raise ValidationFault(
             "Streaming destination cannot be updated with given parameters: "
             "UpdateKinesisStreamingConfiguration cannot be null or contain only null values"

@@ -1,11 +1,9 @@
-"""The registry of operations of DynamoDB and DynamoDB Streams.
-
-Supported operations have a request type; the others are known by name, for a clear error.
-"""
+"""The registry of operations: those of DynamoDB and DynamoDB Streams, and Tavola's own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -27,11 +25,9 @@ from tavola.protocol import (
     tags,
     transactions,
     transfers,
-    ttl,
     vectors,
-    versions,
 )
-from tavola.protocol.fields import Shape
+from tavola.protocol.fields import Shape, check_nothing, check_table_name
 from tavola.protocol.message_style import MessageStyle
 
 Service: TypeAlias = Literal["dynamodb", "streams", "tavola"]
@@ -45,15 +41,19 @@ TARGET_PREFIXES: dict[Service, str] = {
 
 
 class Operation(Struct, frozen=True):
-    """One operation: its name, request type, and the check that needs only the request."""
+    """One operation: its request type, and the check that needs nothing but the request."""
 
-    name: str
+    request: type[Shape]
+    check: Check = check_nothing
     service: Service = "dynamodb"
-    request: type[Shape] | None = None  # None: known but not supported
-    check: Check | None = None
-    front: Callable[[bytes], None] | None = (
-        None  # check of the raw body, for operations that AWS serves from a separate endpoint
-    )
+    check_body: Callable[[bytes], None] | None = None  # of the raw body, where AWS has a separate front end
+    # Of a body of a megabyte or more, before it is decoded.
+    check_large_body: Callable[[bytes], None] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the operation."""
+        return self.request.__name__.removesuffix("Request")
 
     @property
     def target(self) -> str:
@@ -61,187 +61,78 @@ class Operation(Struct, frozen=True):
         return TARGET_PREFIXES[self.service] + self.name
 
 
-_SERVED = (
+_OPERATIONS = (
+    Operation(statements.BatchExecuteStatementRequest),
+    Operation(batches.BatchGetItemRequest, batches.check_batch_get),
+    Operation(batches.BatchWriteItemRequest, batches.check_batch_write),
+    Operation(transfers.CancelBulkOperationRequest, transfers.check_bulk_arn),
+    Operation(backups.CreateBackupRequest, backups.check_create_backup),
+    Operation(replicas.CreateGlobalTableRequest, replicas.check_global_table),
+    Operation(tables.CreateTableRequest, definitions.check_create),
+    Operation(backups.DeleteBackupRequest),
+    Operation(items.DeleteItemRequest, partial(items.check_put_or_delete, "DeleteItem")),
+    Operation(policies.DeleteResourcePolicyRequest, policies.check_policy),
+    Operation(tables.DeleteTableRequest, check_table_name),
+    Operation(backups.DescribeBackupRequest),
+    Operation(transfers.DescribeBulkOperationRequest, transfers.check_bulk_arn),
+    Operation(backups.DescribeContinuousBackupsRequest, check_table_name),
+    Operation(insights.DescribeContributorInsightsRequest, check_table_name),
+    Operation(tables.DescribeEndpointsRequest),
+    Operation(transfers.DescribeExportRequest, transfers.check_describe_export),
+    Operation(replicas.DescribeGlobalTableRequest, replicas.check_global_table),
+    Operation(replicas.DescribeGlobalTableSettingsRequest, replicas.check_global_table),
+    Operation(transfers.DescribeImportRequest, transfers.check_describe_import),
+    Operation(kinesis.DescribeKinesisStreamingDestinationRequest, check_table_name),
+    Operation(tables.DescribeLimitsRequest),
+    Operation(streams.DescribeStreamRequest, streams.check_describe_stream, service="streams"),
+    Operation(tables.DescribeTableRequest, check_table_name),
+    Operation(replicas.DescribeTableReplicaAutoScalingRequest, check_table_name),
+    Operation(tables.DescribeTimeToLiveRequest, check_table_name),
+    Operation(kinesis.DisableKinesisStreamingDestinationRequest, kinesis.check_disable),
+    Operation(kinesis.EnableKinesisStreamingDestinationRequest, check_table_name),
+    Operation(statements.ExecuteStatementRequest),
+    Operation(statements.ExecuteTransactionRequest),
+    Operation(transfers.ExportTableToPointInTimeRequest, transfers.check_export),
+    Operation(items.GetItemRequest, items.check_get),
+    Operation(streams.GetRecordsRequest, streams.check_get_records, service="streams"),
+    Operation(policies.GetResourcePolicyRequest, policies.check_policy),
+    Operation(streams.GetShardIteratorRequest, streams.check_iterator, service="streams"),
+    Operation(transfers.ImportTableRequest, transfers.check_import),
+    Operation(backups.ListBackupsRequest, backups.check_list_backups),
+    Operation(transfers.ListBulkOperationsRequest),
+    Operation(insights.ListContributorInsightsRequest, check_table_name),
+    Operation(transfers.ListExportsRequest),
+    Operation(replicas.ListGlobalTablesRequest, replicas.check_list_global_tables),
+    Operation(transfers.ListImportsRequest),
+    Operation(items.ListItemVersionsRequest, items.check_get, service="tavola"),
+    Operation(streams.ListStreamsRequest, streams.check_list_streams, service="streams"),
+    Operation(tables.ListTablesRequest, tables.check_list),
+    Operation(tags.ListTagsOfResourceRequest, tags.check_list_tags),
     Operation(
-        "BatchExecuteStatement", "dynamodb", statements.BatchExecuteStatementRequest, statements.check_batch
+        items.PutItemRequest,
+        partial(items.check_put_or_delete, "PutItem"),
+        check_large_body=items.check_item_parts,
     ),
-    Operation("BatchGetItem", "dynamodb", batches.BatchGetItemRequest, batches.check_batch_get),
-    Operation("BatchWriteItem", "dynamodb", batches.BatchWriteItemRequest, batches.check_batch_write),
-    Operation(
-        "CancelBulkOperation", "dynamodb", transfers.CancelBulkOperationRequest, transfers.check_bulk_arn
-    ),
-    Operation("CreateBackup", "dynamodb", backups.CreateBackupRequest, backups.check_create_backup),
-    Operation(
-        "CreateGlobalTable", "dynamodb", replicas.CreateGlobalTableRequest, replicas.check_global_table
-    ),
-    Operation("CreateTable", "dynamodb", tables.CreateTableRequest, definitions.check_create),
-    Operation("DeleteBackup", "dynamodb", backups.DeleteBackupRequest, backups.check_backup),
-    Operation("DeleteItem", "dynamodb", items.DeleteItemRequest, items.check_delete),
-    Operation(
-        "DeleteResourcePolicy", "dynamodb", policies.DeleteResourcePolicyRequest, policies.check_policy
-    ),
-    Operation("DeleteTable", "dynamodb", tables.DeleteTableRequest, tables.check_named),
-    Operation("DescribeBackup", "dynamodb", backups.DescribeBackupRequest, backups.check_backup),
-    Operation(
-        "DescribeBulkOperation", "dynamodb", transfers.DescribeBulkOperationRequest, transfers.check_bulk_arn
-    ),
-    Operation(
-        "DescribeContinuousBackups",
-        "dynamodb",
-        backups.DescribeContinuousBackupsRequest,
-        backups.check_continuous,
-    ),
-    Operation(
-        "DescribeContributorInsights",
-        "dynamodb",
-        insights.DescribeContributorInsightsRequest,
-        insights.check_insights,
-    ),
-    Operation("DescribeEndpoints", "dynamodb", tables.DescribeEndpointsRequest, tables.check_nothing),
-    Operation("DescribeExport", "dynamodb", transfers.DescribeExportRequest, transfers.check_describe_export),
-    Operation(
-        "DescribeGlobalTable", "dynamodb", replicas.DescribeGlobalTableRequest, replicas.check_global_table
-    ),
-    Operation(
-        "DescribeGlobalTableSettings",
-        "dynamodb",
-        replicas.DescribeGlobalTableSettingsRequest,
-        replicas.check_global_table,
-    ),
-    Operation("DescribeImport", "dynamodb", transfers.DescribeImportRequest, transfers.check_describe_import),
-    Operation(
-        "DescribeKinesisStreamingDestination",
-        "dynamodb",
-        kinesis.DescribeKinesisStreamingDestinationRequest,
-        kinesis.check_destination,
-    ),
-    Operation("DescribeLimits", "dynamodb", tables.DescribeLimitsRequest, tables.check_nothing),
-    Operation("DescribeStream", "streams", streams.DescribeStreamRequest, streams.check_describe_stream),
-    Operation("DescribeTable", "dynamodb", tables.DescribeTableRequest, tables.check_named),
-    Operation(
-        "DescribeTableReplicaAutoScaling",
-        "dynamodb",
-        replicas.DescribeTableReplicaAutoScalingRequest,
-        replicas.check_auto_scaling,
-    ),
-    Operation("DescribeTimeToLive", "dynamodb", ttl.DescribeTimeToLiveRequest, ttl.check_ttl),
-    Operation(
-        "DisableKinesisStreamingDestination",
-        "dynamodb",
-        kinesis.DisableKinesisStreamingDestinationRequest,
-        kinesis.check_disable,
-    ),
-    Operation(
-        "EnableKinesisStreamingDestination",
-        "dynamodb",
-        kinesis.EnableKinesisStreamingDestinationRequest,
-        kinesis.check_destination,
-    ),
-    Operation("ExecuteStatement", "dynamodb", statements.ExecuteStatementRequest, statements.check_statement),
-    Operation(
-        "ExecuteTransaction", "dynamodb", statements.ExecuteTransactionRequest, statements.check_transaction
-    ),
-    Operation(
-        "ExportTableToPointInTime",
-        "dynamodb",
-        transfers.ExportTableToPointInTimeRequest,
-        transfers.check_export,
-    ),
-    Operation("GetItem", "dynamodb", items.GetItemRequest, items.check_get),
-    Operation("GetRecords", "streams", streams.GetRecordsRequest, streams.check_records),
-    Operation("GetResourcePolicy", "dynamodb", policies.GetResourcePolicyRequest, policies.check_policy),
-    Operation("GetShardIterator", "streams", streams.GetShardIteratorRequest, streams.check_iterator),
-    Operation("ImportTable", "dynamodb", transfers.ImportTableRequest, transfers.check_import),
-    Operation("ListBackups", "dynamodb", backups.ListBackupsRequest, backups.check_list_backups),
-    Operation("ListBulkOperations", "dynamodb", transfers.ListBulkOperationsRequest, transfers.check_listing),
-    Operation(
-        "ListContributorInsights",
-        "dynamodb",
-        insights.ListContributorInsightsRequest,
-        insights.check_insights,
-    ),
-    Operation("ListExports", "dynamodb", transfers.ListExportsRequest, transfers.check_listing),
-    Operation(
-        "ListGlobalTables", "dynamodb", replicas.ListGlobalTablesRequest, replicas.check_list_global_tables
-    ),
-    Operation("ListImports", "dynamodb", transfers.ListImportsRequest, transfers.check_listing),
-    Operation("ListItemVersions", "tavola", versions.ListItemVersionsRequest, versions.check_versions),
-    Operation("ListStreams", "streams", streams.ListStreamsRequest, streams.check_list_streams),
-    Operation("ListTables", "dynamodb", tables.ListTablesRequest, tables.check_list),
-    Operation("ListTagsOfResource", "dynamodb", tags.ListTagsOfResourceRequest, tags.check_list_tags),
-    Operation("PutItem", "dynamodb", items.PutItemRequest, items.check_put),
-    Operation("PutResourcePolicy", "dynamodb", policies.PutResourcePolicyRequest, policies.check_put_policy),
-    Operation("Query", "dynamodb", queries.QueryRequest, queries.check_query),
-    Operation(
-        "RestoreTableFromBackup",
-        "dynamodb",
-        backups.RestoreTableFromBackupRequest,
-        backups.check_restore_backup,
-    ),
-    Operation(
-        "RestoreTableToPointInTime",
-        "dynamodb",
-        backups.RestoreTableToPointInTimeRequest,
-        backups.check_restore_time,
-    ),
-    Operation("Scan", "dynamodb", queries.ScanRequest, queries.check_scan),
-    Operation(
-        "SearchVectors", "dynamodb", vectors.SearchVectorsRequest, vectors.check_search, vectors.check_body
-    ),
-    Operation("StartBulkPutItems", "dynamodb", transfers.StartBulkPutItemsRequest, transfers.check_bulk),
-    Operation("TagResource", "dynamodb", tags.TagResourceRequest, tags.check_tag),
-    Operation(
-        "TransactGetItems", "dynamodb", transactions.TransactGetItemsRequest, transactions.check_transact_get
-    ),
-    Operation(
-        "TransactWriteItems",
-        "dynamodb",
-        transactions.TransactWriteItemsRequest,
-        transactions.check_transact_write,
-    ),
-    Operation("UntagResource", "dynamodb", tags.UntagResourceRequest, tags.check_untag),
-    Operation(
-        "UpdateContinuousBackups",
-        "dynamodb",
-        backups.UpdateContinuousBackupsRequest,
-        backups.check_continuous,
-    ),
-    Operation(
-        "UpdateContributorInsights",
-        "dynamodb",
-        insights.UpdateContributorInsightsRequest,
-        insights.check_insights,
-    ),
-    Operation(
-        "UpdateGlobalTable", "dynamodb", replicas.UpdateGlobalTableRequest, replicas.check_update_global_table
-    ),
-    Operation(
-        "UpdateGlobalTableSettings",
-        "dynamodb",
-        replicas.UpdateGlobalTableSettingsRequest,
-        replicas.check_global_table,
-    ),
-    Operation("UpdateItem", "dynamodb", items.UpdateItemRequest, items.check_update),
-    Operation(
-        "UpdateKinesisStreamingDestination",
-        "dynamodb",
-        kinesis.UpdateKinesisStreamingDestinationRequest,
-        kinesis.check_update,
-    ),
-    Operation("UpdateTable", "dynamodb", tables.UpdateTableRequest, table_changes.check_update_table),
-    Operation(
-        "UpdateTableReplicaAutoScaling",
-        "dynamodb",
-        replicas.UpdateTableReplicaAutoScalingRequest,
-        replicas.check_auto_scaling,
-    ),
-    Operation("UpdateTimeToLive", "dynamodb", ttl.UpdateTimeToLiveRequest, ttl.check_ttl),
+    Operation(policies.PutResourcePolicyRequest, policies.check_put_policy),
+    Operation(queries.QueryRequest, queries.check_query),
+    Operation(backups.RestoreTableFromBackupRequest, backups.check_restore_backup),
+    Operation(backups.RestoreTableToPointInTimeRequest, backups.check_restore_time),
+    Operation(queries.ScanRequest, queries.check_scan),
+    Operation(vectors.SearchVectorsRequest, vectors.check_search, check_body=vectors.check_body),
+    Operation(transfers.StartBulkPutItemsRequest, transfers.check_bulk),
+    Operation(tags.TagResourceRequest, tags.check_tag),
+    Operation(transactions.TransactGetItemsRequest, transactions.check_transact_get),
+    Operation(transactions.TransactWriteItemsRequest, transactions.check_transact_write),
+    Operation(tags.UntagResourceRequest, tags.check_untag),
+    Operation(backups.UpdateContinuousBackupsRequest, check_table_name),
+    Operation(insights.UpdateContributorInsightsRequest, check_table_name),
+    Operation(replicas.UpdateGlobalTableRequest, replicas.check_update_global_table),
+    Operation(replicas.UpdateGlobalTableSettingsRequest, replicas.check_global_table),
+    Operation(items.UpdateItemRequest, items.check_update),
+    Operation(kinesis.UpdateKinesisStreamingDestinationRequest, kinesis.check_update),
+    Operation(tables.UpdateTableRequest, table_changes.check_update_table),
+    Operation(replicas.UpdateTableReplicaAutoScalingRequest, check_table_name),
+    Operation(tables.UpdateTimeToLiveRequest, check_table_name),
 )
 
-OPERATIONS: dict[str, Operation] = {
-    operation.name: operation
-    for operation in sorted(
-        _SERVED,
-        key=lambda operation: operation.name,
-    )
-}
+OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _OPERATIONS}

@@ -71,7 +71,7 @@ class DeleteResourcePolicyRequest(Shape, frozen=True, kw_only=True):
 
 def check_put_policy(request: PutResourcePolicyRequest, wording: MessageStyle) -> None:
     """Refuse a resource without policy support, and an invalid policy."""
-    kind = _named(request.resource_arn).kind
+    kind = _parse_policy_arn(request.resource_arn).kind
     check_resource_policy(request.policy, stream=kind == "stream")
 
 
@@ -79,7 +79,7 @@ def check_policy(
     request: GetResourcePolicyRequest | DeleteResourcePolicyRequest, wording: MessageStyle
 ) -> None:
     """Refuse a resource without policy support."""
-    _named(request.resource_arn)
+    _parse_policy_arn(request.resource_arn)
 
 
 @lru_cache(maxsize=64)
@@ -94,9 +94,13 @@ def check_resource_policy(text: str, *, stream: bool = False) -> PolicyDocument:
     _check_actions(document, _STREAM_ACTIONS if stream else _TABLE_ACTIONS)
     for statement in document.statements:
         for resource in statement.resources or statement.not_resources or ():
-            named = resource.split(":", 5)[-1]
-            if resource != "*" and ("/stream/" in named) is not stream and not named.endswith("*"):
-                _refuse(f'The relative-id "{named}" is invalid for ARN "{resource}"')
+            relative_id = resource.split(":", 5)[-1]
+            if (
+                resource != "*"
+                and ("/stream/" in relative_id) is not stream
+                and not relative_id.endswith("*")
+            ):
+                _refuse(f'The relative-id "{relative_id}" is invalid for ARN "{resource}"')
         principals = statement.principals
         if statement.allows and principals is not None and principals.anyone and not statement.conditions:
             raise ValidationFault(_UNBOUNDED)
@@ -104,23 +108,23 @@ def check_resource_policy(text: str, *, stream: bool = False) -> PolicyDocument:
 
 
 def _check_actions(document: PolicyDocument, known: list[str]) -> None:
-    wrong = [
+    unknown = [
         action
         for statement in document.statements
         for action in statement.actions or statement.not_actions or ()
-        if action != "*" and not _names_one(action.lower(), known)
+        if action != "*" and not _matches_any(action.lower(), known)
     ]
-    if wrong:
-        names = ", ".join(f'"{action}"' for action in dict.fromkeys(wrong))
+    if unknown:
+        names = ", ".join(f'"{action}"' for action in dict.fromkeys(unknown))
         _refuse(f"The following action names are invalid: {names}")
 
 
-def _names_one(action: str, known: list[str]) -> bool:
+def _matches_any(action: str, known: list[str]) -> bool:
     service, _, name = action.partition(":")
-    return service == "dynamodb" and any(fnmatchcase(each, name) for each in known)
+    return service == "dynamodb" and any(fnmatchcase(action, name) for action in known)
 
 
-def _named(arn: str) -> ResourceArn:
+def _parse_policy_arn(arn: str) -> ResourceArn:
     if not arn.startswith("arn:"):
         raise ValidationFault(f"{_INVALID}ARNs must start with 'arn:': {arn}")
     parts = parse_resource_arn(arn)

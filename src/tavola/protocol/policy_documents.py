@@ -66,39 +66,16 @@ def _arn(text: str) -> str | None:
     return text if text == "*" or text.count(":") >= 5 else None
 
 
+_COMPARISONS = ("Equals", "NotEquals", "LessThan", "LessThanEquals", "GreaterThan", "GreaterThanEquals")
 # The format of each operator's values; None: any text.
 _FORMS: dict[str, tuple[str, Callable[[str], object]] | None] = {
     **dict.fromkeys(
         (f"String{name}" for name in ("Equals", "NotEquals", "EqualsIgnoreCase", "NotEqualsIgnoreCase")), None
     ),
     **dict.fromkeys(("StringLike", "StringNotLike"), None),
+    **dict.fromkeys((f"Numeric{name}" for name in _COMPARISONS), ("a number", parse_number)),
     **dict.fromkeys(
-        (
-            f"Numeric{name}"
-            for name in (
-                "Equals",
-                "NotEquals",
-                "LessThan",
-                "LessThanEquals",
-                "GreaterThan",
-                "GreaterThanEquals",
-            )
-        ),
-        ("a number", parse_number),
-    ),
-    **dict.fromkeys(
-        (
-            f"Date{name}"
-            for name in (
-                "Equals",
-                "NotEquals",
-                "LessThan",
-                "LessThanEquals",
-                "GreaterThan",
-                "GreaterThanEquals",
-            )
-        ),
-        ("an ISO 8601 time or epoch seconds", parse_moment),
+        (f"Date{name}" for name in _COMPARISONS), ("an ISO 8601 time or epoch seconds", parse_moment)
     ),
     "Bool": ("true or false", parse_flag),
     "Null": ("true or false", parse_flag),
@@ -112,7 +89,7 @@ OPERATORS = tuple(_FORMS)
 class PolicyRefused(TavolaError):
     """A policy is invalid; carries the reason and its location."""
 
-    remedy = "Mend it at the place that is named; nothing was changed."
+    remedy = "Fix the policy at the location above; nothing was changed."
 
     def __init__(self, reason: str, place: str = "") -> None:
         self.reason = reason
@@ -177,11 +154,11 @@ def load_document(text: str) -> Any:
     """Return decoded JSON whose objects remember duplicate members."""
 
     def members(pairs: list[tuple[str, Any]]) -> _Members:
-        found = _Members(pairs)
-        if len(found) < len(pairs):
+        unique = _Members(pairs)
+        if len(unique) < len(pairs):
             names = [name for name, _ in pairs]
-            found.repeated = next(name for place, name in enumerate(names) if name in names[:place])
-        return found
+            unique.repeated = next(name for position, name in enumerate(names) if name in names[:position])
+        return unique
 
     def refuse(constant: str) -> NoReturn:
         raise ValueError(constant)
@@ -210,7 +187,7 @@ def read_policy(data: Any, kind: PolicyKind, place: str = "") -> PolicyDocument:
         _refuse(f"Version must be {' or '.join(VERSIONS)}, not {version!r}", f"{inside}Version")
     identity = members.get("Id")
     if identity is not None and not isinstance(identity, str):
-        _refuse("Id must be a text", f"{inside}Id")
+        _refuse("Id must be a string", f"{inside}Id")
     listed = members.get("Statement")
     if isinstance(listed, dict):
         listed = [listed]
@@ -222,7 +199,8 @@ def read_policy(data: Any, kind: PolicyKind, place: str = "") -> PolicyDocument:
         _refuse("Could not parse the policy: Statement is empty!", f"{inside}Statement")
     variables = version == "2012-10-17"
     statements = tuple(
-        _statement(each, kind, f"{inside}Statement[{at}]", variables) for at, each in enumerate(listed)
+        _statement(raw_statement, kind, f"{inside}Statement[{position}]", variables)
+        for position, raw_statement in enumerate(listed)
     )
     seen: set[str] = set()
     for statement in statements:
@@ -240,54 +218,60 @@ def render_policy(document: PolicyDocument) -> str:
         return unique[0] if len(unique) == 1 else unique
 
     statements = []
-    for each in document.statements:
-        rendered: dict[str, Any] = {} if each.sid is None else {"Sid": each.sid}
-        rendered["Effect"] = "Allow" if each.allows else "Deny"
-        for name, principals in (("Principal", each.principals), ("NotPrincipal", each.not_principals)):
+    for statement in document.statements:
+        rendered: dict[str, Any] = {} if statement.sid is None else {"Sid": statement.sid}
+        rendered["Effect"] = "Allow" if statement.allows else "Deny"
+        for name, principals in (
+            ("Principal", statement.principals),
+            ("NotPrincipal", statement.not_principals),
+        ):
             if principals is not None:
                 rendered[name] = _render_principals(principals, few)
         for name, texts in (
-            ("Action", each.actions),
-            ("NotAction", each.not_actions),
-            ("Resource", each.resources),
-            ("NotResource", each.not_resources),
+            ("Action", statement.actions),
+            ("NotAction", statement.not_actions),
+            ("Resource", statement.resources),
+            ("NotResource", statement.not_resources),
         ):
             if texts is not None:
                 rendered[name] = few(texts)
-        if each.conditions:
+        if statement.conditions:
             condition: dict[str, dict[str, Any]] = {}
-            for test in each.conditions:
+            for test in statement.conditions:
                 quantified = f"{test.quantifier}:" if test.quantifier else ""
                 operator = f"{quantified}{test.operator}{'IfExists' if test.if_exists else ''}"
                 condition.setdefault(operator, {})[test.key] = few(test.values)
             rendered["Condition"] = condition
         statements.append(rendered)
-    whole: dict[str, Any] = {"Version": document.version or "2008-10-17"}
+    policy: dict[str, Any] = {"Version": document.version or "2008-10-17"}
     if document.id is not None:
-        whole["Id"] = document.id
-    return json.dumps({**whole, "Statement": statements}, separators=(",", ":"), ensure_ascii=False)
+        policy["Id"] = document.id
+    return json.dumps({**policy, "Statement": statements}, separators=(",", ":"), ensure_ascii=False)
 
 
 def read_members(data: Any, place: str, known: tuple[str, ...]) -> dict[str, Any]:
     """Return an object whose members are all known and unique; refuse anything else."""
     if not isinstance(data, dict):
-        _refuse(f"an object is expected here, not {_kind_of(data)}", place)
+        _refuse(f"expected an object, not {_kind_of(data)}", place)
     repeated = getattr(data, "repeated", None)
     if repeated is not None:
-        _refuse(f"{repeated!r} stands here twice; only one would count", place)
+        _refuse(f"{repeated!r} occurs twice; only one would count", place)
     for name in data:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            meant = f"; did you mean {near[0]}?" if near else ""
-            _refuse(f"unknown member {name!r}{meant}", place)
+            _refuse(f"unknown member {name!r}{_suggest(name, known)}", place)
     return data
+
+
+def _suggest(name: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _statement(data: Any, kind: PolicyKind, place: str, variables: bool) -> PolicyStatement:
     members = read_members(data, place, _STATEMENT)
     sid = members.get("Sid")
     if sid is not None and not isinstance(sid, str):
-        _refuse("Sid must be a text", f"{place}.Sid")
+        _refuse("Sid must be a string", f"{place}.Sid")
     effect = members.get("Effect")
     if effect is None:
         _refuse("Missing required field Effect", place)
@@ -299,14 +283,14 @@ def _statement(data: Any, kind: PolicyKind, place: str, variables: bool) -> Poli
         for text in texts or ():
             if _ACTION.fullmatch(text) is None:
                 _refuse(
-                    f"{text!r} is no action; write its service before it, as in dynamodb:GetItem",
+                    f"{text!r} is not an action; write it with its service, such as dynamodb:GetItem",
                     f"{place}.{name}",
                 )
     resources: tuple[str, ...] | None = None
     not_resources: tuple[str, ...] | None = None
     if kind == "trust":
         if "Resource" in members or "NotResource" in members:
-            _refuse("a trust policy names no Resource", place)
+            _refuse("a trust policy must not have a Resource", place)
     else:
         resources, not_resources = _pair(members, "Resource", place)
         for name, texts in (("Resource", resources), ("NotResource", not_resources)):
@@ -334,32 +318,32 @@ def _pair(
     members: dict[str, Any], name: str, place: str
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
     """Return the values of a member and of its Not form; exactly one must be present."""
-    given, opposite = members.get(name), members.get(f"Not{name}")
-    if given is None and opposite is None:
+    member, opposite = members.get(name), members.get(f"Not{name}")
+    if member is None and opposite is None:
         _refuse(f"Missing required field {name}", place)
-    if given is not None and opposite is not None:
+    if member is not None and opposite is not None:
         _refuse(f"{name} and Not{name} exclude each other", place)
-    if given is not None:
-        return _texts(given, f"{place}.{name}"), None
+    if member is not None:
+        return _texts(member, f"{place}.{name}"), None
     return None, _texts(opposite, f"{place}.Not{name}")
 
 
 def _texts(value: Any, place: str) -> tuple[str, ...]:
     values = value if isinstance(value, list) else [value]
     if not values:
-        _refuse("at least one is needed here", place)
-    for at, each in enumerate(values):
-        if not isinstance(each, str) or not each:
+        _refuse("at least one value is required", place)
+    for position, text in enumerate(values):
+        if not isinstance(text, str) or not text:
             _refuse(
-                f"a text is expected here, not {_kind_of(each)}",
-                f"{place}[{at}]" if each is not value else place,
+                f"expected a string, not {_kind_of(text)}",
+                f"{place}[{position}]" if text is not value else place,
             )
     return tuple(values)
 
 
 def _check_resource(text: str, place: str, variables: bool) -> None:
     if text != "*" and not text.startswith(("arn:", "${")):
-        _refuse(f'{text!r} is no ARN; a resource is one, or "*"', place)
+        _refuse(f'{text!r} is not an ARN or "*"', place)
     _check_variables(text, place, variables)
 
 
@@ -373,19 +357,22 @@ def _check_variables(text: str, place: str, variables: bool) -> None:
 def _principal_pair(
     members: dict[str, Any], kind: PolicyKind, allows: bool, place: str
 ) -> tuple[Principals | None, Principals | None]:
-    given, opposite = members.get("Principal"), members.get("NotPrincipal")
+    member, opposite = members.get("Principal"), members.get("NotPrincipal")
     if kind == "identity":
-        if given is not None or opposite is not None:
-            _refuse("a policy of a user, group or role names no Principal: it is about whoever has it", place)
+        if member is not None or opposite is not None:
+            _refuse(
+                "a policy of a user, group or role must not have a Principal: it applies to the one it is attached to",
+                place,
+            )
         return None, None
-    if given is None and opposite is None:
+    if member is None and opposite is None:
         _refuse("Missing required field Principal", place)
-    if given is not None and opposite is not None:
+    if member is not None and opposite is not None:
         _refuse("Principal and NotPrincipal exclude each other", place)
-    if given is not None:
-        return _principals(given, f"{place}.Principal"), None
+    if member is not None:
+        return _principals(member, f"{place}.Principal"), None
     if allows:
-        _refuse("NotPrincipal goes with Deny alone: with Allow it would let nearly everybody in", place)
+        _refuse("NotPrincipal requires Deny: with Allow it would admit nearly every caller", place)
     return None, _principals(opposite, f"{place}.NotPrincipal")
 
 
@@ -394,7 +381,7 @@ def _principals(value: Any, place: str) -> Principals:
         return Principals(anyone=True)
     members = read_members(value, place, _PRINCIPALS)
     if not members:
-        _refuse("at least one is needed here", place)
+        _refuse("at least one principal is required", place)
     anyone = False
     arns: list[str] = []
     others: list[tuple[str, str]] = []
@@ -410,7 +397,7 @@ def _principals(value: Any, place: str) -> Principals:
                 arns.append(text)
             else:
                 _refuse(
-                    f'{text!r} is no principal; write "*", an account\'s twelve digits, or the ARN of a user, role '
+                    f'{text!r} is not a principal; write "*", an account number, or the ARN of a user, role '
                     "or session without wildcards",
                     f"{place}.{kind}",
                 )
@@ -423,22 +410,24 @@ def _render_principals(principals: Principals, few: Callable[[tuple[str, ...]], 
         return "*"
     rendered: dict[str, Any] = {"AWS": few(arns)} if arns else {}
     for kind in dict.fromkeys(kind for kind, _ in principals.others):
-        rendered[kind] = few(tuple(name for each, name in principals.others if each == kind))
+        rendered[kind] = few(
+            tuple(name for principal_kind, name in principals.others if principal_kind == kind)
+        )
     return rendered
 
 
 def _conditions(value: Any, place: str, variables: bool) -> tuple[ConditionTest, ...]:
     tests = []
     if not isinstance(value, dict):
-        _refuse(f"an object of operators is expected here, not {_kind_of(value)}", place)
+        _refuse(f"expected an object of operators, not {_kind_of(value)}", place)
     for written, keys in read_members(value, place, tuple(value)).items():
         at = f"{place}.{written}"
         operator, quantifier, if_exists = _operator(written, at)
         if not isinstance(keys, dict):
-            _refuse(f"an object of condition keys is expected here, not {_kind_of(keys)}", at)
-        for key, given in read_members(keys, at, tuple(keys)).items():
+            _refuse(f"expected an object of condition keys, not {_kind_of(keys)}", at)
+        for key, raw_values in read_members(keys, at, tuple(keys)).items():
             _check_key(key, at)
-            values = _values(given, f"{at}.{key}")
+            values = _values(raw_values, f"{at}.{key}")
             form = _FORMS[operator]
             for text in values:
                 _check_variables(text, f"{at}.{key}", variables)
@@ -463,37 +452,31 @@ def _operator(written: str, place: str) -> tuple[str, Quantifier, bool]:
     if_exists = name.endswith("IfExists")
     operator = name.removesuffix("IfExists")
     if operator not in _FORMS:
-        near = get_close_matches(operator, OPERATORS, n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        _refuse(f"unknown condition operator {operator!r}{meant}", place)
+        _refuse(f"unknown condition operator {operator!r}{_suggest(operator, OPERATORS)}", place)
     if operator == "Null" and (if_exists or quantifier):
-        _refuse(
-            "Null asks whether the key is there at all: it takes neither IfExists nor a quantifier", place
-        )
+        _refuse("Null tests whether the key exists: it takes neither IfExists nor a quantifier", place)
     return operator, quantifier, if_exists
 
 
 def _check_key(key: str, place: str) -> None:
     if _KEY.fullmatch(key) is None:
-        _refuse(f"{key!r} is no condition key; write one such as dynamodb:LeadingKeys", place)
+        _refuse(f"{key!r} is not a condition key; write one such as dynamodb:LeadingKeys", place)
     if key.lower().startswith("dynamodb:") and key.lower() not in _KNOWN_KEYS:
-        near = get_close_matches(key, CONDITION_KEYS, n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        _refuse(f"DynamoDB has no condition key {key!r}{meant}", place)
+        _refuse(f"DynamoDB has no condition key {key!r}{_suggest(key, CONDITION_KEYS)}", place)
 
 
-def _values(given: Any, place: str) -> tuple[str, ...]:
-    values = given if isinstance(given, list) else [given]
+def _values(raw_values: Any, place: str) -> tuple[str, ...]:
+    values = raw_values if isinstance(raw_values, list) else [raw_values]
     if not values:
-        _refuse("at least one value is needed here", place)
+        _refuse("at least one value is required", place)
     texts = []
-    for each in values:
-        if isinstance(each, bool):
-            texts.append("true" if each else "false")
-        elif isinstance(each, str | int | Decimal):
-            texts.append(str(each))
+    for value in values:
+        if isinstance(value, bool):
+            texts.append("true" if value else "false")
+        elif isinstance(value, str | int | Decimal):
+            texts.append(str(value))
         else:
-            _refuse(f"a text, number or boolean is expected here, not {_kind_of(each)}", place)
+            _refuse(f"expected a string, number or boolean, not {_kind_of(value)}", place)
     return tuple(texts)
 
 
@@ -508,7 +491,7 @@ def _kind_of(value: Any) -> str:
         case list():
             return "a list"
         case str():
-            return "an empty text" if not value else "a text"
+            return "an empty string" if not value else "a string"
         case _:
             return "a number"
 

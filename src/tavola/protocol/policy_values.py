@@ -1,4 +1,4 @@
-"""Values in policies: parsing of numbers, times, addresses, bytes and variables.
+"""Parse values in policies: numbers, times, addresses, bytes and variables.
 
 Conditions compare typed values that are written as text, and text may contain variables such as `${aws:username}`.
 Validation and evaluation share these parsers.
@@ -20,36 +20,36 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 _EPOCH = re.compile(r"-?[0-9]{5,}(\.[0-9]+)?")  # four digits are a year
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
-_DEFAULTED = re.compile(r"\s*([^,\s]+)\s*,\s*'([^']*)'\s*")
+_WITH_DEFAULT = re.compile(r"\s*([^,\s]+)\s*,\s*'([^']*)'\s*")
 _VARIABLE_NAME = re.compile(r"[A-Za-z0-9.-]+:[^\s,'{}$]+")
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
 
 class Variable(Struct, frozen=True):
-    """A variable in a text: its condition key in lower case, and its default value."""
+    """A variable in text: its condition key in lower case, and its default value."""
 
     key: str
     default: str | None = None
 
 
-class Wild(Struct, frozen=True):
+class Wildcard(Struct, frozen=True):
     """A wildcard: one character, or any number of them."""
 
     many: bool
 
 
-Piece: TypeAlias = str | Variable | Wild
-ONE, MANY = Wild(many=False), Wild(many=True)
+Piece: TypeAlias = str | Variable | Wildcard
+ONE, MANY = Wildcard(many=False), Wildcard(many=True)
 
 
 def parse_number(text: str) -> Decimal | None:
-    """Return the number in a text, None if it is not one."""
+    """Return text as a number; None if it is not one."""
     if _NUMBER.fullmatch(text) is None:
         return None
     try:
         return Decimal(text)
-    except InvalidOperation:  # pragma: no cover - the pattern lets no such text through
+    except InvalidOperation:  # pragma: no cover - the pattern excludes it
         return None
 
 
@@ -84,7 +84,7 @@ def parse_flag(text: str) -> bool | None:
 
 
 def parse_bytes(text: str) -> bytes | None:
-    """Return the bytes of a base64 text, None if it is invalid."""
+    """Return the bytes that base64 text encodes; None if it is invalid."""
     try:
         return b64decode(text, validate=True)
     except (Base64Error, ValueError):
@@ -92,42 +92,40 @@ def parse_bytes(text: str) -> bytes | None:
 
 
 def parse_pieces(text: str, *, wildcards: bool, variables: bool) -> tuple[Piece, ...]:
-    """Return the pieces of a text; raise ValueError if a variable is malformed.
+    """Split text into literals, variables and wildcards; raise ValueError if a variable is malformed.
 
     `${*}`, `${?}` and `${$}` are literal characters. Without `variables`, as in policy version 2008-10-17, a dollar
     sign is literal.
     """
     if not variables or "${" not in text:
-        return _wild(text) if wildcards else ((text,) if text else ())
+        return _split_wildcards(text) if wildcards else ((text,) if text else ())
     pieces: list[Piece] = []
     at = 0
-    for found in _VARIABLE.finditer(text):
-        pieces += _between(text[at : found.start()], wildcards=wildcards)
-        pieces.append(_variable(found[1]))
-        at = found.end()
+    for match in _VARIABLE.finditer(text):
+        pieces += _between(text[at : match.start()], wildcards=wildcards)
+        pieces.append(_variable(match[1]))
+        at = match.end()
     pieces += _between(text[at:], wildcards=wildcards)
-    return _joined(pieces)
+    return _merge_pieces(pieces)
 
 
 def _between(text: str, *, wildcards: bool) -> tuple[Piece, ...]:
     if "${" in text:
-        raise ValueError(
-            "`${` begins a variable and needs a `}` after it; write `${$}{` for the signs themselves"
-        )
-    return _wild(text) if wildcards else ((text,) if text else ())
+        raise ValueError("`${` starts a variable and needs a closing `}`; write `${$}{` for a literal `${`")
+    return _split_wildcards(text) if wildcards else ((text,) if text else ())
 
 
 def _variable(inside: str) -> Piece:
     if inside in ("*", "?", "$"):
         return inside
-    defaulted = _DEFAULTED.fullmatch(inside)
+    defaulted = _WITH_DEFAULT.fullmatch(inside)
     name, default = (inside.strip(), None) if defaulted is None else (defaulted[1], defaulted[2])
     if _VARIABLE_NAME.fullmatch(name) is None:
-        raise ValueError(f"`${{{inside}}}` names no condition key; write one such as ${{aws:username}}")
+        raise ValueError(f"`${{{inside}}}` is not a variable; write one such as ${{aws:username}}")
     return Variable(name.lower(), default)
 
 
-def _wild(text: str) -> tuple[Piece, ...]:
+def _split_wildcards(text: str) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
     for part in re.split(r"([*?])", text):
         if part == "*":
@@ -140,8 +138,8 @@ def _wild(text: str) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def _joined(pieces: list[Piece]) -> tuple[Piece, ...]:
-    """Return the pieces with adjacent texts joined."""
+def _merge_pieces(pieces: list[Piece]) -> tuple[Piece, ...]:
+    """Return the pieces with adjacent literals joined, and adjacent stars as one."""
     joined: list[Piece] = []
     for piece in pieces:
         if isinstance(piece, str) and joined and isinstance(joined[-1], str):

@@ -24,19 +24,17 @@ from tavola.protocol.fields import (
     TotalSegments,
     is_data_table,
     is_index,
-)
-from tavola.protocol.message_style import MessageStyle, layer_of
-from tavola.protocol.parameters import (
     mixed_parameters_error,
     names_without_expression,
     values_without_expression,
 )
+from tavola.protocol.message_style import MessageStyle, layer_of
 
-_COUNTED = "1 validation error detected: "
+_COUNT_PREFIX = "1 validation error detected: "
 
 
 class Condition(Shape, frozen=True, kw_only=True):
-    """A legacy condition on one attribute, of a read."""
+    """A legacy condition on one attribute, in Query and Scan."""
 
     attribute_value_list: list[AttributeValue] | None = None
     comparison_operator: ComparisonOperator
@@ -86,7 +84,7 @@ class ScanRequest(Shape, frozen=True, kw_only=True):
 
 
 def check_query(request: QueryRequest, wording: MessageStyle) -> None:
-    """Refuse a request that is invalid for any table."""
+    """Reject a request that is invalid for any table."""
     if not is_data_table(request.table_name):
         raise NameInvalid
     if request.index_name is not None and not is_index(request.index_name):
@@ -110,25 +108,25 @@ def check_query(request: QueryRequest, wording: MessageStyle) -> None:
             ("ConditionalOperator", request.conditional_operator),
             ("KeyConditions", request.key_conditions if both_keys else None),
         ]
-        _refuse(mixed_parameters_error(legacy, expressions))
+        _raise_if_invalid(mixed_parameters_error(legacy, expressions))
     if request.key_condition_expression is None and request.filter_expression is None:
         if request.expression_attribute_names is not None and request.projection_expression is None:
-            _refuse(names_without_expression())
+            _raise_if_invalid(names_without_expression())
         if request.expression_attribute_values is not None:
             style = layer_of("Query", wording)
-            _refuse(values_without_expression(style, "FilterExpression", "KeyConditionExpression"))
-    if request.conditional_operator is not None and request.query_filter is None:
-        _refuse("ConditionalOperator cannot be used without Filter or Expected")
+            _raise_if_invalid(values_without_expression(style, "FilterExpression", "KeyConditionExpression"))
+    if request.conditional_operator is not None and not request.query_filter:
+        _raise_if_invalid("ConditionalOperator cannot be used without Filter or Expected")
     if request.select is not None:
-        _check_select(request, _COUNTED if layer_of("Query", wording) == "modern" else "")
+        _check_select(request, _COUNT_PREFIX if layer_of("Query", wording) == "modern" else "")
     if request.key_conditions is None and request.key_condition_expression is None:
-        _refuse(
+        _raise_if_invalid(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
 
 
 def check_scan(request: ScanRequest, wording: MessageStyle) -> None:
-    """Refuse a request that is invalid for any table."""
+    """Reject a request that is invalid for any table."""
     if not is_data_table(request.table_name):
         raise NameInvalid
     if request.index_name is not None and not is_index(request.index_name):
@@ -147,22 +145,22 @@ def check_scan(request: ScanRequest, wording: MessageStyle) -> None:
             ("ProjectionExpression", request.projection_expression),
             ("FilterExpression", request.filter_expression),
         ]
-        _refuse(mixed_parameters_error(legacy, expressions))
+        _raise_if_invalid(mixed_parameters_error(legacy, expressions))
     if request.filter_expression is None:
         if request.expression_attribute_names is not None and request.projection_expression is None:
-            _refuse(names_without_expression())
+            _raise_if_invalid(names_without_expression())
         if request.expression_attribute_values is not None:
-            _refuse(values_without_expression(layer_of("Scan", wording), "FilterExpression"))
-    if request.conditional_operator is not None and request.scan_filter is None:
-        _refuse("ConditionalOperator cannot be used without Filter or Expected")
+            _raise_if_invalid(values_without_expression(layer_of("Scan", wording), "FilterExpression"))
+    if request.conditional_operator is not None and not request.scan_filter:
+        _raise_if_invalid("ConditionalOperator cannot be used without Filter or Expected")
     if request.select is not None:
         _check_select(request, "")
     if request.segment is not None or request.total_segments is not None:
         _check_segments(request.segment, request.total_segments)
 
 
-def _check_select(request: QueryRequest | ScanRequest, counted: str) -> None:
-    """Refuse a Select that contradicts the projection."""
+def _check_select(request: QueryRequest | ScanRequest, prefix: str) -> None:
+    """Reject a Select that contradicts the projection."""
     select = request.select
     projected = (
         "ProjectionExpression"
@@ -173,35 +171,38 @@ def _check_select(request: QueryRequest | ScanRequest, counted: str) -> None:
     )
     if select == "SPECIFIC_ATTRIBUTES":
         if projected is None:
-            _refuse(
-                f"{counted}Must specify the AttributesToGet or ProjectionExpression when choosing to get "
+            _raise_if_invalid(
+                f"{prefix}Must specify the AttributesToGet or ProjectionExpression when choosing to get "
                 "SPECIFIC_ATTRIBUTES"
             )
     elif projected is not None:
         chosen = "only the Count" if select == "COUNT" else select
-        _refuse(f"Cannot specify the {projected} when choosing to get {chosen}")
+        _raise_if_invalid(f"{prefix}Cannot specify the {projected} when choosing to get {chosen}")
     elif select == "ALL_PROJECTED_ATTRIBUTES" and request.index_name is None:
-        _refuse("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+        _raise_if_invalid(
+            f"{prefix}ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
+        )
 
 
 def _check_segments(segment: int | None, total: int | None) -> None:
     if total is None:
-        _refuse(
+        _raise_if_invalid(
             "The TotalSegments parameter is required but was not present in the request when Segment "
             "parameter is present"
         )
     elif segment is None:
-        _refuse(
+        _raise_if_invalid(
             "The Segment parameter is required but was not present in the request when parameter "
             "TotalSegments is present"
         )
     elif segment >= total:
-        _refuse(
+        _raise_if_invalid(
             "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
             f"Segment: {segment} is not less than TotalSegments: {total}"
         )
 
 
-def _refuse(text: str | None) -> None:
+def _raise_if_invalid(text: str | None) -> None:
+    """Raise ValidationFault with an error message; do nothing if it is None."""
     if text is not None:
         raise ValidationFault(text)

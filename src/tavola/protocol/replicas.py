@@ -20,7 +20,6 @@ from tavola.protocol.fields import (
     Shape,
     StartTableName,
     TableClass,
-    is_control_table,
     is_new_table,
     is_start_table,
 )
@@ -234,15 +233,6 @@ def check_list_global_tables(request: ListGlobalTablesRequest, wording: MessageS
         raise NameInvalid
 
 
-def check_auto_scaling(
-    request: DescribeTableReplicaAutoScalingRequest | UpdateTableReplicaAutoScalingRequest,
-    wording: MessageStyle,
-) -> None:
-    """Refuse an invalid table name."""
-    if not is_control_table(request.table_name):
-        raise NameInvalid
-
-
 def check_replica_updates(request: UpdateTableRequest) -> None:
     """Refuse replica and witness changes that are invalid for any global table."""
     updates = request.replica_updates or ()
@@ -253,13 +243,13 @@ def check_replica_updates(request: UpdateTableRequest) -> None:
         )
     for update in updates:
         actions = [update.create, update.update, update.delete, update.disassociate]
-        given = [action for action in actions if action is not None]
-        if len(given) > 1:
+        present = [action for action in actions if action is not None]
+        if len(present) > 1:
             raise ValidationFault(
                 "Update table operation with more than one type of replica actions not allowed."
             )
-        named = {} if not given else msgspec.to_builtins(given[0])
-        if not given or (update.update is not None and len(named) == 1):
+        members = {} if not present else msgspec.to_builtins(present[0])
+        if not present or (update.update is not None and len(members) == 1):
             raise ValidationFault(
                 "There are no actions specified in the Replica Update Action of the request."
             )

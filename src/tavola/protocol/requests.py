@@ -1,4 +1,4 @@
-"""Parsing: a JSON body becomes a typed, checked request, or the fault that AWS answers.
+"""Parsing: a JSON body becomes a typed, checked request, or the fault with which AWS responds.
 
 A valid body costs one typed decode and a few comparisons. An invalid one is walked again, slowly, to find the error
 that AWS reports first: JSON syntax, then types, then constraints of members, then rules between members.
@@ -18,13 +18,15 @@ from tavola.protocol.constraints import check_members
 from tavola.protocol.faults import Fault, SerializationFault, UnknownOperationFault, ValidationFault
 from tavola.protocol.fields import NameInvalid, Shape
 from tavola.protocol.message_style import MessageStyle
-from tavola.protocol.operations import OPERATIONS, Check
-from tavola.protocol.shapes import Structure, describe_shape
+from tavola.protocol.operations import OPERATIONS, Check, Operation
+from tavola.protocol.shapes import describe_shape
 
 _Decode = Callable[[bytes], Shape]
 
-# More than the largest item of the smallest values has.
+# More than the largest item can have, even with the smallest values.
 _PARTS_WALKED_MAX = 400_000
+
+_LARGE_BODY_BYTES = 1024 * 1024
 
 # Built on first use, 0.2 ms each. Under a lock: msgspec cannot build decoders of one class in two threads at once.
 _PARSERS: dict[str, tuple[_Decode, Check]] = {}
@@ -32,12 +34,16 @@ _BUILDING = Lock()
 
 
 def parse(operation: str, body: bytes, wording: MessageStyle = "current") -> Any:
-    """Return the request of an operation, checked as far as the request alone allows.
+    """Return the request of an operation, checked as far as possible without a table.
 
     Attribute values are not checked yet: `tavola.values` does that later, and where it finds a wrong JSON type,
     `parse_coerced` produces AWS's error.
     """
     decode, check = _PARSERS.get(operation) or _build_parser(operation)
+    if len(body) >= _LARGE_BODY_BYTES:
+        check_large_body = _find_operation(operation).check_large_body
+        if check_large_body is not None:
+            check_large_body(body)
     try:
         request = decode(body)
         check(request, wording)
@@ -57,27 +63,24 @@ def parse(operation: str, body: bytes, wording: MessageStyle = "current") -> Any
 def parse_coerced(operation: str, body: bytes, wording: MessageStyle = "current") -> Any:
     """Return the request as `parse` does, with AWS's type conversions applied everywhere, in values too."""
     _check_walkable(body)
-    _, check = _PARSERS.get(operation) or _build_parser(operation)
-    shape, structure = _shape(operation)
-    front = OPERATIONS[operation].front
-    if front is not None:
-        front(body)
+    spec = _find_operation(operation)
+    structure = describe_shape(spec.request)
+    if spec.check_body is not None:
+        spec.check_body(body)
     data = coerce_body(structure, body)
     check_members(operation, wording, structure, data)
     try:
-        request = msgspec.convert(data, shape)
+        request = msgspec.convert(data, spec.request)
     except msgspec.ValidationError:
         raise SerializationFault from None
-    check(request, wording)
+    spec.check(request, wording)
     return request
 
 
-def _build_parser(operation: str) -> tuple[_Decode, Check]:
-    found = OPERATIONS.get(operation)
-    if found is None or found.request is None or found.check is None:
-        raise unknown_operation(operation)
+def _build_parser(name: str) -> tuple[_Decode, Check]:
+    operation = _find_operation(name)
     with _BUILDING:
-        parser = _PARSERS[operation] = msgspec.json.Decoder(found.request).decode, found.check
+        parser = _PARSERS[name] = msgspec.json.Decoder(operation.request).decode, operation.check
     return parser
 
 
@@ -87,28 +90,26 @@ def check_serialization(operation: str, body: bytes) -> None:
     Called before another error is raised, because AWS reports a wrong type anywhere in a body first.
     """
     _check_walkable(body)
-    coerce_body(_shape(operation)[1], body)
+    coerce_body(describe_shape(_find_operation(operation).request), body)
 
 
 def _check_walkable(body: bytes) -> None:
-    """Refuse an invalid body with so many parts that finding AWS's message would block other requests."""
+    """Reject an invalid body with so many parts that finding AWS's message would block other requests."""
     if body.count(b",") + body.count(b"{") > _PARTS_WALKED_MAX:
         raise ValidationFault(
-            "The request is not valid, and has too many parts to say where; send fewer at a time"
+            "The request is not valid, and has too many parts to locate the error; send fewer at a time"
         )
 
 
-def _shape(operation: str) -> tuple[type[Shape], Structure]:
-    found = OPERATIONS.get(operation)
-    if found is None or found.request is None or found.check is None:
-        raise unknown_operation(operation)
-    return found.request, describe_shape(found.request)
+def _find_operation(name: str) -> Operation:
+    operation = OPERATIONS.get(name)
+    if operation is None:
+        raise unknown_operation(name)
+    return operation
 
 
 def unknown_operation(operation: str) -> UnknownOperationFault:
-    """Return the fault for an operation that is not supported or does not exist."""
-    if operation in OPERATIONS:
-        return UnknownOperationFault(f"Tavola does not serve {operation} yet")
+    """Return the fault for an operation that does not exist."""
     near = get_close_matches(operation, OPERATIONS, n=1)
-    meant = f"; did you mean {near[0]}?" if near else ""
-    return UnknownOperationFault(f"DynamoDB has no operation {operation}{meant}")
+    suggestion = f"; did you mean {near[0]}?" if near else ""
+    return UnknownOperationFault(f"DynamoDB has no operation {operation}{suggestion}")

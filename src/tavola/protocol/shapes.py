@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from tavola.protocol.fields import INTEGER_MAX, LONG_MAX, NameRule, Shape
 
 
-class Text(Struct, frozen=True):
+class TextNode(Struct, frozen=True):
     """A string, with its constraints."""
 
     characters_min: int | None = None
@@ -26,7 +26,7 @@ class Text(Struct, frozen=True):
     pattern: str | None = None  # as AWS prints it
 
 
-class Whole(Struct, frozen=True):
+class IntegerNode(Struct, frozen=True):
     """An integer; `java` is the class that AWS names in type errors."""
 
     java: str = "Long"
@@ -34,19 +34,19 @@ class Whole(Struct, frozen=True):
     value_max: int | None = None
 
 
-class Moment(Struct, frozen=True):
+class TimeNode(Struct, frozen=True):
     """A time, in seconds since the epoch."""
 
 
-class Flag(Struct, frozen=True):
+class BooleanNode(Struct, frozen=True):
     """A boolean."""
 
 
-class Blob(Struct, frozen=True):
+class BytesNode(Struct, frozen=True):
     """Bytes, in base64."""
 
 
-class Sequence(Struct, frozen=True):
+class ListNode(Struct, frozen=True):
     """A list of one kind of element."""
 
     element: Node
@@ -54,17 +54,17 @@ class Sequence(Struct, frozen=True):
     count_max: int | None = None
 
 
-class Mapping(Struct, frozen=True):
+class MapNode(Struct, frozen=True):
     """A map from strings to one kind of value."""
 
     value: Node
-    key: Text = Text()
+    key: TextNode = TextNode()
     count_min: int | None = None
     count_max: int | None = None
     required_for: str | None = None  # the classic layer's message names this operation
 
 
-class Member(Struct, frozen=True):
+class StructureMember(Struct, frozen=True):
     """One member of a structure."""
 
     name: str  # as AWS spells it
@@ -72,31 +72,33 @@ class Member(Struct, frozen=True):
     required: bool
 
 
-class Structure(Struct, frozen=True):
+class StructureNode(Struct, frozen=True):
     """Named members, in the order in which AWS reports them."""
 
     name: str
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, StructureMember] = field(default_factory=dict)
 
 
-Node: TypeAlias = Text | Whole | Moment | Flag | Blob | Sequence | Mapping | Structure
+Node: TypeAlias = (
+    TextNode | IntegerNode | TimeNode | BooleanNode | BytesNode | ListNode | MapNode | StructureNode
+)
 
 
-def _attribute_value() -> Structure:
-    value = Structure("AttributeValue")
+def _attribute_value() -> StructureNode:
+    value = StructureNode("AttributeValue")
     content: dict[str, Node] = {
-        "S": Text(),
-        "N": Text(),
-        "B": Blob(),
-        "SS": Sequence(Text()),
-        "NS": Sequence(Text()),
-        "BS": Sequence(Blob()),
-        "M": Mapping(value),
-        "L": Sequence(value),
-        "NULL": Flag(),
-        "BOOL": Flag(),
+        "S": TextNode(),
+        "N": TextNode(),
+        "B": BytesNode(),
+        "SS": ListNode(TextNode()),
+        "NS": ListNode(TextNode()),
+        "BS": ListNode(BytesNode()),
+        "M": MapNode(value),
+        "L": ListNode(value),
+        "NULL": BooleanNode(),
+        "BOOL": BooleanNode(),
     }
-    value.members.update({tag: Member(tag, node, required=False) for tag, node in content.items()})
+    value.members.update({tag: StructureMember(tag, node, required=False) for tag, node in content.items()})
     return value
 
 
@@ -104,12 +106,14 @@ ATTRIBUTE_VALUE = _attribute_value()
 
 
 @cache
-def describe_shape(shape: type[Shape]) -> Structure:
+def describe_shape(shape: type[Shape]) -> StructureNode:
     """Return the tree of a Struct's declarations."""
-    structure = Structure(shape.__name__)
+    structure = StructureNode(shape.__name__)
     hints = get_type_hints(shape, include_extras=True)
     for info in msgspec.structs.fields(shape):
-        structure.members[info.encode_name] = Member(info.encode_name, _node(hints[info.name]), info.required)
+        structure.members[info.encode_name] = StructureMember(
+            info.encode_name, _node(hints[info.name]), info.required
+        )
     return structure
 
 
@@ -130,28 +134,28 @@ def _node(hint: Any) -> Node:
     if hint is str:
         name = extra.get("name")
         if name is not None:
-            return Text(name=name)
-        return Text(meta.min_length, meta.max_length, pattern=extra.get("pattern"))
+            return TextNode(name=name)
+        return TextNode(meta.min_length, meta.max_length, pattern=extra.get("pattern"))
     if origin is Literal:
-        return Text(words=get_args(hint))
+        return TextNode(words=get_args(hint))
     if hint is bool:
-        return Flag()
+        return BooleanNode()
     if hint is float:
-        return Moment()
+        return TimeNode()
     if hint is int:
-        return Whole(extra.get("java", "Long"), _bound(meta.ge), _bound(meta.le))
+        return IntegerNode(extra.get("java", "Long"), _own_bound(meta.ge), _own_bound(meta.le))
     if origin is list:
-        return Sequence(_node(get_args(hint)[0]), meta.min_length, meta.max_length)
+        return ListNode(_node(get_args(hint)[0]), meta.min_length, meta.max_length)
     if origin is dict:
         key, value = (_node(part) for part in get_args(hint))
-        assert isinstance(key, Text), "JSON has no other keys"
-        return Mapping(value, key, meta.min_length, meta.max_length, extra.get("required"))
+        assert isinstance(key, TextNode), "JSON has no other keys"
+        return MapNode(value, key, meta.min_length, meta.max_length, extra.get("required"))
     assert isinstance(hint, type), f"no shape for {hint}"
     assert issubclass(hint, Shape), f"no shape for {hint}"
     return describe_shape(hint)
 
 
-def _bound(bound: float | None) -> int | None:
+def _own_bound(bound: float | None) -> int | None:
     """Return a bound of a member; the limits of the type itself do not count."""
     if bound is None or bound in (INTEGER_MAX, LONG_MAX, -LONG_MAX - 1):
         return None

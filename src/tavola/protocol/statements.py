@@ -20,7 +20,6 @@ from tavola.protocol.fields import (
     ReturnValuesOnConditionCheckFailure,
     Shape,
 )
-from tavola.protocol.message_style import MessageStyle
 
 _StatementText = Annotated[str, msgspec.Meta(min_length=1, max_length=STATEMENT_CHARACTERS_MAX)]
 _NextToken = Annotated[str, msgspec.Meta(min_length=1, max_length=STATEMENT_TOKEN_CHARACTERS_MAX)]
@@ -70,15 +69,3 @@ class ExecuteTransactionRequest(Shape, frozen=True, kw_only=True):
     return_consumed_capacity: ReturnConsumedCapacity | None = None
     client_request_token: ClientRequestToken | None = None
     transact_statements: Annotated[list[ParameterizedStatement], TRANSACTION]
-
-
-def check_statement(request: ExecuteStatementRequest, wording: MessageStyle) -> None:
-    """Check nothing: the statement is parsed when it is executed."""
-
-
-def check_batch(request: BatchExecuteStatementRequest, wording: MessageStyle) -> None:
-    """Check nothing: each statement has its own result."""
-
-
-def check_transaction(request: ExecuteTransactionRequest, wording: MessageStyle) -> None:
-    """Check nothing: the statements are parsed together when they are executed."""

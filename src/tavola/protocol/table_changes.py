@@ -68,14 +68,14 @@ def check_update_table(request: UpdateTableRequest, wording: MessageStyle) -> No
     check_table_class(request.table_class)
     updates = request.global_secondary_index_updates or []
     vector_updates = request.vector_index_updates or []
-    given = _given(request)
-    _check_any(request, given)
-    if request.replica_updates is not None and given - {"ReplicaUpdates"}:
+    changes = _changes(request)
+    _check_any(request, changes)
+    if request.replica_updates is not None and changes - {"ReplicaUpdates"}:
         refuse("Replica modification must be the only operation in the request")
     if request.global_secondary_index_updates is not None and not updates:
         refuse("List of GlobalSecondaryIndexUpdates is empty")
     _check_index_updates(updates, request.attribute_definitions)
-    _check_together(request, given)
+    _check_together(request, changes)
     check_replica_updates(request)
     _check_throughput(request)
     check_vector_updates(vector_updates, defined_names(request.attribute_definitions or ()))
@@ -95,9 +95,9 @@ def has_settings(settings: Shape | None) -> bool:
     return settings is not None and bool(msgspec.to_builtins(settings))
 
 
-def _given(request: UpdateTableRequest) -> set[str]:
+def _changes(request: UpdateTableRequest) -> set[str]:
     """Return the member names of the changes in a request."""
-    asked = {
+    present = {
         "BillingMode": request.billing_mode is not None,
         "ProvisionedThroughput": request.provisioned_throughput is not None,
         "GlobalSecondaryIndexUpdates": bool(request.global_secondary_index_updates),
@@ -110,12 +110,12 @@ def _given(request: UpdateTableRequest) -> set[str]:
         "OnDemandThroughput": has_settings(request.on_demand_throughput),
         "WarmThroughput": has_settings(request.warm_throughput),
     }
-    return {name for name, is_asked in asked.items() if is_asked}
+    return {name for name, is_present in present.items() if is_present}
 
 
-def _check_any(request: UpdateTableRequest, given: set[str]) -> None:
+def _check_any(request: UpdateTableRequest, changes: set[str]) -> None:
     if (
-        given
+        changes
         or request.global_table_settings_replication_mode is not None
         or request.disassociation_protection_enabled is not None
     ):
@@ -125,26 +125,26 @@ def _check_any(request: UpdateTableRequest, given: set[str]) -> None:
     raise ValidationFault(f"At least one of {listed} or TableClass is required")
 
 
-def _check_together(request: UpdateTableRequest, given: set[str]) -> None:
+def _check_together(request: UpdateTableRequest, changes: set[str]) -> None:
     """Refuse changes that AWS does not combine in one call."""
     updates = request.global_secondary_index_updates or ()
     for name, change in _ALONE:
-        if name in given and len(given) > 1:
+        if name in changes and len(changes) > 1:
             refuse(f"{change} must be the only operation in the request")
     billed = {"BillingMode"} | ({"ProvisionedThroughput"} if request.billing_mode == "PROVISIONED" else set())
-    if "OnDemandThroughput" in given and given - {"OnDemandThroughput"} - billed:
+    if "OnDemandThroughput" in changes and changes - {"OnDemandThroughput"} - billed:
         refuse("OnDemandThroughput can only be combined with BillingMode in an UpdateTable request")
-    if "WarmThroughput" in given:
+    if "WarmThroughput" in changes:
         if any(update.create is not None for update in updates):
             refuse("Create global secondary index cannot be specified when updating WarmThroughput")
-        if _structural(updates) or given - {"WarmThroughput", "GlobalSecondaryIndexUpdates"}:
+        if _structural(updates) or changes - {"WarmThroughput", "GlobalSecondaryIndexUpdates"}:
             refuse("WarmThroughput must be the only operation in the request")
-    moves = "ProvisionedThroughput" in given or request.billing_mode == "PROVISIONED"
-    if moves and "StreamSpecification" in given:
+    moves = "ProvisionedThroughput" in changes or request.billing_mode == "PROVISIONED"
+    if moves and "StreamSpecification" in changes:
         refuse("You cannot modify stream status while updating table IOPS")
     if moves and _structural(updates):
         refuse("You cannot create or delete index while updating table IOPS")
-    if "StreamSpecification" in given and _structural(updates):
+    if "StreamSpecification" in changes and _structural(updates):
         refuse("You cannot create or delete index while changing stream status")
 
 

@@ -37,7 +37,6 @@ from tavola.protocol.fields import (
     StreamViewType,
     TableClass,
     VectorDistanceFunction,
-    is_control_table,
     is_start_table,
 )
 from tavola.protocol.message_style import MessageStyle
@@ -338,10 +337,24 @@ class DescribeEndpointsRequest(Shape, frozen=True, kw_only=True):
     """The request of DescribeEndpoints. It has no members."""
 
 
-def check_named(request: DeleteTableRequest | DescribeTableRequest, wording: MessageStyle) -> None:
-    """Refuse an invalid table name."""
-    if not is_control_table(request.table_name):
-        raise NameInvalid
+class TimeToLiveSpecification(Shape, frozen=True, kw_only=True):
+    """The attribute with an item's expiry time, and whether expiry is enabled."""
+
+    enabled: bool
+    attribute_name: KeyAttributeName
+
+
+class UpdateTimeToLiveRequest(Shape, frozen=True, kw_only=True):
+    """The request of UpdateTimeToLive."""
+
+    table_name: ControlTableName
+    time_to_live_specification: TimeToLiveSpecification
+
+
+class DescribeTimeToLiveRequest(Shape, frozen=True, kw_only=True):
+    """The request of DescribeTimeToLive."""
+
+    table_name: ControlTableName
 
 
 def check_list(request: ListTablesRequest, wording: MessageStyle) -> None:
@@ -349,7 +362,3 @@ def check_list(request: ListTablesRequest, wording: MessageStyle) -> None:
     start = request.exclusive_start_table_name
     if start is not None and not is_start_table(start):
         raise NameInvalid
-
-
-def check_nothing(request: Shape, wording: MessageStyle) -> None:
-    """Check nothing: the request has no members."""

@@ -20,9 +20,10 @@ from tavola.protocol.fields import (
     ReturnValuesOnConditionCheckFailure,
     Shape,
     is_data_table,
+    names_without_expression,
+    values_without_expression,
 )
 from tavola.protocol.message_style import MessageStyle, layer_of
-from tavola.protocol.parameters import names_without_expression, values_without_expression
 
 
 class ConditionCheck(Shape, frozen=True, kw_only=True):
@@ -82,7 +83,7 @@ class TransactWriteItem(Shape, frozen=True, kw_only=True):
     def action(self) -> ConditionCheck | Put | Delete | Update:
         """The action that is set, once `parse` has checked the request."""
         action = self.put or self.update or self.delete or self.condition_check
-        assert action is not None, "parse lets no empty action through"
+        assert action is not None, "`parse` refuses an empty action"
         return action
 
 
@@ -124,14 +125,14 @@ def check_transact_write(request: TransactWriteItemsRequest, wording: MessageSty
             if action is not None and not is_data_table(action.table_name):
                 raise NameInvalid
     for item in request.transact_items:
-        given = [a for a in (item.put, item.update, item.delete, item.condition_check) if a is not None]
-        if not given:
+        actions = [a for a in (item.put, item.update, item.delete, item.condition_check) if a is not None]
+        if not actions:
             raise ValidationFault(
                 "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
             )
-        if len(given) > 1:
+        if len(actions) > 1:
             raise ValidationFault("TransactItems can only contain one of Check, Put, Update or Delete")
-        _check_placeholders(given[0], wording)
+        _check_placeholders(actions[0], wording)
 
 
 def check_transact_get(request: TransactGetItemsRequest, wording: MessageStyle) -> None:

@@ -47,16 +47,19 @@ from tavola.protocol.tables import (
 _INVALID = "One or more parameter values were invalid: "
 
 
-def _matching(pattern: str, least: int | None = None, most: int | None = None) -> msgspec.Meta:
-    """Return a pattern constraint that matches the whole text and is printed as AWS prints it."""
+def _matching(pattern: str, length_min: int | None = None, length_max: int | None = None) -> msgspec.Meta:
+    """Return a constraint that matches the whole text; messages show `pattern` as AWS writes it."""
     return msgspec.Meta(
-        min_length=least, max_length=most, pattern=rf"\A(?:{pattern})\Z", extra={"pattern": pattern}
+        min_length=length_min,
+        max_length=length_max,
+        pattern=rf"\A(?:{pattern})\Z",
+        extra={"pattern": pattern},
     )
 
 
 ClientToken: TypeAlias = Annotated[str, _matching(r"^[^\$]+$")]
 BucketName: TypeAlias = Annotated[
-    str, _matching(r"^[a-z0-9A-Z]+[\.\-\w]*[a-z0-9A-Z]+$", most=BUCKET_NAME_CHARACTERS_MAX)
+    str, _matching(r"^[a-z0-9A-Z]+[\.\-\w]*[a-z0-9A-Z]+$", length_max=BUCKET_NAME_CHARACTERS_MAX)
 ]
 BucketOwner: TypeAlias = Annotated[str, _matching("[0-9]{12}")]
 ObjectPrefix: TypeAlias = Annotated[str, msgspec.Meta(max_length=OBJECT_PREFIX_CHARACTERS_MAX)]
@@ -252,7 +255,7 @@ class ListBulkOperationsRequest(Shape, frozen=True, kw_only=True):
 
 
 def check_export(request: ExportTableToPointInTimeRequest, wording: MessageStyle) -> None:
-    """Refuse an invalid table ARN, and contradictory settings."""
+    """Reject an invalid table ARN, and contradictory settings."""
     if not is_table_arn(request.table_arn):
         if parse_resource_arn(request.table_arn) is not None:
             raise ValidationFault("Invalid Request: Table ARN is invalid.")
@@ -279,46 +282,40 @@ def check_export(request: ExportTableToPointInTimeRequest, wording: MessageStyle
         raise ValidationFault(
             "Invalid Request: ExportFromTime must be provided in IncrementalExportSpecification"
         )
-    wanted = request.filter_specification
-    if wanted is not None and not msgspec.to_builtins(wanted):
+    specification = request.filter_specification
+    if specification is not None and not msgspec.to_builtins(specification):
         raise ValidationFault(
             "Invalid Request: Invalid FilterSpecification: The specification can not be empty"
         )
 
 
 def check_describe_export(request: DescribeExportRequest, wording: MessageStyle) -> None:
-    """Refuse an invalid export ARN."""
+    """Reject an invalid export ARN."""
     check_transfer_arn(request.export_arn, "export")
 
 
 def check_describe_import(request: DescribeImportRequest, wording: MessageStyle) -> None:
-    """Refuse an invalid import ARN."""
+    """Reject an invalid import ARN."""
     check_transfer_arn(request.import_arn, "import")
 
 
 def check_bulk_arn(
     request: DescribeBulkOperationRequest | CancelBulkOperationRequest, wording: MessageStyle
 ) -> None:
-    """Refuse an invalid bulk operation ARN."""
+    """Reject an invalid bulk operation ARN."""
     check_transfer_arn(request.bulk_operation_arn, "bulk-operation")
 
 
 def check_transfer_arn(arn: str, kind: str) -> None:
-    """Refuse an ARN of another kind of resource."""
+    """Reject an ARN of another kind of resource."""
     parts = parse_resource_arn(arn)
     if parts is None or parts.kind != kind:
         noun = {"export": "Export", "import": "Import"}.get(kind, "Bulk Operation")
         raise ValidationFault(f"Invalid {noun} ARN")
 
 
-def check_listing(
-    request: ListExportsRequest | ListImportsRequest | ListBulkOperationsRequest, wording: MessageStyle
-) -> None:
-    """Check nothing beyond the types: an unknown table has nothing to list."""
-
-
 def check_import(request: ImportTableRequest, wording: MessageStyle) -> None:
-    """Refuse an invalid table definition, and options of another format."""
+    """Reject an invalid table definition, and options of another format."""
     options = request.input_format_options
     if options is not None and options.csv is not None and request.input_format != "CSV":
         raise ValidationFault(
@@ -334,15 +331,13 @@ def create_table_request(parameters: TableCreationParameters) -> CreateTableRequ
 
 
 def check_bulk(request: StartBulkPutItemsRequest, wording: MessageStyle) -> None:
-    """Refuse an invalid table name, and an encryption key without encryption."""
+    """Reject an invalid table name, and an encryption key without encryption."""
     if not is_control_table(request.table_name):
         raise ValidationFault(f"{_INVALID}TableName is not a valid table name or ARN")
     output = request.output_s3_configuration
     _check_key(output.s3_sse_algorithm, output.s3_sse_kms_key_id)
     if not output.output_type:
-        raise ValidationFault(
-            f"{_INVALID}OutputType must name what the report holds: ERROR, CONDITION_CHECK_FAILURE or both"
-        )
+        raise ValidationFault(f"{_INVALID}OutputType must be ERROR, CONDITION_CHECK_FAILURE or both")
 
 
 def _check_key(algorithm: str | None, key: str | None) -> None:

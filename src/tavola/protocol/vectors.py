@@ -33,9 +33,10 @@ from tavola.protocol.fields import (
     Shape,
     is_data_table,
     is_index,
+    names_without_expression,
+    values_without_expression,
 )
 from tavola.protocol.message_style import MessageStyle, layer_of
-from tavola.protocol.parameters import names_without_expression, values_without_expression
 from tavola.protocol.tables import VectorIndex, VectorIndexUpdate
 
 _INVALID = "One or more parameter values were invalid: "
@@ -91,11 +92,11 @@ def check_body(body: bytes) -> None:
         expected = _EXPECTED.get(name)
         if expected is not None and not _is(expected, value):
             raise SerializationFault(
-                f"invalid type: {_unexpected(value)}, expected {expected} at {_place(text, reached)}"
+                f"invalid type: {_describe_value(value)}, expected {expected} at {_line_and_column(text, reached)}"
             )
     for name in _EXPECTED:
         if name not in members:
-            raise ValidationFault(f"missing field `{name}` at {_place(text, end)}")
+            raise ValidationFault(f"missing field `{name}` at {_line_and_column(text, end)}")
 
 
 def _members(text: str) -> tuple[dict[str, tuple[Any, int]], int]:
@@ -113,17 +114,17 @@ def _members(text: str) -> tuple[dict[str, tuple[Any, int]], int]:
     return members, at + 1
 
 
-def _blank(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
-    return at
+def _blank(text: str, offset: int) -> int:
+    while offset < len(text) and text[offset] in " \t\r\n":
+        offset += 1
+    return offset
 
 
-def _skip(text: str, at: int, sign: str) -> int:
-    at = _blank(text, at)
-    if not text.startswith(sign, at):
-        raise JSONDecodeError(f"no {sign}", text, at)
-    return _blank(text, at + 1)
+def _skip(text: str, offset: int, sign: str) -> int:
+    offset = _blank(text, offset)
+    if not text.startswith(sign, offset):
+        raise JSONDecodeError(f"no {sign}", text, offset)
+    return _blank(text, offset + 1)
 
 
 def _is(expected: str, value: Any) -> bool:
@@ -136,7 +137,7 @@ def _is(expected: str, value: Any) -> bool:
             return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _unexpected(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     match value:
         case None:
             return "null"
@@ -154,7 +155,7 @@ def _unexpected(value: Any) -> str:
             return "map"
 
 
-def _place(text: str, end: int) -> str:
+def _line_and_column(text: str, end: int) -> str:
     line = text.count("\n", 0, end)
     column = len(text[text.rfind("\n", 0, end) + 1 : end].encode())
     return f"line {line + 1} column {column}"

@@ -1,7 +1,7 @@
-"""Server: the engine over HTTP, as AWS speaks it.
+"""Server: the engine over HTTP, with the wire protocol of AWS.
 
-Holds the connections with their deadlines, the headers and checksums of an answer, the proof of a signature,
-the access log, and the group in which writes of one moment commit together. Knows the engine by its port
-(`ServedEngine`), the operations by name and the policies by their guard; knows no entity and no table. Why no web
-framework: between a socket and an engine that answers in microseconds it would be most of the cost.
+Owns connections and their deadlines, response headers and checksums, SigV4 verification, the access log, and the queue
+in which responses wait for a group commit. It uses the engine through `ServedEngine` and policies through a guard, and
+knows nothing of entities or tables. There is no web framework, because it would cost more than the engine's own work
+per request (docs/decisions/0018).
 """

@@ -1,8 +1,8 @@
-"""Authorization: from a request's signature to its caller, and to the policies that caller is under.
+"""Authorization: finds the caller of a signed request, and the policies that apply to it.
 
-The directory of users, roles and policies is a file. It is looked at once a second, beside the requests: a
-change takes effect then, and a file that has become unreadable changes nothing but the server's log. All that
-was verified and compiled for a directory goes with it, so a key that was taken away is refused at once.
+The directory of users, roles and policies is a file, checked for changes once a second. A change replaces everything
+that was verified and compiled with the old directory, so a deleted key is refused at once. If the file becomes
+unreadable, the old directory stays in force and the server's log says so.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 from tavola.clock import Clock
 from tavola.iam import ConnectionProperties, Credential, Directory, Guards, Principal
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import Scope
+from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 from tavola.server.callers import Caller, Peer, make_anonymous_caller, user_agent_of
 from tavola.server.sigv4 import Claim, Verifier
 
@@ -22,10 +21,10 @@ _log = logging.getLogger("tavola.server")
 
 
 class Directories(Protocol):
-    """Where the directory comes from; `tavola.iam.DirectoryFile` is one."""
+    """Source of the directory; `tavola.iam.DirectoryFile` implements it."""
 
     def current(self) -> Directory:
-        """Return the directory that holds now: the same one until it changes."""
+        """Return the directory in force; the same object until it changes."""
         ...
 
     @property
@@ -35,7 +34,7 @@ class Directories(Protocol):
 
 
 class StrictCallers:
-    """Admits callers who prove who they are; what they may do is their guard's to say."""
+    """Admits callers with a valid signature, each with the guard that checks its permissions."""
 
     def __init__(self, directories: Directories, clock: Clock) -> None:
         self._directories = directories
@@ -45,19 +44,19 @@ class StrictCallers:
         self._adopt(directories.current())
 
     def refresh(self) -> None:
-        """Take over a directory that has changed, and say so once if it cannot be read."""
+        """Switch to a changed directory; log once if it cannot be read."""
         directory = self._directories.current()
         if directory is not self._directory:
             self._adopt(directory)
-            _log.info("The users and policies were read anew.")
+            _log.info("Reloaded the users and policies.")
         trouble = self._directories.trouble
         if trouble != self._trouble:
             self._trouble = trouble
             if trouble is not None:
-                _log.error("The users and policies stay as they were: %s", trouble)
+                _log.error("The users and policies were not reloaded: %s", trouble)
 
     def admit(self, url: bytes, fields: Mapping[bytes, bytes], body: bytes, peer: Peer) -> Caller:
-        """Return who sent a request, or raise the fault that AWS answers to a signature that is none."""
+        """Return the caller of a request, or raise AWS's fault for an invalid signature."""
         claim = self._verifier.verify(url, fields, body)
         agent = fields.get(b"user-agent")
         known = peer.callers.get(claim)
@@ -66,7 +65,7 @@ class StrictCallers:
         return peer.remember(claim, agent, self._caller(claim, peer, user_agent_of(fields)))
 
     def anonymous_caller(self, url: bytes, fields: Mapping[bytes, bytes], peer: Peer) -> Caller:
-        """Return a caller who has proved nothing."""
+        """Return the unauthenticated caller of a request."""
         return make_anonymous_caller(DEFAULT_SCOPE, fields, url, peer, "unauthenticated")
 
     def _adopt(self, directory: Directory) -> None:
@@ -76,8 +75,8 @@ class StrictCallers:
     def _caller(self, claim: Claim[Credential], peer: Peer, agent: str) -> Caller:
         principal = claim.credential.principal
         scope = Scope(principal.account, claim.region)
-        circumstances = ConnectionProperties(source_ip=peer.address, secure=peer.secure, user_agent=agent)
-        guard = self._guards.guard(self._directory, principal, scope, circumstances)
+        connection = ConnectionProperties(source_ip=peer.address, secure=peer.secure, user_agent=agent)
+        guard = self._guards.guard(self._directory, principal, scope, connection)
         identity = identity_of(principal, claim.key_id)
         return Caller(scope, identity, peer.address, agent, peer.secure, "allowed", guard)
 

@@ -1,7 +1,7 @@
-"""Callers: who sends a request, as far as it is known, and from where.
+"""Callers: who sends a request, and from where.
 
-One caller stands for one key used on one connection by one program. It is made once and met again with every
-request, so what is the same in each of its calls and log records is kept on it.
+One `Caller` is one key used by one program on one connection. It is created once and reused for every request, so it
+also holds the parts that all its log records share.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ _KNOWN_MAX = 16
 
 @dataclass(slots=True, eq=False)
 class Caller:
-    """Whose tables are meant, who is said to ask, and what they may do."""
+    """The account and region of a request, the caller's identity, and the guard that checks its permissions."""
 
     scope: Scope
     identity: Mapping[str, Any]  # CloudTrail's userIdentity
     address: str
     agent: str
     secure: bool
-    decision: str  # what the log says of a call that is not refused
+    decision: str  # the log's decision on a call that is not refused
     guard: AccessGuard | None = None
-    context: RequestContext | None = None  # what the engine is told of each call; the dispatcher's own
-    heads: dict[str, bytes] = field(default_factory=dict)  # of log records, by operation
-    tail: bytes = b""  # of log records; empty before the first
+    context: RequestContext | None = None  # reused for each call; set by `Dispatch`
+    heads: dict[str, bytes] = field(default_factory=dict)  # start of log records, by operation
+    tail: bytes = b""  # end of log records; empty before the first
 
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """The other end of a connection, and the callers that were met on it."""
+    """The other end of a connection, and the callers seen on it."""
 
     address: str = ""
     secure: bool = False
     callers: dict[object, tuple[bytes | None, Caller]] = field(default_factory=dict)
 
     def remember(self, credential: object, agent: bytes | None, caller: Caller) -> Caller:
-        """Remember a caller by what it is known by next time: its sign and its program."""
+        """Cache a caller by its credential and user agent."""
         if len(self.callers) >= _KNOWN_MAX:
             self.callers.clear()
         self.callers[credential] = agent, caller
@@ -52,33 +52,33 @@ class Peer:
 
 
 class CallerVerifier(Protocol):
-    """Says who sends a request."""
+    """Identifies the callers of requests."""
 
     def admit(self, url: bytes, fields: Mapping[bytes, bytes], body: bytes, peer: Peer) -> Caller:
-        """Return who sends a request, or raise a Fault if that is not proved."""
+        """Return the caller of a request, or raise a Fault if it cannot be verified."""
         ...
 
     def anonymous_caller(self, url: bytes, fields: Mapping[bytes, bytes], peer: Peer) -> Caller:
-        """Return the caller of a request that is refused before anything is proved."""
+        """Return the caller of a request that is refused before verification."""
         ...
 
     def refresh(self) -> None:
-        """Take note of what has changed; called about once a second."""
+        """Pick up changes; called about once a second."""
         ...
 
 
 def make_anonymous_caller(
     scope: Scope, fields: Mapping[bytes, bytes], url: bytes, peer: Peer, decision: str
 ) -> Caller:
-    """Return a caller of whom nothing is proved; the key it names is told, if it looks like one."""
-    found = _KEY_ID.search(fields.get(b"authorization") or url)
+    """Return an unverified caller; its identity has the key id that the request states, if it looks like one."""
+    key_id = _KEY_ID.search(fields.get(b"authorization") or url)
     identity: dict[str, Any] = {"type": "Unknown", "accountId": scope.account}
-    if found is not None:
-        identity["accessKeyId"] = found[1].decode("ascii")
+    if key_id is not None:
+        identity["accessKeyId"] = key_id[1].decode("ascii")
     return Caller(scope, identity, peer.address, user_agent_of(fields), peer.secure, decision)
 
 
 def user_agent_of(fields: Mapping[bytes, bytes]) -> str:
-    """Return the name of the program that asks, as it gives it."""
+    """Return the User-Agent header, shortened and printable."""
     text = fields.get(b"user-agent", b"")[:_AGENT_CHARACTERS_MAX].decode("latin-1")
     return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -15,9 +15,19 @@ from typing import cast
 
 import httptools
 
+from tavola.clock import monotonic
 from tavola.server.callers import Peer
 from tavola.server.dispatch import Dispatch
-from tavola.server.responses import CONTINUE, TEXT, Payload, ResponseEncoder, ResponseQueue, payload_size
+from tavola.server.responses import (
+    CONTINUE,
+    TEXT,
+    Payload,
+    PendingWork,
+    Response,
+    ResponseEncoder,
+    ResponseQueue,
+    response_size,
+)
 from tavola.server.safeguards import ServerLimits
 
 # The state of a connection. Plain integers, because they are compared several times per request.
@@ -37,12 +47,13 @@ class Service:
     encoder: ResponseEncoder
     dispatch: Dispatch
     responses: ResponseQueue
+    work: PendingWork
     limits: ServerLimits
     connections: set[ClientConnection] = field(default_factory=set)
     waiting_bytes: int = 0  # of incomplete bodies, all connections together
     stopping: bool = False
 
-    def make_room(self) -> bool:
+    def admit_connection(self) -> bool:
         """Return whether a new connection fits; at the limit, close the connection that has been idle longest."""
         if len(self.connections) < self.limits.connections_max:
             return True
@@ -67,6 +78,7 @@ class ClientConnection(asyncio.Protocol):
         "_fields",
         "_head_bytes",
         "_head_bytes_max",
+        "_is_computing",
         "_linger",
         "_parser",
         "_parts",
@@ -104,6 +116,7 @@ class ClientConnection(asyncio.Protocol):
         self._upgrading = False
         self._refusal: Payload | None = None  # the response to a request that a parser callback rejected
         self._backlog: deque[_Request | _ReadyResponse] = deque()
+        self._is_computing = False  # a response is computed in slices; later requests wait in the backlog
         self._reading = True
         self._linger = False
         self._closing_idle = False
@@ -117,14 +130,12 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Register the connection, or respond 503 if the limit is reached."""
-        self._transport = cast(
-            asyncio.Transport, transport
-        )  # uvloop's transport is compatible but not a subclass
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is compatible but not a subclass
         self._peer = peer_of(self._transport)
         if self._service.stopping:  # accepted while the server was stopping
             self._stage = _CLOSING
             self._transport.abort()
-        elif self._service.make_room():
+        elif self._service.admit_connection():
             self._service.connections.add(self)
         else:
             self._stage = _CLOSING
@@ -153,14 +164,17 @@ class ClientConnection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._reject_malformed()
         backlog = self._backlog
-        if len(backlog) == 1 and not self._write_deadline_s:  # the usual case
+        if len(backlog) == 1 and not self._write_deadline_s and not self._is_computing:  # the usual case
+            began_s = monotonic()
             self._process(backlog.popleft())
+            if monotonic() - began_s > self._service.limits.turn_s:
+                self._end_turn()
         elif backlog:
             self._process_backlog()
         if self._stage == _HEAD:
             # All of these bytes belong to the head only if no other request preceded it in this read.
-            alone = self._request_count == begun + (before == _IDLE)
-            self._head_bytes = self._head_bytes + len(data) if alone else 0
+            is_only_request = self._request_count == begun + (before == _IDLE)
+            self._head_bytes = self._head_bytes + len(data) if is_only_request else 0
             if not self._deadline_s:
                 self._deadline_s = self._service.loop.time() + self._service.limits.head_s
         elif self._stage == _BODY:
@@ -183,7 +197,7 @@ class ClientConnection(asyncio.Protocol):
         if self._stage == _IDLE:
             self._backlog.append((b"", True))
         else:
-            self._backlog.append((self._error_response(400, "The request ends before its end."), True))
+            self._backlog.append((self._error_response(400, "The request is incomplete."), True))
         self._stage = _CLOSING
         self._deadline_s = 0.0
         self._process_backlog()
@@ -258,19 +272,41 @@ class ClientConnection(asyncio.Protocol):
 
     # Called by the server.
 
-    def send(self, payload: Payload, close: bool) -> None:
-        """Send a response, and end the connection if it is the last one."""
+    def send(self, response: Response, close: bool) -> None:
+        """Send a response, or have it computed further; end the connection if it is the last one."""
         transport = self._transport
         if transport.is_closing():
+            if self._is_computing:
+                self._service.work.release(self)
+            if not isinstance(response, bytes | tuple):
+                response.abandon(None)
             return
-        if isinstance(payload, bytes):
-            transport.write(payload)
+        if isinstance(response, bytes):
+            transport.write(response)
+        elif isinstance(response, tuple):
+            transport.writelines(response)
         else:
-            transport.writelines(payload)
+            # Set again, because the response to an earlier request, sent after the same commit, has cleared it.
+            self._is_computing = True
+            self._service.work.add(self, response, close)
+            return
+        if self._is_computing:
+            self._is_computing = False
+            self._service.work.release(self)
+            if not close:
+                self._service.loop.call_soon(self._process_backlog)
         if close and self._closing_idle and self._peer.secure and not transport.get_write_buffer_size():
             transport.abort()  # a TLS shutdown waits for the peer's, which an idle client does not send
         elif close:
             self._finish()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection was reset or closed, so that a response that is being computed is not needed.
+
+        A client that has closed only its sending side may still read the response.
+        """
+        return self._transport.is_closing()
 
     def sweep(self, now_s: float) -> None:
         """Close the connection, or refuse the request, if a deadline has passed."""
@@ -281,7 +317,12 @@ class ClientConnection(asyncio.Protocol):
         elif self._deadline_s and now_s >= self._deadline_s:
             self._respond_last(self._error_response(408, "The request took too long to arrive."))
             self._process_backlog()
-        elif self._request_count != self._swept_request_count or self._stage != _IDLE or self._backlog:
+        elif (
+            self._request_count != self._swept_request_count
+            or self._stage != _IDLE
+            or self._backlog
+            or self._is_computing
+        ):
             self._swept_request_count = self._request_count
             self.idle_since_s = now_s
         elif now_s - self.idle_since_s >= self._service.limits.idle_s:
@@ -289,10 +330,13 @@ class ClientConnection(asyncio.Protocol):
 
     def idle_before(self, since_s: float) -> bool:
         """Return whether the connection has been idle since a time, as of the last sweep."""
-        quiet = (
-            self._stage == _IDLE and self._request_count == self._swept_request_count and not self._backlog
+        return (
+            self._stage == _IDLE
+            and self._request_count == self._swept_request_count
+            and not self._backlog
+            and not self._is_computing
+            and self.idle_since_s <= since_s
         )
-        return quiet and self.idle_since_s <= since_s
 
     def close_when_idle(self) -> None:
         """Close an idle connection; one with a request in progress closes after it, see `Service.stopping`."""
@@ -318,32 +362,44 @@ class ClientConnection(asyncio.Protocol):
         backlog = self._backlog
         requests_left = service.limits.turn_requests_max
         bytes_left = service.limits.turn_response_bytes_max
-        while backlog and not self._write_deadline_s:
-            if requests_left == 0 or bytes_left <= 0:
-                service.loop.call_soon(self._process_backlog)
-                break
+        until_s = monotonic() + service.limits.turn_s
+        while backlog and not self._write_deadline_s and not self._is_computing:
             bytes_left -= self._process(backlog.popleft())
             requests_left -= 1
-        self._set_reading(not backlog and not self._write_deadline_s)
+            if backlog and (requests_left == 0 or bytes_left <= 0 or monotonic() > until_s):
+                service.loop.call_soon(self._process_backlog)
+                break
+        self._set_reading(not backlog and not self._write_deadline_s and not self._is_computing)
+
+    def _end_turn(self) -> None:
+        """Read no more from this client until the others have been served.
+
+        libuv reads from a connection up to 32 times in a row while there is data. A client that sends expensive requests
+        as fast as they are answered would be served 32 times before anyone else.
+        """
+        if not self._transport.is_closing():
+            self._set_reading(False)
+            self._service.loop.call_soon(self._process_backlog)
 
     def _process(self, entry: _Request | _ReadyResponse) -> int:
         """Process one entry of the backlog and return the size of the response."""
         if len(entry) == 5:
-            payload: Payload = self._dispatch(*entry, self._peer)
+            response: Response = self._dispatch(*entry, self._peer)
             last = entry[4]
+            self._is_computing = not isinstance(response, bytes | tuple)
         else:
-            payload, last = entry
+            response, last = entry
         if last:
             self._stage = _CLOSING
             self._backlog.clear()
-        self._deliver(self, payload, last)
-        return payload_size(payload)
+        self._deliver(self, response, last)
+        return response_size(response)
 
-    def _set_reading(self, wanted: bool) -> None:
-        if wanted == self._reading or self._transport.is_closing():
+    def _set_reading(self, enabled: bool) -> None:
+        if enabled == self._reading or self._transport.is_closing():
             return
-        self._reading = wanted
-        if wanted:
+        self._reading = enabled
+        if enabled:
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
@@ -372,26 +428,26 @@ class ClientConnection(asyncio.Protocol):
             if self._stage == _CLOSING:
                 return
             if self._stage == _HEAD and self._request_count == begun:
-                told = f"The headers are larger than {self._head_bytes_max} bytes."
-                self._respond_last(self._error_response(400, told))
+                sentence = f"The headers are larger than {self._head_bytes_max} bytes."
+                self._respond_last(self._error_response(400, sentence))
                 return
 
     def _decline_upgrade(self, rest: memoryview) -> None:
-        """Go on in HTTP/1.1 with a client that offered another protocol, as it must allow.
+        """Continue in HTTP/1.1 with a client that offered an upgrade; the protocol allows to ignore the offer.
 
-        The parser stops at such a request without its body. So another parser gets the same head, but for
-        the offer, and what followed it.
+        The parser stops after the head of such a request. A new parser therefore gets the same head without the
+        offer, and then the rest of the data.
         """
-        if not self._upgrading:  # it was CONNECT, which asks for a tunnel and is in the backlog already
+        if not self._upgrading:  # a CONNECT, which is already in the backlog
             self._backlog.pop()
             self._reject_malformed()
             return
-        kept = [(name, value) for name, value in self._fields.items() if name not in _HOP_BY_HOP]
+        end_to_end = [(name, value) for name, value in self._fields.items() if name not in _HOP_BY_HOP]
         if b"close" in self._fields.get(b"connection", b"").lower():
-            kept.append((b"connection", b"close"))
+            end_to_end.append((b"connection", b"close"))
         request_line = b"%b %b HTTP/1.1" % (self._parser.get_method(), self._url)
-        head = [request_line, *(b"%b: %b" % pair for pair in kept), b"", b""]
-        while self._backlog and self._backlog[-1][0] is CONTINUE:  # it is said again
+        head = [request_line, *(b"%b: %b" % pair for pair in end_to_end), b"", b""]
+        while self._backlog and self._backlog[-1][0] is CONTINUE:  # the new parser adds it again
             self._backlog.pop()
         self._parser = httptools.HttpRequestParser(self)
         self._stage = _IDLE
@@ -401,7 +457,7 @@ class ClientConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(b"\r\n".join(head))
             self._parser.feed_data(rest)
-        except httptools.HttpParserError:  # a second offer behind the first is no client's habit
+        except httptools.HttpParserError:  # malformed, or a second upgrade, which no real client sends
             self._reject_malformed()
 
     def _refuse_large(self) -> None:
@@ -414,7 +470,7 @@ class ClientConnection(asyncio.Protocol):
         self._respond_last(self._refusal or self._error_response(400, "The request is not well-formed HTTP."))
 
     def _respond_last(self, payload: Payload) -> None:
-        """Answer this after what was asked before, listen to nothing more, and close without haste."""
+        """Respond after the earlier requests, read no more requests, and close after a delay (`linger_s`)."""
         self._backlog.append((payload, True))
         self._stage = _CLOSING
         self._linger = True
@@ -422,9 +478,9 @@ class ClientConnection(asyncio.Protocol):
         self._discard_body()
 
     def _finish(self) -> None:
-        """Close when the last answer is out, or soon after if the client is still sending.
+        """Close after the last response is sent, or a moment later if the client is still sending.
 
-        To close on a client that sends would reset the connection, and with it the answer on its way.
+        Closing at once would reset the connection of a client that sends, and it could lose the response.
         """
         limits = self._service.limits
         self._stage = _CLOSING
@@ -432,7 +488,7 @@ class ClientConnection(asyncio.Protocol):
             limits.linger_s if self._linger else limits.response_s
         )
         if self._linger:
-            if self._transport.can_write_eof():  # TLS cannot; there the client goes by the answer's headers
+            if self._transport.can_write_eof():  # TLS cannot; its client sees `Connection: close`
                 self._transport.write_eof()
             self._set_reading(True)
         else:
@@ -446,7 +502,7 @@ class ClientConnection(asyncio.Protocol):
 
 
 def peer_of(transport: asyncio.Transport) -> Peer:
-    """Return the other end of a connection, as far as the system tells."""
-    place = transport.get_extra_info("peername")
-    address = place[0] if isinstance(place, tuple) and place else ""
+    """Return the peer of a connection; its address is empty if the system does not know it."""
+    name = transport.get_extra_info("peername")
+    address = name[0] if isinstance(name, tuple) and name else ""
     return Peer(str(address).partition("%")[0], transport.get_extra_info("sslcontext") is not None)

@@ -1,7 +1,6 @@
 """Dispatch: passes an HTTP request to the engine and renders the response.
 
-Checks are made in AWS's order: method and content type, JSON, target, signature; the engine does the rest. An exception
-that is not a fault is a bug: it is logged under the request id, and the client gets the id and no details. If callers
+Checks are made in AWS's order: method and content type, JSON, target, signature; the engine does the rest. If callers
 are verified or an access log is kept, a request goes through `_execute_for_caller`, which identifies the caller and
 logs the call; otherwise through `_execute`, which does neither and costs less.
 """
@@ -11,15 +10,16 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from urllib.parse import unquote_to_bytes
 
 import httptools
 import msgspec
 
 from tavola.clock import SYSTEM_CLOCK, Clock
-from tavola.engine import ItemAccess, RequestContext
-from tavola.protocol.accounts import DEFAULT_SCOPE, account_of_key
-from tavola.protocol.arns import Scope
+from tavola.engine import ItemAccess, PendingRead, RequestContext
+from tavola.protocol.arns import DEFAULT_SCOPE, Scope, account_of_key
 from tavola.protocol.faults import (
     AccessDeniedFault,
     Fault,
@@ -33,7 +33,15 @@ from tavola.server.access_log import AccessLog
 from tavola.server.callers import Caller, CallerVerifier, Peer, make_anonymous_caller
 from tavola.server.hosts import Hosts
 from tavola.server.records import is_read
-from tavola.server.responses import JSON, PLAIN_JSON, TEXT, Payload, ResponseEncoder, ServedEngine
+from tavola.server.responses import (
+    JSON,
+    PLAIN_JSON,
+    TEXT,
+    Payload,
+    Response,
+    ResponseEncoder,
+    ServedEngine,
+)
 
 _log = logging.getLogger("tavola.server")
 
@@ -43,10 +51,16 @@ TARGETS: dict[bytes | None, str] = {operation.target.encode(): name for name, op
 READS = frozenset(name for name in OPERATIONS if is_read(name))
 """Operations that do not write, and so do not open a commit group."""
 
+SLICED = frozenset({"Query", "Scan", "ExecuteStatement"})
+"""Operations that the engine may return unfinished."""
+
+SLICE_S = 0.001  # how long other clients wait at most for a slice of a long read
+
 FORBIDDEN = 403
 UNKNOWN = "Unknown"  # in the access log, for a request without a known operation
 
 _AS_OF = AS_OF_HEADER.encode()
+_DESCRIBE_ENDPOINTS = "DescribeEndpoints"
 _CONTENT_TYPES: dict[bytes | None, bytes] = {JSON: JSON, PLAIN_JSON: PLAIN_JSON}
 _SIGNATURE_CHARACTERS = 64
 _NOT_FOUND = b"<UnknownOperationException/>\n"
@@ -54,6 +68,7 @@ _NOT_FOUND = b"<UnknownOperationException/>\n"
 _CREDENTIAL = re.compile(rb"Credential=([^,\s&]+)")
 _REGION = re.compile(r"[a-z0-9-]{1,63}")
 
+_CHECKED_JSON_BYTES_MAX = 256 * 1024
 _PREFIX_BYTES_MAX = 256
 _SCOPES_MAX = 1024
 
@@ -117,9 +132,7 @@ class Dispatch:
         self._hosts = hosts or Hosts("")
         self._identifies_callers = callers is not None or log is not None
         self._callers: CallerVerifier = callers or OpenCallers()
-        self._shows_reasons = (
-            callers is None
-        )  # probes are not signed, so a strict server gives them no reasons
+        self._shows_reasons = callers is None  # health checks are unsigned: a strict server gives no reasons
         self._log = log
         self._accesses: list[ItemAccess] | None = None if log is None else []
         self._now = clock.now
@@ -132,7 +145,7 @@ class Dispatch:
         body: bytes,
         close: bool,
         peer: Peer,
-    ) -> Payload:
+    ) -> Response:
         """Return the response to one request; header names in `fields` are lower-case."""
         if fields.get(b"host") not in self._hosts.known or b"origin" in fields:
             refusal = self._hosts.refusal(fields)
@@ -142,9 +155,13 @@ class Dispatch:
         content_type = _CONTENT_TYPES.get(fields.get(b"content-type"))
         if operation is None or content_type is None or method != b"POST" or url != b"/":
             return self._answer_other(method, url, fields, body, close, peer)
-        if self._identifies_callers or _AS_OF in fields:
+        if self._needs_caller(operation, fields):
             return self._execute_for_caller(operation, url, fields, body, close, content_type, peer)
         return self._execute(operation, url, fields, body, close, content_type)
+
+    def _needs_caller(self, operation: str, fields: Mapping[bytes, bytes]) -> bool:
+        """Return whether a request is executed with a context of its own."""
+        return self._identifies_callers or _AS_OF in fields or operation == _DESCRIBE_ENDPOINTS
 
     def _execute(
         self,
@@ -154,23 +171,21 @@ class Dispatch:
         body: bytes,
         close: bool,
         content_type: bytes,
-    ) -> Payload:
+    ) -> Response:
         """Execute a request without identifying the caller."""
         encoder = self._encoder
         if operation not in READS:
             self._begin()
         try:
-            return encoder.encode(
-                200, content_type, self._engine.execute(operation, body, scope_of_request(fields, url)), close
+            answer = self._engine.execute(operation, body, scope_of_request(fields, url), slice_s=SLICE_S)
+            if isinstance(answer, bytes):
+                return encoder.encode(200, content_type, answer, close)
+            request_id = encoder.new_request_id()
+            return _PendingResponse(
+                self, self._engine, encoder, answer, operation, content_type, close, request_id, None
             )
-        except Fault as fault:
-            request_id = encoder.new_request_id()
-            _log_server_fault(fault, request_id, operation)
-            return encoder.encode(fault.status, content_type, fault.body(), close, request_id)
-        except Exception:  # noqa: BLE001 - the client gets an error 500, the log gets the details
-            request_id = encoder.new_request_id()
-            _log.exception("Request %s, %s, failed unexpectedly.", request_id.decode(), operation)
-            return encoder.encode(500, content_type, InternalServerFault().body(), close, request_id)
+        except Exception as error:  # noqa: BLE001 - see `encode_failure`
+            return self.encode_failure(error, operation, content_type, close, encoder.new_request_id())[1]
 
     def _execute_for_caller(
         self,
@@ -181,12 +196,14 @@ class Dispatch:
         close: bool,
         content_type: bytes,
         peer: Peer,
-    ) -> Payload:
+    ) -> Response:
         """Execute a request for an identified caller, and log the call."""
         encoder = self._encoder
         began_s = self._now()
         request_id = encoder.new_request_id()
-        accesses = self._accesses
+        # A read that goes on in later turns cannot share the context and the list with other calls.
+        shared = operation not in SLICED
+        accesses = self._accesses if shared or self._accesses is None else []
         caller: Caller | None = None
         context: RequestContext | None = None
         fault: Fault | None = None
@@ -195,31 +212,71 @@ class Dispatch:
             if operation not in READS:
                 self._begin()
             context = caller.context
-            if context is None:
-                context = caller.context = RequestContext(caller.guard, None, accesses)
-            if _AS_OF in fields:
+            if context is None or not shared:
+                context = RequestContext(caller.guard, None, accesses)
+                if shared:
+                    caller.context = context
+            if _AS_OF in fields or operation == _DESCRIBE_ENDPOINTS:
+                at = fields.get(_AS_OF)
                 context = RequestContext(
-                    caller.guard, parse_instant(fields[_AS_OF].decode("latin-1")), accesses
+                    caller.guard,
+                    None if at is None else parse_instant(at.decode("latin-1")),
+                    accesses,
+                    address=_address_of(fields, peer),
                 )
-            answer = self._engine.execute(operation, body, caller.scope, context)
+            answer = self._engine.execute(operation, body, caller.scope, context, slice_s=SLICE_S)
+            if not isinstance(answer, bytes):
+                log_end = partial(
+                    self._log_call, caller, operation, request_id, began_s, accesses, body, context
+                )
+                return _PendingResponse(
+                    self, self._engine, encoder, answer, operation, content_type, close, request_id, log_end
+                )
             payload = encoder.encode(200, content_type, answer, close, request_id)
-        except Fault as raised:
-            # AWS checks the JSON before the signature.
-            fault = SerializationFault() if caller is None and not _is_json(body) else raised
-            _log_server_fault(fault, request_id, operation)
-            payload = encoder.encode(fault.status, content_type, fault.body(), close, request_id)
-        except Exception:  # noqa: BLE001 - the client gets an error 500, the log gets the details
-            fault = InternalServerFault()
-            _log.exception("Request %s, %s, failed unexpectedly.", request_id.decode(), operation)
-            payload = encoder.encode(500, content_type, fault.body(), close, request_id)
-        if self._log is not None and accesses is not None:
+        except Exception as error:  # noqa: BLE001 - see `encode_failure`
+            if caller is None and isinstance(error, Fault) and body and not _may_be_json(body):
+                error = SerializationFault()  # AWS checks the JSON of a body before the signature
+            fault, payload = self.encode_failure(error, operation, content_type, close, request_id)
+        if self._log is not None:
             caller = caller or self._callers.anonymous_caller(url, fields, peer)
-            denied = 0
-            if context is not None and context.denied:
-                denied, context.denied = context.denied, 0
-            self._log.note(caller, operation, request_id, began_s, accesses, body, fault, denied)
-            accesses.clear()
+            self._log_call(caller, operation, request_id, began_s, accesses, body, context, fault)
         return payload
+
+    def _log_call(
+        self,
+        caller: Caller,
+        operation: str,
+        request_id: bytes,
+        began_s: float,
+        accesses: list[ItemAccess] | None,
+        body: bytes,
+        context: RequestContext | None,
+        fault: Fault | None,
+    ) -> None:
+        """Write a call to the access log, and empty the list of its accesses."""
+        if self._log is None or accesses is None:
+            return
+        denied = 0
+        if context is not None and context.denied:
+            denied, context.denied = context.denied, 0
+        self._log.note(caller, operation, request_id, began_s, accesses, body, fault, denied)
+        accesses.clear()
+
+    def encode_failure(
+        self, error: Exception, operation: str, content_type: bytes, close: bool, request_id: bytes
+    ) -> tuple[Fault, Payload]:
+        """Return the fault that a client gets for an exception, and the response; log what is our own failure.
+
+        Anything but a fault is a bug: the log gets the details, and the client the request id to find them by.
+        """
+        if isinstance(error, Fault):
+            fault = error
+            if fault.status >= 500:
+                _log.error("Request %s, %s: %s", request_id.decode(), operation, fault)
+        else:
+            fault = InternalServerFault()
+            _log.error("Request %s, %s, failed unexpectedly.", request_id.decode(), operation, exc_info=error)
+        return fault, self._encoder.encode(fault.status, content_type, fault.body(), close, request_id)
 
     def _forbid(
         self,
@@ -232,9 +289,8 @@ class Dispatch:
     ) -> Payload:
         """Refuse a request with a foreign Host, or from a page of a foreign origin."""
         request_id = self._encoder.new_request_id()
-        if self._log is not None:
-            operation = TARGETS.get(fields.get(b"x-amz-target"), UNKNOWN)
-            self._log_refused(operation, request_id, refusal, url, fields, body, peer)
+        operation = TARGETS.get(fields.get(b"x-amz-target"), UNKNOWN)
+        self._log_refused(operation, request_id, refusal, url, fields, body, peer)
         return self._encoder.encode(FORBIDDEN, JSON, refusal.body(), close, request_id)
 
     def _log_refused(
@@ -260,25 +316,24 @@ class Dispatch:
         body: bytes,
         close: bool,
         peer: Peer,
-    ) -> Payload:
+    ) -> Response:
         """Answer a request that is not a plain SDK call: health checks, URLs with a query, unknown operations."""
         path = _path_of(url)
         if method in (b"GET", b"HEAD"):
-            looked = self._probe_page(path, fields, url)
-            if looked is None:
+            page = self._health_page(path, fields, url)
+            if page is None:
                 return self._not_found(method, url, fields, body, close, peer)
-            make = self._encoder.encode if method == b"GET" else self._encoder.encode_without_body
-            return make(*looked, close)
-        told = fields.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        content_type = _CONTENT_TYPES.get(told)
+            encode = self._encoder.encode if method == b"GET" else self._encoder.encode_without_body
+            return encode(*page, close)
+        content_type = _CONTENT_TYPES.get(fields.get(b"content-type", b"").partition(b";")[0].strip().lower())
         if method != b"POST" or path != b"/" or (content_type is None and body):
             return self._not_found(method, url, fields, body, close, peer)
         operation = TARGETS.get(fields.get(b"x-amz-target", b"").strip())
-        if operation is not None and (self._identifies_callers or _AS_OF in fields):
+        if operation is not None and self._needs_caller(operation, fields):
             return self._execute_for_caller(operation, url, fields, body, close, content_type or JSON, peer)
         if operation is not None:
             return self._execute(operation, url, fields, body, close, content_type or JSON)
-        fault = UnknownOperationFault() if _is_json(body) else SerializationFault()
+        fault = UnknownOperationFault() if _may_be_json(body) else SerializationFault()
         request_id = self._encoder.new_request_id()
         self._log_refused(UNKNOWN, request_id, fault, url, fields, body, peer)
         return self._encoder.encode(fault.status, content_type or JSON, fault.body(), close, request_id)
@@ -295,33 +350,71 @@ class Dispatch:
         """Answer a request that is not an API call with AWS's 404, and log it."""
         request_id = self._encoder.new_request_id()
         self._log_refused(UNKNOWN, request_id, UnknownOperationFault(), url, fields, body, peer)
-        make = self._encoder.encode_without_body if method == b"HEAD" else self._encoder.encode
-        return make(404, TEXT, _NOT_FOUND, close, request_id)
+        encode = self._encoder.encode_without_body if method == b"HEAD" else self._encoder.encode
+        return encode(404, TEXT, _NOT_FOUND, close, request_id)
 
-    def _probe_page(
+    def _health_page(
         self, path: bytes, fields: Mapping[bytes, bytes], url: bytes
     ) -> tuple[int, bytes, bytes] | None:
         """Return status, content type and body of a health page, or None for any other path."""
         match path:
             case b"/":
                 region = scope_of_request(fields, url).region
-                return 200, TEXT, f"healthy: dynamodb.{region}.amazonaws.com ".encode()
+                host = fields.get(b"host") or f"dynamodb.{region}.amazonaws.com".encode()
+                return 200, TEXT, b"healthy: %b " % host
             case b"/healthz":  # the process is alive
                 return 200, PLAIN_JSON, b'{"status":"ok"}'
             case b"/readyz":  # it also accepts writes
                 failure = self._engine.write_failure
                 if failure is None:
                     return 200, PLAIN_JSON, b'{"status":"ok"}'
-                told = {"status": "failing", **({"reason": failure} if self._shows_reasons else {})}
-                return 503, PLAIN_JSON, msgspec.json.encode(told)
+                status = {"status": "failing", **({"reason": failure} if self._shows_reasons else {})}
+                return 503, PLAIN_JSON, msgspec.json.encode(status)
             case _:
                 return None
 
 
-def _log_server_fault(fault: Fault, request_id: bytes, operation: str) -> None:
-    """Log a fault with a status of 500 or above."""
-    if fault.status >= 500:
-        _log.error("Request %s, %s: %s", request_id.decode(), operation, fault)
+@dataclass(frozen=True, slots=True)
+class _PendingResponse:
+    """The response to a read that takes longer than a slice of time."""
+
+    dispatch: Dispatch
+    engine: ServedEngine
+    encoder: ResponseEncoder
+    read: PendingRead
+    operation: str
+    content_type: bytes
+    close: bool
+    request_id: bytes
+    log_end: Callable[[Fault | None], None] | None  # logs the call when the read ends
+
+    def resume(self) -> Payload | None:
+        """Continue for one slice of time; return the response when it is complete."""
+        fault: Fault | None = None
+        try:
+            answer = self.engine.resume(self.read, SLICE_S)
+            if answer is None:
+                return None
+            payload = self.encoder.encode(200, self.content_type, answer, self.close, self.request_id)
+        except Exception as error:  # noqa: BLE001 - see `encode_failure`
+            fault, payload = self.dispatch.encode_failure(
+                error, self.operation, self.content_type, self.close, self.request_id
+            )
+        if self.log_end is not None:
+            self.log_end(fault)
+        return payload
+
+    def abandon(self, fault: Fault | None) -> None:
+        """End the read without a response; its call is logged with this fault."""
+        self.read.end(fault)
+        if self.log_end is not None:
+            self.log_end(fault)
+
+
+def _address_of(fields: Mapping[bytes, bytes], peer: Peer) -> str | None:
+    """Return the address by which a client reached the server; with its scheme, because botocore otherwise adds https."""
+    host = fields.get(b"host")
+    return None if host is None else f"{'https' if peer.secure else 'http'}://{host.decode('latin-1')}"
 
 
 def _path_of(url: bytes) -> bytes:
@@ -334,7 +427,13 @@ def _path_of(url: bytes) -> bytes:
     return url.partition(b"?")[0]
 
 
-def _is_json(body: bytes) -> bool:
+def _may_be_json(body: bytes) -> bool:
+    """Return whether a body is valid JSON; a large one counts as valid, since checking it costs too much.
+
+    Called for refused requests only. Otherwise anyone could occupy the server with large bodies, without credentials.
+    """
+    if len(body) > _CHECKED_JSON_BYTES_MAX:
+        return True
     try:
         _decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -379,5 +478,5 @@ def parse_credential(credential: bytes) -> Scope:
 
 
 def _scope_of_query(url: bytes) -> Scope:
-    found = _CREDENTIAL.search(url.partition(b"?")[2])
-    return DEFAULT_SCOPE if found is None else parse_credential(unquote_to_bytes(found[1]))
+    credential = _CREDENTIAL.search(url.partition(b"?")[2])
+    return DEFAULT_SCOPE if credential is None else parse_credential(unquote_to_bytes(credential[1]))

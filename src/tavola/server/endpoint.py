@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ServerEndpoint:
+class ServerEndpoint(Struct, frozen=True):
     """The address that a server listens on."""
 
     host: str

@@ -1,4 +1,4 @@
-"""Errors of the server: what it cannot listen on, prove itself with, or write to."""
+"""Errors of the server: unusable addresses, certificates and access logs."""
 
 from __future__ import annotations
 
@@ -8,22 +8,19 @@ from tavola.errors import ErrorKind, TavolaError
 
 
 class AddressInUse(TavolaError):
-    """Another program listens on the port already."""
+    """Another program already listens on the port."""
 
     kind = ErrorKind.IN_USE
-    remedy = "Choose another port with --port; 0 takes a free one."
+    remedy = "Stop that program, or choose another port with --port; 0 picks a free one."
 
     def __init__(self, host: str, port: int) -> None:
         self.host = host
         self.port = port
-        super().__init__(
-            f"Port {port} of {host} is taken by another program; "
-            f"stop that program or choose another port (0 takes a free one)."
-        )
+        super().__init__(f"Port {port} on {host} is in use by another program.")
 
 
 class AddressUnusable(TavolaError):
-    """The host is no address of this machine, or the port is not ours to take."""
+    """The host is not an address of this machine, or this user may not open the port."""
 
     kind = ErrorKind.UNAVAILABLE
     remedy = "Choose an address of this machine with --host, or another --port."
@@ -32,13 +29,13 @@ class AddressUnusable(TavolaError):
         self.host = host
         self.port = port
         self.reason = reason
-        super().__init__(f"Cannot listen on port {port} of {host}: {reason}; choose another host or port.")
+        super().__init__(f"Cannot listen on port {port} on {host}: {reason}; choose another host or port.")
 
 
 class CertificateUnusable(TavolaError):
-    """A certificate or its key cannot be read, or one does not belong to the other."""
+    """A certificate or its key cannot be read, or they do not match."""
 
-    remedy = "Name a certificate and its own key with --tls-cert and --tls-key."
+    remedy = "Pass a certificate and its matching key with --tls-cert and --tls-key."
 
     def __init__(self, certificate: Path, key: Path, reason: str) -> None:
         self.certificate = certificate
@@ -48,31 +45,36 @@ class CertificateUnusable(TavolaError):
 
 
 class LogSecretUnreadable(TavolaError):
-    """The secret that a log's hashes are made with is not there, or not ours to read."""
+    """The secret for the key hashes of an access log is missing or unreadable."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
+    kind = ErrorKind.NOT_FOUND
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
         super().__init__(
-            f"The log's secret {place} cannot be read; ask whoever runs the server for it, or give the hash of the key."
+            f"The access log's secret {path} cannot be read; ask the server's operator for it, or pass the hash of the key."
         )
 
 
 class LogKeyMalformed(TavolaError):
-    """What was to be looked for in a log is no key."""
+    """The key to search for in an access log is not valid."""
+
+    kind = ErrorKind.USAGE
 
     def __init__(self, item: str) -> None:
         self.item = item
         super().__init__(
-            f'{item} is no key; write it as DynamoDB JSON, hash attribute first: {{"pk": {{"S": "o#1"}}, "sk": {{"S": "2026"}}}}.'
+            f"{item} is not a key; write it as DynamoDB JSON, hash attribute first: "
+            f'{{"pk": {{"S": "o#1"}}, "sk": {{"S": "2026"}}}}.'
         )
 
 
 class AccessLogUnusable(TavolaError):
     """The access log cannot be opened."""
 
-    remedy = "Name a file in a folder that may be written with --access-log."
+    remedy = "Pass a file in a writable folder with --access-log."
 
     def __init__(self, path: Path, reason: str) -> None:
         self.path = path
         self.reason = reason
-        super().__init__(f"The access log {path} cannot be written: {reason}; name another file.")
+        super().__init__(f"The access log {path} cannot be written: {reason}; choose another file.")

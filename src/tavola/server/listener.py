@@ -1,7 +1,7 @@
-"""Server: an engine listening on a port, from its first socket to its last answer.
+"""Server: opens the port, serves an engine on it, and shuts down.
 
-The engine is called on the loop itself, so one request at a time; deadlines, the date and background work
-hang on timers of the same loop.
+The engine is called on the event loop itself, one request at a time. Timers of the same loop check deadlines, update the
+Date header and run background work.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tavola.server.dispatch import Dispatch
 from tavola.server.endpoint import ServerEndpoint
 from tavola.server.errors import AddressInUse, AddressUnusable
 from tavola.server.hosts import Hosts
-from tavola.server.responses import ResponseEncoder, ResponseQueue, ServedEngine
+from tavola.server.responses import PendingWork, ResponseEncoder, ResponseQueue, ServedEngine
 from tavola.server.safeguards import NO_SAFEGUARDS, Safeguards, ServerLimits
 
 new_loop: Callable[[], asyncio.AbstractEventLoop]
-try:  # a third faster; the loop of the standard library does the same where it is missing
+try:  # a third faster than the loop of the standard library, which is used where uvloop is missing
     import uvloop
 
     new_loop = uvloop.new_event_loop
@@ -41,10 +41,10 @@ if sys.platform != "win32":
 _log = logging.getLogger("tavola.server")
 
 BACKGROUND_SLICE_MS = 5.0
-BACKGROUND_BUSY_DELAY_S = 0.005  # while there is more to do and clients ask: half of the time is theirs
+BACKGROUND_BUSY_DELAY_S = 0.005  # with work left and clients active: they get half of the time
 BACKGROUND_IDLE_DELAY_S = 0.1
 _BACKLOG = 1024
-_FILES_BESIDE = 64  # what the process has open beside its connections
+_OTHER_FILES = 64  # open files of the process other than its connections
 _DEFAULT_LIMITS = ServerLimits()
 
 
@@ -73,34 +73,35 @@ class Server:
         self.endpoint = ServerEndpoint(host, self._sockets[0].getsockname()[1], secure)
         self._servers: list[asyncio.Server] = []
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._answered = 0  # answers when the engine was last tended
+        self._seen_response_count = 0  # at the last background work
 
     async def start(self) -> None:
-        """Begin to answer."""
+        """Start accepting connections."""
         loop = asyncio.get_running_loop()
-        guarded = self._safeguards
-        commits = ResponseQueue(self._engine, self._encoder, loop, guarded.log)
+        safeguards = self._safeguards
+        responses = ResponseQueue(self._engine, self._encoder, loop, safeguards.log)
         dispatch = Dispatch(
             self._engine,
             self._encoder,
-            commits.open_group,
+            responses.open_group,
             hosts=self._hosts,
-            callers=guarded.callers,
-            log=guarded.log,
+            callers=safeguards.callers,
+            log=safeguards.log,
             clock=self._clock,
         )
-        if guarded.log is not None:
-            guarded.log.attach(loop, lambda: commits.group_is_open)
-        service = self._service = Service(loop, self._encoder, dispatch, commits, self._limits)
+        if safeguards.log is not None:
+            safeguards.log.attach(loop, lambda: responses.group_is_open)
+        work = PendingWork(loop, responses, self._limits.reads_max)
+        service = self._service = Service(loop, self._encoder, dispatch, responses, work, self._limits)
         for listening in self._sockets:
             self._servers.append(
                 await loop.create_server(
                     lambda: ClientConnection(service),
                     sock=listening,
                     backlog=_BACKLOG,
-                    ssl=guarded.tls,
-                    ssl_handshake_timeout=None if guarded.tls is None else self._limits.head_s,
-                    ssl_shutdown_timeout=None if guarded.tls is None else self._limits.response_s,
+                    ssl=safeguards.tls,
+                    ssl_handshake_timeout=None if safeguards.tls is None else self._limits.head_s,
+                    ssl_shutdown_timeout=None if safeguards.tls is None else self._limits.response_s,
                 )
             )
         self._swept_s = loop.time()
@@ -108,25 +109,25 @@ class Server:
         self._run_background_work()
 
     async def stop(self) -> None:
-        """Take no more clients, answer what is under way for a few seconds, and let the timers go."""
+        """Accept no more connections, finish requests in progress within `stop_s`, and cancel the timers."""
         service = self._service
         service.stopping = True
         for server in self._servers:
             server.close()
         for connection in tuple(service.connections):
             connection.close_when_idle()
-        patience_s = service.loop.time() + self._limits.stop_s
-        while service.connections and service.loop.time() < patience_s:
+        deadline_s = service.loop.time() + self._limits.stop_s
+        while service.connections and service.loop.time() < deadline_s:
             await asyncio.sleep(0.01)
         for connection in tuple(service.connections):
             connection.abort()
         for timer in self._timers.values():
             timer.cancel()
         service.responses.commit_and_send()
-        await asyncio.sleep(0)  # the transports that were cut call back
+        await asyncio.sleep(0)  # let the aborted transports call `connection_lost`
 
     def close(self) -> None:
-        """Let the port go, of a server that was never started."""
+        """Close the port of a server that was never started."""
         for listening in self._sockets:
             listening.close()
 
@@ -139,26 +140,24 @@ class Server:
         self._swept_s = now_s
         if self._safeguards.callers is not None:
             self._safeguards.callers.refresh()
-        if late:  # the loop itself was busy; what clients sent meanwhile has not been read yet
+        if late:  # the loop was busy, and data that clients sent meanwhile is still unread
             return
         for connection in tuple(service.connections):
             connection.sweep(now_s)
 
     def _run_background_work(self) -> None:
         service = self._service
-        more = False
+        has_more = False
         try:
-            more = self._engine.run_background_work(BACKGROUND_SLICE_MS)
-        except Exception:  # noqa: BLE001 - clients are served whatever becomes of the background work
-            _log.exception("Background work failed; it is tried again.")
-        asked, self._answered = (
-            service.responses.response_count != self._answered,
-            service.responses.response_count,
-        )
+            has_more = self._engine.run_background_work(BACKGROUND_SLICE_MS)
+        except Exception:  # noqa: BLE001 - the server goes on even if background work fails
+            _log.exception("Background work failed; it will be retried.")
+        clients_active = service.responses.response_count != self._seen_response_count
+        self._seen_response_count = service.responses.response_count
         delay_s = BACKGROUND_IDLE_DELAY_S
-        if more:
-            delay_s = BACKGROUND_BUSY_DELAY_S if asked else 0.0
-        self._timers["tend"] = service.loop.call_later(delay_s, self._run_background_work)
+        if has_more:
+            delay_s = BACKGROUND_BUSY_DELAY_S if clients_active else 0.0
+        self._timers["background"] = service.loop.call_later(delay_s, self._run_background_work)
 
 
 def serve(
@@ -172,32 +171,32 @@ def serve(
     entropy: Entropy = SYSTEM_ENTROPY,
     ready: Callable[[ServerEndpoint], None] = lambda _endpoint: None,
 ) -> None:
-    """Answer until the process is asked to end (SIGTERM or SIGINT); then finish what is under way.
+    """Serve until SIGTERM or SIGINT, then finish the requests in progress.
 
-    `ready` is called once the port is open. A second signal does not wait for slow clients. The engine is
-    left open: who opened it closes it.
+    `ready` is called once the port is open. A second signal stops without waiting for slow clients. The caller closes
+    the engine.
     """
     server = Server(
         engine, host=host, port=port, limits=limits, safeguards=safeguards, clock=clock, entropy=entropy
     )
-    allow_files(limits.connections_max + _FILES_BESIDE)
+    allow_files(limits.connections_max + _OTHER_FILES)
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(_serve(server, ready))
 
 
 async def _serve(server: Server, ready: Callable[[ServerEndpoint], None]) -> None:
     loop = asyncio.get_running_loop()
-    asked = asyncio.Event()
+    signalled = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
+        loop.add_signal_handler(number, signalled.set)
     await server.start()
     ready(server.endpoint)
-    await asked.wait()
-    asked.clear()
+    await signalled.wait()
+    signalled.clear()
     stopping = asyncio.ensure_future(server.stop())
-    hurried = asyncio.ensure_future(asked.wait())
-    await asyncio.wait({stopping, hurried}, return_when=asyncio.FIRST_COMPLETED)
-    hurried.cancel()
+    second_signal = asyncio.ensure_future(signalled.wait())
+    await asyncio.wait({stopping, second_signal}, return_when=asyncio.FIRST_COMPLETED)
+    second_signal.cancel()
 
 
 @contextlib.contextmanager
@@ -211,13 +210,13 @@ def running(
     clock: Clock = SYSTEM_CLOCK,
     entropy: Entropy = SYSTEM_ENTROPY,
 ) -> Iterator[ServerEndpoint]:
-    """Serve from a thread of its own while the block runs: for tests, and for a program beside its data."""
+    """Serve from a background thread while the block runs: for tests, and for programs with an engine of their own."""
     server = Server(
         engine, host=host, port=port, limits=limits, safeguards=safeguards, clock=clock, entropy=entropy
     )
     started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
-    async def live() -> None:
+    async def serve_until_end() -> None:
         end = asyncio.Event()
         try:
             await server.start()
@@ -230,7 +229,7 @@ def running(
 
     def main() -> None:
         with asyncio.Runner(loop_factory=new_loop) as runner:
-            runner.run(live())
+            runner.run(serve_until_end())
 
     thread = threading.Thread(target=main, name="tavola-server", daemon=True)
     thread.start()
@@ -243,19 +242,19 @@ def running(
 
 
 def open_sockets(host: str, port: int) -> list[socket.socket]:
-    """Return listening sockets on every address of a host, all on one port; port 0 takes a free one."""
+    """Return listening sockets on every address of a host, all on one port; port 0 picks a free one."""
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError, OverflowError) as error:
         raise AddressUnusable(host, port, getattr(error, "strerror", None) or str(error)) from error
     sockets: list[socket.socket] = []
     try:
-        for family, kind, protocol, _, address in dict.fromkeys(found):
+        for family, kind, protocol, _, address in dict.fromkeys(addresses):
             listening = socket.socket(family, kind, protocol)
             sockets.append(listening)
             listening.setblocking(False)
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:  # else `::` would take the IPv4 port too, and the next bind fail
+            if family == socket.AF_INET6:  # otherwise `::` takes the IPv4 port too, and the next bind fails
                 listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             chosen = sockets[0].getsockname()[1] if port == 0 and len(sockets) > 1 else port
             listening.bind((address[0], chosen, *address[2:]))
@@ -269,11 +268,11 @@ def open_sockets(host: str, port: int) -> list[socket.socket]:
     return sockets
 
 
-def allow_files(wanted: int) -> None:
-    """Raise the number of files that this process may open, as far as it may do so itself."""
-    if sys.platform == "win32":  # it has no such limit
+def allow_files(count: int) -> None:
+    """Raise this process's limit on open files to `count`, or as far as the hard limit allows."""
+    if sys.platform == "win32":  # has no such limit
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    target = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < target:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))

@@ -1,4 +1,4 @@
-"""Log queries: which records of an access log are wanted, and those records, oldest first."""
+"""Log queries: find records in an access log, oldest first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tavola.keys import KeyAttribute, KeyRefused, KeySchema
-from tavola.server.access_log import key_hash, secret_path
+from tavola.server.access_log import hash_key, secret_path
 from tavola.server.errors import LogKeyMalformed, LogSecretUnreadable
 from tavola.server.log_files import files_of
 
@@ -26,7 +26,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 @dataclass(frozen=True, slots=True)
 class AccessLogQuery:
-    """What a record must have, each None for anything; times are in epoch seconds, `until_s` not included."""
+    """A filter for records; None matches anything. Times are in epoch seconds, `until_s` is exclusive."""
 
     user: str | None = None  # a name, an ARN, an access key or an account
     operation: str | None = None
@@ -34,52 +34,48 @@ class AccessLogQuery:
     index: str | None = None
     error: str | None = None  # a code, "any" or "none"
     decision: str | None = None
-    key: str | None = None  # a key's hash
+    key: str | None = None  # the hash of a key
     since_s: float | None = None
     until_s: float | None = None
 
-    def wants(self, record: Mapping[str, Any]) -> bool:
-        """Tell whether a record has all of it."""
-        code = record.get("errorCode")
-        places = tuple(places_of(record))
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a record meets every criterion."""
+        tables = tuple(tables_of(record))
         return (
-            (self.operation is None or _same(record.get("eventName"), self.operation))
+            (self.operation is None or _equal_ignoring_case(record.get("eventName"), self.operation))
             and (self.user is None or self.user in names_of(record))
-            and (self.error is None or _fits(self.error, code))
+            and (self.error is None or _matches_error(self.error, record.get("errorCode")))
             and (self.decision is None or decision_of(record) == self.decision)
-            and (self.table is None or any(place.get("tableName") == self.table for place in places))
-            and (self.index is None or any(place.get("indexName") == self.index for place in places))
-            and (self.key is None or any(self.key in place.get("keys", ()) for place in places))
+            and (self.table is None or any(table.get("tableName") == self.table for table in tables))
+            and (self.index is None or any(table.get("indexName") == self.index for table in tables))
+            and (self.key is None or any(self.key in table.get("keys", ()) for table in tables))
             and (self.since_s is None or time_of(record) >= self.since_s)
             and (self.until_s is None or time_of(record) < self.until_s)
         )
 
 
 def read_records(path: Path, query: AccessLogQuery) -> Iterator[tuple[bytes, Record]]:
-    """Give each line of a log that is wanted, as it is written and as data; what is no record is passed over."""
+    """Yield each matching record as its line and as data; lines that are not records are skipped."""
     for file in files_of(path):
         with file.open("rb") as lines:
             for line in lines:
                 try:
                     record = _decode(line)
-                except msgspec.DecodeError:
-                    continue  # the process ended in the middle of it
-                try:
-                    wanted = query.wants(record)
-                except (AttributeError, KeyError, TypeError, ValueError):
-                    continue  # some other program's line
-                if wanted:
+                    matches = query.matches(record)
+                except (msgspec.DecodeError, AttributeError, KeyError, TypeError, ValueError):
+                    continue  # cut off when the process ended, or written by another program
+                if matches:
                     yield line, record
 
 
-def places_of(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Give the tables that a record names, each with its index and its keys."""
-    told = record.get("requestParameters") or {}
-    yield from told.get("tables", (told,) if told else ())
+def tables_of(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the tables that a record names, each with its index and keys."""
+    parameters = record.get("requestParameters") or {}
+    yield from parameters.get("tables", (parameters,) if parameters else ())
 
 
 def names_of(record: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names by which the caller of a record may be asked for."""
+    """Return the names that identify the caller of a record."""
     identity = record.get("userIdentity") or {}
     issuer = (identity.get("sessionContext") or {}).get("sessionIssuer") or {}
     named = (identity.get(member) for member in ("userName", "arn", "accessKeyId", "accountId", "type"))
@@ -87,7 +83,7 @@ def names_of(record: Mapping[str, Any]) -> frozenset[str]:
 
 
 def decision_of(record: Mapping[str, Any]) -> str | None:
-    """Return what was decided of a call."""
+    """Return the decision on a call, such as "allowed" or "denied"."""
     decision: str | None = (record.get("additionalEventData") or {}).get("decision")
     return decision
 
@@ -98,7 +94,7 @@ def time_of(record: Mapping[str, Any]) -> float:
 
 
 def parse_moment(text: str, now_s: float) -> float | None:
-    """Return the moment that a person means: a date and time, or how long ago (15m); None if it is neither."""
+    """Return the epoch seconds of a date and time, or of an age such as 15m; None if the text is neither."""
     ago = _AGO.fullmatch(text.strip())
     if ago is not None:
         return now_s - int(ago[1]) * _SECONDS[ago[2]]
@@ -110,9 +106,9 @@ def parse_moment(text: str, now_s: float) -> float | None:
 
 
 def hash_of_item(secret: bytes, item: Mapping[str, Any]) -> str | None:
-    """Return the hash of a key in DynamoDB JSON, its hash attribute first; None if it is no key.
+    """Return the hash of a key in DynamoDB JSON, hash attribute first; None if it is not a key.
 
-    Without the range attribute it is the partition's, which records of queries have.
+    Without the range attribute it is the hash of the partition, which is what queries are logged with.
     """
     if not 1 <= len(item) <= 2 or not all(isinstance(v, dict) and len(v) == 1 for v in item.values()):
         return None
@@ -121,33 +117,35 @@ def hash_of_item(secret: bytes, item: Mapping[str, Any]) -> str | None:
         return None
     schema = KeySchema((attributes[0],), tuple(attributes[1:]))
     try:
-        return key_hash(secret, schema.key_of(item))
+        return hash_key(secret, schema.key_of(item))
     except (KeyRefused, ValueError, AttributeError):
         return None
 
 
 def log_key(path: Path, item: str) -> str:
-    """Return the hash that a log has for a key in DynamoDB JSON, its hash attribute first; it takes the log's secret."""
+    """Return the hash of a key in a log; `item` is DynamoDB JSON, hash attribute first. Reads the log's secret."""
     try:
         key = msgspec.json.decode(item.encode(), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise LogKeyMalformed(item) from error
-    place = secret_path(path)
+    secret_file = secret_path(path)
     try:
-        secret = bytes.fromhex(place.read_text("ascii"))
+        secret = bytes.fromhex(secret_file.read_text("ascii"))
     except (OSError, ValueError) as error:
-        raise LogSecretUnreadable(place) from error
-    found = hash_of_item(secret, key)
-    if found is None:
+        raise LogSecretUnreadable(secret_file) from error
+    key_hash = hash_of_item(secret, key)
+    if key_hash is None:
         raise LogKeyMalformed(item)
-    return found
+    return key_hash
 
 
-def _same(told: Any, wanted: str) -> bool:
-    return isinstance(told, str) and told.lower() == wanted.lower()
+def _equal_ignoring_case(logged: Any, text: str) -> bool:
+    return isinstance(logged, str) and logged.lower() == text.lower()
 
 
-def _fits(wanted: str, code: str | None) -> bool:
-    if wanted in {"any", "none"}:
-        return (code is None) == (wanted == "none")
-    return _same(code, wanted) or _same((code or "").removesuffix("Exception"), wanted)
+def _matches_error(error: str, code: str | None) -> bool:
+    if error in {"any", "none"}:
+        return (code is None) == (error == "none")
+    return _equal_ignoring_case(code, error) or _equal_ignoring_case(
+        (code or "").removesuffix("Exception"), error
+    )

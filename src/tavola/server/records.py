@@ -1,4 +1,4 @@
-"""Records: the members of an access record, named and nested as CloudTrail's are."""
+"""Records: the members of an access log record, named and nested as in CloudTrail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READ_ONLY = frozenset(
         *("SearchVectors", "TransactGetItems"),
     }
 )
-"""Operations that change nothing, beside those that describe and list."""
+"""Operations that change nothing, in addition to Describe… and List…."""
 
 _DATA = (READ_ONLY - {"GetResourcePolicy"}) | {
     *("BatchExecuteStatement", "BatchWriteItem", "DeleteItem", "ExecuteStatement", "ExecuteTransaction"),
@@ -39,19 +39,18 @@ _TYPES = {
 
 
 def is_read(operation: str) -> bool:
-    """Tell whether an operation changes nothing."""
+    """Return whether an operation changes nothing."""
     return operation in READ_ONLY or operation.startswith(("Describe", "List"))
 
 
 def head_members(caller: Caller, operation: str) -> dict[str, Any]:
-    """Return what all records of one caller's calls of one operation share."""
-    is_data = operation in _DATA
-    members: dict[str, Any] = {
+    """Return the members that all records of one caller and operation share."""
+    return {
         "eventVersion": VERSION,
         "eventSource": SOURCE,
         "eventType": "AwsApiCall",
         "eventName": operation,
-        "eventCategory": "Data" if is_data else "Management",
+        "eventCategory": "Data" if operation in _DATA else "Management",
         "readOnly": is_read(operation),
         "awsRegion": caller.scope.region,
         "recipientAccountId": caller.scope.account,
@@ -59,11 +58,10 @@ def head_members(caller: Caller, operation: str) -> dict[str, Any]:
         "userAgent": caller.agent,
         "userIdentity": caller.identity,
     }
-    return members
 
 
 def gap_members(epoch_s: float, dropped: int) -> dict[str, Any]:
-    """Return the record that stands for records which could not be kept."""
+    """Return the record that replaces a number of dropped records."""
     return {
         "eventVersion": VERSION,
         "eventSource": SOURCE,
@@ -74,7 +72,7 @@ def gap_members(epoch_s: float, dropped: int) -> dict[str, Any]:
 
 
 def event_time(epoch_s: float) -> str:
-    """Return a moment as CloudTrail writes it, to the second."""
+    """Return a time in CloudTrail's format, to the second."""
     return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -87,14 +85,14 @@ def resources_of(arns: Iterable[str]) -> list[dict[str, str]]:
     """Return the resources of a record."""
     parsed = ((arn, parse_resource_arn(arn)) for arn in arns)
     return [
-        {"accountId": found.scope.account, "type": _TYPES[found.kind], "ARN": arn}
-        for arn, found in parsed
-        if found is not None
+        {"accountId": resource.scope.account, "type": _TYPES[resource.kind], "ARN": arn}
+        for arn, resource in parsed
+        if resource is not None
     ]
 
 
 def named_members(scope: Scope, request: Any) -> dict[str, Any]:
-    """Return the parameters and resources of a decoded request by what it names, whether it is there or not."""
+    """Return the parameters and resources that a decoded request names, whether they exist or not."""
     tables = tables_in(request)
     named = [
         {"tableName": table, **({} if index is None else {"indexName": index})} for table, index in tables
@@ -106,12 +104,12 @@ def named_members(scope: Scope, request: Any) -> dict[str, Any]:
     }
 
 
-def joined_members(touched: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters and resources of a request that was done in part: touched, or only named."""
-    tables = [*_tables(touched["requestParameters"])]
+def joined_members(accessed: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters and resources of a partly executed request: those accessed and those only named."""
+    tables = [*_tables(accessed["requestParameters"])]
     known = {table["tableName"] for table in tables}
     tables += [table for table in _tables(named["requestParameters"]) if table["tableName"] not in known]
-    resources = {each["ARN"]: each for each in (*touched["resources"], *named["resources"])}
+    resources = {resource["ARN"]: resource for resource in (*accessed["resources"], *named["resources"])}
     return {
         "requestParameters": {"tables": tables} if len(tables) > 1 else tables[0],
         "resources": list(resources.values()),
@@ -119,23 +117,21 @@ def joined_members(touched: Mapping[str, Any], named: Mapping[str, Any]) -> dict
 
 
 def _tables(parameters: Any) -> list[dict[str, Any]]:
-    if parameters is None:
-        return []
-    found: list[dict[str, Any]] = parameters.get("tables", [parameters])
-    return found
+    tables: list[dict[str, Any]] = [] if parameters is None else parameters.get("tables", [parameters])
+    return tables
 
 
-def touched_parameters(accesses: Sequence[ItemAccess]) -> list[dict[str, Any]]:
-    """Return the tables that a call touched, each with the keys; here an access's key is a hash, or nothing.
+def accessed_parameters(accesses: Sequence[ItemAccess]) -> list[dict[str, Any]]:
+    """Return the tables that a call accessed, each with its keys; an access's key is a hash here, or None.
 
-    The index of a read is named; those that a write keeps up to date were not asked for.
+    An index is named if it was read, not if a write only updated it.
     """
-    places: dict[tuple[str, str | None], dict[bytes, None]] = {}
+    keys_by_target: dict[tuple[str, str | None], dict[bytes, None]] = {}
     read_by = {
         access.table: access.index_name for access in accesses if access.index_name and not access.writes
     }
     for access in accesses:
-        keys = places.setdefault((access.table, read_by.get(access.table)), {})
+        keys = keys_by_target.setdefault((access.table, read_by.get(access.table)), {})
         if access.key and len(keys) < KEYS_MAX:
             keys[access.key] = None
     return [
@@ -144,7 +140,7 @@ def touched_parameters(accesses: Sequence[ItemAccess]) -> list[dict[str, Any]]:
             **({} if index is None else {"indexName": index}),
             "keys": [key.decode("ascii") for key in keys],
         }
-        for (table, index), keys in places.items()
+        for (table, index), keys in keys_by_target.items()
     ]
 
 
@@ -152,9 +148,9 @@ def consumed_units(accesses: Sequence[ItemAccess]) -> list[dict[str, Any]]:
     """Return the units that a call consumed, by table and index."""
     units: dict[tuple[str, str | None], tuple[float, float]] = {}
     for access in accesses:
-        place = access.table, access.index_name
-        reads, writes = units.get(place, (0.0, 0.0))
-        units[place] = reads + access.reads, writes + access.writes
+        target = access.table, access.index_name
+        reads, writes = units.get(target, (0.0, 0.0))
+        units[target] = reads + access.reads, writes + access.writes
     return [
         {
             "table": table_of(table),

@@ -10,22 +10,26 @@ engine (see `tavola.engine.commit_group`, which owns its states). The server is 
 before the first write of a turn and commits at the end of the turn. Responses made in between wait here: those of writes,
 and those of reads and refusals that follow a write, since they may reveal it. The responses of one connection keep the
 order of its requests.
+
+`PendingWork` computes what takes long, such as a scan with a filter over many items: one slice in each turn of the loop,
+so that a request of another client waits for at most one slice.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-import time
 from asyncio import AbstractEventLoop
+from collections import deque
+from email.utils import formatdate
 from http import HTTPStatus
 from typing import Protocol
 
 from tavola.clock import Clock
-from tavola.engine import RequestContext
+from tavola.engine import PendingRead, RequestContext
 from tavola.entropy import Entropy
 from tavola.protocol.arns import Scope
-from tavola.protocol.faults import InternalServerFault
+from tavola.protocol.faults import Fault, InternalServerFault
 from tavola.server.access_log import AccessLog
 
 try:  # twelve times as fast as zlib's for a large page, with the same result
@@ -35,6 +39,26 @@ except ImportError:  # pragma: no cover - the extra is installed wherever the te
 
 Payload = bytes | tuple[bytes, bytes]
 """The response to one request: its bytes, or its head and its body."""
+
+
+class PendingPayload(Protocol):
+    """A response that takes longer than a slice of time; it is computed in slices, between those of other requests."""
+
+    @property
+    def request_id(self) -> bytes:
+        """The id of the request."""
+        ...
+
+    def resume(self) -> Payload | None:
+        """Compute for one slice of time; return the response, or None if it is still unfinished."""
+        ...
+
+    def abandon(self, fault: Fault | None) -> None:
+        """End the computation without a response; the call is logged with this fault."""
+        ...
+
+
+Response = Payload | PendingPayload
 
 JSON = b"application/x-amz-json-1.0"
 PLAIN_JSON = b"application/json"
@@ -50,8 +74,6 @@ _REQUEST_ID = re.compile(rb"\r\nx-amzn-RequestId: (\w+)")
 _ALPHABET = b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
 _ID_LETTERS = bytes(_ALPHABET[number % 32] for number in range(256))  # 256 is a multiple of 32: no bias
 _IDS_AT_ONCE = 256
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class ResponseEncoder:
@@ -64,11 +86,11 @@ class ResponseEncoder:
         self._entropy = entropy
         self._ids: list[bytes] = []
         self._heads: dict[tuple[int, bytes, bool], bytes] = {}
-        self._date = http_date(clock.now())
+        self._date = formatdate(clock.now(), usegmt=True)
 
     def refresh_date(self) -> None:
         """Set the Date header to the current second."""
-        date = http_date(self._clock.now())
+        date = formatdate(self._clock.now(), usegmt=True)
         if date != self._date:
             self._date = date
             self._heads.clear()
@@ -82,7 +104,7 @@ class ResponseEncoder:
     def encode(
         self, status: int, content_type: bytes, body: bytes, close: bool, request_id: bytes | None = None
     ) -> Payload:
-        """Return a whole response; `close` tells the client that the connection ends with it."""
+        """Return a complete response; `close` announces that the connection ends after it."""
         head = self._heads.get((status, content_type, close)) or self._make_head(status, content_type, close)
         if request_id is None:
             ids = self._ids
@@ -125,27 +147,30 @@ class ResponseEncoder:
         return [letters[start : start + size] for start in range(0, len(letters), size)]
 
 
-def http_date(epoch_s: float) -> str:
-    """Return a time in the format of the Date header, in English on every machine."""
-    t = time.gmtime(epoch_s)
-    return (
-        f"{_DAYS[t.tm_wday]}, {t.tm_mday:02} {_MONTHS[t.tm_mon - 1]} {t.tm_year} "
-        f"{t.tm_hour:02}:{t.tm_min:02}:{t.tm_sec:02} GMT"
-    )
-
-
-def payload_size(payload: Payload) -> int:
-    """Return the number of bytes of a response."""
-    return len(payload) if isinstance(payload, bytes) else len(payload[0]) + len(payload[1])
+def response_size(response: Response) -> int:
+    """Return the number of bytes of a response; 0 while it is pending."""
+    if isinstance(response, bytes):
+        return len(response)
+    return len(response[0]) + len(response[1]) if isinstance(response, tuple) else 0
 
 
 class ServedEngine(Protocol):
     """The methods of an engine that the server uses; the tests' stand-in has them too."""
 
     def execute(
-        self, operation: str, body: bytes, scope: Scope, context: RequestContext | None = None
-    ) -> bytes:
-        """Return the JSON response to a JSON request, or raise a Fault."""
+        self,
+        operation: str,
+        body: bytes,
+        scope: Scope,
+        context: RequestContext | None = None,
+        *,
+        slice_s: float | None,
+    ) -> bytes | PendingRead:
+        """Return the JSON response to a JSON request, or a read that takes longer than a slice; or raise a Fault."""
+        ...
+
+    def resume(self, read: PendingRead, slice_s: float) -> bytes | None:
+        """Continue a read for one slice of time; return the response, or None if it is still unfinished."""
         ...
 
     def collect_writes(self) -> None:
@@ -174,9 +199,27 @@ class ServedEngine(Protocol):
 class Client(Protocol):
     """A connection that waits for a response."""
 
-    def send(self, payload: Payload, close: bool) -> None:
-        """Send a response, and end the connection if it is the last one."""
+    def send(self, response: Response, close: bool) -> None:
+        """Send a response, or have it computed further; end the connection if it is the last one."""
         ...
+
+
+class WaitingClient(Client, Protocol):
+    """A connection whose response is being computed."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection was reset or closed, so that its response is not needed."""
+        ...
+
+    def abort(self) -> None:
+        """Close the connection immediately."""
+        ...
+
+
+PendingTurn = tuple[
+    WaitingClient, PendingPayload, bool
+]  # a response, its client, and whether it is the last one
 
 
 class ResponseQueue:
@@ -195,25 +238,30 @@ class ResponseQueue:
         self._encoder = encoder
         self._loop = loop
         self._log = log
-        self._waiting: list[tuple[Client, Payload, bool]] = []
+        self._waiting: list[tuple[Client, Response, bool]] = []
         self.group_is_open = False  # `commit_and_send` is scheduled; until then writes may be lost
-        self.response_count = 0  # delivered so far; the listener sees by it whether clients are active
+        self.response_count = (
+            0  # responses and slices so far; the listener sees by it whether clients are active
+        )
 
     def open_group(self) -> None:
-        """Collect writes until every socket that is ready has been read; does nothing if that is so already."""
+        """Collect writes until the event loop has read every ready socket; does nothing if a group is open."""
         if not self.group_is_open:
             self.group_is_open = True
             self._engine.collect_writes()
             self._loop.call_soon(self.commit_and_send)
 
-    def deliver(self, client: Client, payload: Payload, close: bool) -> None:
-        """Send a response now, or after the commit if something is not yet durable."""
+    def deliver(self, client: Client, response: Response, close: bool) -> None:
+        """Send a response now, or after the commit if something is not yet durable.
+
+        A pending response comes here after each of its slices, since each may have read what is not yet durable.
+        """
         self.response_count += 1
         if self._engine.dirty:
             self.open_group()  # already open, unless the writes came from outside a request
-            self._waiting.append((client, payload, close))
+            self._waiting.append((client, response, close))
         else:
-            client.send(payload, close)
+            client.send(response, close)
 
     def commit_and_send(self) -> None:
         """Commit the group and send the responses that wait for it; if the commit fails, all become errors."""
@@ -223,23 +271,86 @@ class ResponseQueue:
         waiting, self._waiting = self._waiting, []
         try:
             self._engine.commit()
-        except Exception:  # noqa: BLE001 - whatever it was, no client may believe that its write was kept
-            _log.exception("The commit of %d answers failed; each is answered with an error.", len(waiting))
+        except Exception:  # noqa: BLE001 - after any failure, no client may believe that its write was kept
+            _log.exception("A group commit failed; %d responses are replaced with an error.", len(waiting))
+            request_ids = {_request_id(response) for _, response, _ in waiting}
+            waiting = [(client, self._error(response, close), close) for client, response, close in waiting]
             if self._log is not None:
-                self._log.failed({_request_id(payload) for _, payload, _ in waiting})
-            waiting = [(client, self._error(payload, close), close) for client, payload, close in waiting]
-        for client, payload, close in waiting:
-            client.send(payload, close)
+                self._log.mark_failed(request_ids)
+        for client, response, close in waiting:
+            client.send(response, close)
 
-    def _error(self, payload: Payload, close: bool) -> Payload:
+    def _error(self, response: Response, close: bool) -> Payload:
         """Return the error that replaces a response whose writes were rolled back."""
-        if not payload or payload is CONTINUE:  # reveals nothing of the engine
-            return payload
+        if response == b"" or response is CONTINUE:  # reveals nothing of the engine
+            return response
         fault = InternalServerFault()
-        return self._encoder.encode(fault.status, JSON, fault.body(), close, _request_id(payload) or None)
+        if not isinstance(response, bytes | tuple):
+            response.abandon(fault)
+        return self._encoder.encode(fault.status, JSON, fault.body(), close, _request_id(response) or None)
 
 
-def _request_id(payload: Payload) -> bytes:
+class PendingWork:
+    """The responses that are computed in slices: one slice of one response in each turn of the loop, round robin.
+
+    A response in progress holds its page, several megabytes. So only `reads_max` of them take turns; the others have had
+    their first slice and wait in the order of their arrival.
+    """
+
+    __slots__ = ("_active", "_is_scheduled", "_loop", "_queued", "_reads_max", "_responses", "_turns")
+
+    def __init__(self, loop: AbstractEventLoop, responses: ResponseQueue, reads_max: int) -> None:
+        self._loop = loop
+        self._responses = responses
+        self._reads_max = reads_max
+        self._active: set[WaitingClient] = set()  # those that take turns
+        self._turns: deque[PendingTurn] = deque()
+        self._queued: deque[PendingTurn] = deque()
+        self._is_scheduled = False
+
+    def add(self, client: WaitingClient, response: PendingPayload, close: bool) -> None:
+        """Continue a response in one of the next turns of the loop, or when another one has ended."""
+        if client in self._active or len(self._active) < self._reads_max:
+            self._active.add(client)
+            self._turns.append((client, response, close))
+            self._schedule()
+        else:
+            self._queued.append((client, response, close))
+
+    def release(self, client: WaitingClient) -> None:
+        """Let the next response take turns: this client's has ended."""
+        self._active.discard(client)
+        if self._queued and len(self._active) < self._reads_max:
+            self.add(*self._queued.popleft())
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._run_slice)
+
+    def _run_slice(self) -> None:
+        self._is_scheduled = False
+        if not self._turns:
+            return
+        client, response, close = self._turns.popleft()
+        try:
+            if client.is_lost:
+                response.abandon(None)
+                self.release(client)
+            else:
+                payload = response.resume()
+                self._responses.deliver(client, response if payload is None else payload, close)
+        except Exception:  # noqa: BLE001 - one response must not stop the others
+            _log.exception("Request %s failed unexpectedly.", response.request_id.decode())
+            self.release(client)
+            client.abort()
+        if self._turns:
+            self._schedule()
+
+
+def _request_id(response: Response) -> bytes:
     """Return the request id in a response's head; empty if it has none."""
-    match = _REQUEST_ID.search(payload if isinstance(payload, bytes) else payload[0])
+    if not isinstance(response, bytes | tuple):
+        return response.request_id
+    match = _REQUEST_ID.search(response if isinstance(response, bytes) else response[0])
     return b"" if match is None else match[1]

@@ -1,10 +1,11 @@
-"""Safeguards: what protects a server: limits on clients, TLS, verification of callers, the access log and host names."""
+"""Safeguards: a server's limits on clients, TLS, caller verification, access log and host names."""
 
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tavola.limits import REQUEST_BYTES_MAX
 from tavola.server.access_log import AccessLog
@@ -18,9 +19,8 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ServerLimits:
-    """What one client may take of the server, in bytes and seconds; the defaults suit a laptop and a build machine.
+class ServerLimits(Struct, frozen=True):
+    """Limits per client and server, in bytes and seconds; the defaults suit a laptop and a build machine.
 
     DynamoDB's own limits are in `tavola.limits`; these keep a slow, greedy or broken client from taking what the others
     need. Every deadline is absolute: sending a byte now and then does not extend it.
@@ -37,9 +37,9 @@ class ServerLimits:
     linger_s: float = 2.0  # for a refused client to read the reason before the connection is closed
     stop_s: float = 3.0  # for requests in progress when the server stops
     turn_requests_max: int = 32  # of one connection, before the others are served
-    turn_response_bytes_max: int = (
-        1024 * 1024
-    )  # likewise; the response that exceeds it is the last of the turn
+    turn_response_bytes_max: int = 1024 * 1024  # likewise; the response that exceeds it ends the turn
+    turn_s: float = 0.001  # likewise; a single request that takes longer ends the turn
+    reads_max: int = 8  # long reads that are computed at a time; each holds its page in memory
     idle_evictable_s: float = 5.0  # a connection that is idle for longer may be closed for a new one
 
     @property
@@ -49,8 +49,7 @@ class ServerLimits:
         return min(1.0, max(0.01, shortest / 4))
 
 
-@dataclass(frozen=True, slots=True)
-class Safeguards:
+class Safeguards(Struct, frozen=True):
     """The safeguards of a server; by default no TLS, no verification of callers and no access log."""
 
     tls: ssl.SSLContext | None = None
@@ -89,8 +88,8 @@ def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 def _describe_unusable_files(certificate: Path, key: Path) -> str:
-    """Return what is wrong with the files, if OpenSSL does not say which of them it is."""
+    """Return what is wrong with the files where OpenSSL does not say which one is unusable."""
     if b"ENCRYPTED" in key.read_bytes():
-        return "the key is locked with a passphrase; give one without"
+        return "the key is protected with a passphrase; use one without"
     which = "key" if b"-----BEGIN CERTIFICATE-----" in certificate.read_bytes() else "certificate"
-    return f"the {which} is no {which} in PEM"
+    return f"the {which} file is not a {which} in PEM format"

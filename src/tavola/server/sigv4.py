@@ -25,6 +25,7 @@ because the body is always part of what is verified.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 from binascii import hexlify
 from calendar import timegm
@@ -180,7 +181,7 @@ class Verifier(Generic[C]):
         self._clock = clock
         self._claims: dict[bytes, Claim[C]] = {}  # by the Authorization header without its signature
         self._keys: dict[tuple[str, bytes, str], _Key] = {}  # by key, day and region
-        self._dates: dict[bytes, float] = {}  # what a date's text means
+        self._dates: dict[bytes, float] = {}  # epoch seconds by date header
 
     def verify(self, url: bytes, fields: Mapping[bytes, bytes], body: bytes) -> Claim[C]:
         """Return the claim that a POST to the root proves, or raise AWS's fault.
@@ -217,78 +218,75 @@ class Verifier(Generic[C]):
         return self._examine(url, fields, body)
 
     def _examine(self, url: bytes, fields: Mapping[bytes, bytes], body: bytes) -> Claim[C]:
-        """Do every check in AWS's order, and remember what may be taken for granted next time."""
+        """Do every check in AWS's order, and cache the claim for the fast path."""
         pairs = query_pairs(url)
-        told = _read(fields, pairs)
+        stated = _read(fields, pairs)
         now_s = self._clock.now()
-        parts = told.credential.decode("latin-1").split("/")
+        parts = stated.credential.decode("latin-1").split("/")
         if len(parts) != 5:
             raise IncompleteSignatureFault(
                 "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, "
-                f"got '{told.credential.decode('latin-1')}'"
+                f"got '{stated.credential.decode('latin-1')}'"
             )
         key_id, day, region, service, terminator = parts
-        _check_scope(day, region, service, terminator, told.date)
-        at_s = parse_date(told.date)
-        _check_skew(told, at_s, now_s)
-        names = [name.lower() for name in told.signed_headers.split(b";")]
-        # Whatever changes what a request means must be signed, or somebody on the way could add it.
+        _check_scope(day, region, service, terminator, stated.date)
+        at_s = parse_date(stated.date)
+        _check_skew(stated, at_s, now_s)
+        names = [name.lower() for name in stated.signed_headers.split(b";")]
+        # A header that changes the meaning of a request must be signed, or a proxy could add it.
         moment = (AS_OF_HEADER,) if _MOMENT in fields else ()
         for needed in ("Host", "X-Amz-Target", *moment):
             if needed.lower().encode() not in names:
                 raise InvalidSignatureFault(f"'{needed}' must be a 'SignedHeader' in the AWS Authorization.")
-        if told.algorithm != ALGORITHM.encode():
+        if stated.algorithm != ALGORITHM.encode():
             raise IncompleteSignatureFault(
-                f"Unsupported AWS 'algorithm': '{told.algorithm.decode('latin-1')}' (only {ALGORITHM} for now). "
+                f"Unsupported AWS 'algorithm': '{stated.algorithm.decode('latin-1')}' (only {ALGORITHM} for now). "
             )
         credential = self._credentials.credential(key_id)
         if credential is None or not credential.active:
             raise UnrecognizedClientFault
-        _check_token(credential, told.token, now_s)
+        _check_token(credential, stated.token, now_s)
         key = self._key(key_id, credential.secret, day.encode("latin-1"), region)
-        if not _matches(key, told, pairs, names, fields, body):
+        if not _matches(key, stated, pairs, names, fields, body):
             raise InvalidSignatureFault
         claim = Claim(credential, key_id, region, day.encode("latin-1"), names, key)
-        return self._remember(claim, told, fields, at_s)
+        return self._remember(claim, stated, fields, at_s)
 
     def _key(self, key_id: str, secret: str, day: bytes, region: str) -> _Key:
-        place = (key_id, day, region)
-        found = self._keys.get(place)
-        if found is None:
-            found = signing_key(secret, day, region)
+        cache_key = (key_id, day, region)
+        key = self._keys.get(cache_key)
+        if key is None:
+            key = signing_key(secret, day, region)
             if len(self._keys) >= _KNOWN_MAX:
                 self._keys.clear()
-            self._keys[place] = found
-        return found
+            self._keys[cache_key] = key
+        return key
 
     def _remember(
-        self, claim: Claim[C], told: _SignatureParts, fields: Mapping[bytes, bytes], at_s: float
+        self, claim: Claim[C], stated: _SignatureParts, fields: Mapping[bytes, bytes], at_s: float
     ) -> Claim[C]:
-        """Keep a claim that was proved, if its header has the signature at its end, as SDKs write it."""
+        """Cache a verified claim, if its header ends with the signature, as SDKs write it."""
         authorization = fields.get(b"authorization", b"")
-        begins = authorization[:-_SIGNATURE_CHARACTERS]
+        prefix = authorization[:-_SIGNATURE_CHARACTERS]
         if (
-            not begins.endswith(b"Signature=")
-            or told.signature != authorization[-_SIGNATURE_CHARACTERS:]
-            or told.date != fields.get(b"x-amz-date")
+            not prefix.endswith(b"Signature=")
+            or stated.signature != authorization[-_SIGNATURE_CHARACTERS:]
+            or stated.date != fields.get(b"x-amz-date")
         ):
             return claim
         if len(self._claims) >= _KNOWN_MAX:
             self._claims.clear()
         if len(self._dates) >= _DATES_MAX:
             self._dates.clear()
-        self._dates[told.date] = at_s
-        return self._claims.setdefault(begins, claim)
+        self._dates[stated.date] = at_s
+        return self._claims.setdefault(prefix, claim)
 
 
 def signing_key(secret: str, day: bytes, region: str) -> _Key:
     """Return the key that signs for a day in a region, derived as AWS derives it."""
     key = b"AWS4" + secret.encode()
     for text in (day, region.encode(), SERVICE.encode(), TERMINATOR.encode()):
-        inner, outer = _hmac_states(key)
-        inner.update(text)
-        outer.update(inner.digest())
-        key = outer.digest()
+        key = hmac.digest(key, text, "sha256")
     return _Key(*_hmac_states(key))
 
 
@@ -303,7 +301,7 @@ def canonical_form(query: bytes, names: Iterable[bytes]) -> bytes:
 
 
 def query_pairs(url: bytes) -> list[tuple[bytes, bytes]]:
-    """Return the parameters of a URL's query as they are written."""
+    """Return the parameters of a URL's query, still percent-encoded."""
     query = url.partition(b"?")[2].partition(b"#")[0]
     pairs = (part.partition(b"=") for part in query.split(b"&") if part)
     return [(name, value) for name, _, value in pairs]
@@ -315,7 +313,7 @@ def parse_date(text: bytes) -> float:
         try:
             return timegm(datetime.strptime(text.decode("ascii"), "%Y%m%dT%H%M%SZ").timetuple())  # noqa: DTZ007 - timegm reads it as UTC
         except ValueError:
-            pass  # a thirteenth month
+            pass  # such as a thirteenth month
     raise IncompleteSignatureFault(
         f"Date must be in ISO-8601 'basic format'. Got '{text.decode('latin-1')}'. "
         f"See http://en.wikipedia.org/wiki/ISO_8601"
@@ -323,20 +321,20 @@ def parse_date(text: bytes) -> float:
 
 
 def render_date(epoch_s: float) -> str:
-    """Return a moment in ISO 8601's basic form."""
+    """Return a time in ISO 8601's basic form."""
     return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
 def _read(fields: Mapping[bytes, bytes], pairs: list[tuple[bytes, bytes]]) -> _SignatureParts:
-    """Find the parts of the signature in the header or in the query; refuse both, neither, or too few."""
+    """Return the parts of the signature from the header or the query; refuse both, neither, or missing parts."""
     authorization = fields.get(b"authorization", b"").strip()
-    asked = {unquote_to_bytes(name): unquote_to_bytes(value) for name, value in reversed(pairs)}
-    if authorization and b"X-Amz-Algorithm" in asked:
+    parameters = {unquote_to_bytes(name): unquote_to_bytes(value) for name, value in reversed(pairs)}
+    if authorization and b"X-Amz-Algorithm" in parameters:
         raise InvalidSignatureFault(
             "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header."
         )
-    if b"X-Amz-Algorithm" in asked:
-        return _read_query(asked, fields.get(b"x-amz-security-token"))
+    if b"X-Amz-Algorithm" in parameters:
+        return _read_query(parameters, fields.get(b"x-amz-security-token"))
     if not authorization.startswith(b"AWS4-"):
         raise MissingAuthenticationTokenFault
     algorithm, *rest = _SEPARATORS.split(authorization)
@@ -362,17 +360,17 @@ def _read(fields: Mapping[bytes, bytes], pairs: list[tuple[bytes, bytes]]) -> _S
     )
 
 
-def _read_query(asked: Mapping[bytes, bytes], token: bytes | None) -> _SignatureParts:
-    """Find the parts in the query; `token` is a header's, which counts if it is there too."""
+def _read_query(parameters: Mapping[bytes, bytes], token: bytes | None) -> _SignatureParts:
+    """Return the parts from the query; a `token` from a header takes precedence."""
     missing = "".join(
         f"AWS query-string parameters must include '{name.decode()}'. "
         for name in _QUERY_PARTS
-        if not asked.get(name)
+        if not parameters.get(name)
     )
     if missing:
         raise IncompleteSignatureFault(f"{missing}Re-examine the query-string parameters.")
-    algorithm, credential, signature, signed_headers, date = (asked[name] for name in _QUERY_PARTS)
-    lasts = asked.get(b"X-Amz-Expires", str(SKEW_S).encode())
+    algorithm, credential, signature, signed_headers, date = (parameters[name] for name in _QUERY_PARTS)
+    lasts = parameters.get(b"X-Amz-Expires", str(SKEW_S).encode())
     if not (lasts.isdigit() and len(lasts) < 10):
         raise IncompleteSignatureFault("X-Amz-Expires must be a number of seconds.")
     return _SignatureParts(
@@ -381,7 +379,7 @@ def _read_query(asked: Mapping[bytes, bytes], token: bytes | None) -> _Signature
         signature,
         signed_headers,
         date,
-        token=asked.get(b"X-Amz-Security-Token") if token is None else token,
+        token=parameters.get(b"X-Amz-Security-Token") if token is None else token,
         lasts_s=min(SKEW_S, int(lasts)),
     )
 
@@ -405,11 +403,11 @@ def _check_scope(day: str, region: str, service: str, terminator: str, date: byt
         raise InvalidSignatureFault(complaints)
 
 
-def _check_skew(told: _SignatureParts, at_s: float, now_s: float) -> None:
-    date, now = told.date.decode("ascii"), render_date(now_s)
-    if now_s - at_s > told.lasts_s:
-        allowed = "15 min." if told.lasts_s == SKEW_S else f"{told.lasts_s} sec."
-        earliest = render_date(now_s - told.lasts_s)
+def _check_skew(stated: _SignatureParts, at_s: float, now_s: float) -> None:
+    date, now = stated.date.decode("ascii"), render_date(now_s)
+    if now_s - at_s > stated.lasts_s:
+        allowed = "15 min." if stated.lasts_s == SKEW_S else f"{stated.lasts_s} sec."
+        earliest = render_date(now_s - stated.lasts_s)
         raise InvalidSignatureFault(
             f"Signature expired: {date} is now earlier than {earliest} ({now} - {allowed})"
         )
@@ -437,39 +435,39 @@ def _bad_token() -> Fault:
 
 def _matches(
     key: _Key,
-    told: _SignatureParts,
+    stated: _SignatureParts,
     pairs: list[tuple[bytes, bytes]],
     names: list[bytes],
     fields: Mapping[bytes, bytes],
     body: bytes,
 ) -> bool:
-    """Tell whether the signature is one of this request, as it was sent or as AWS would tidy it.
+    """Return whether the signature matches the request, either as sent or as AWS normalizes it.
 
-    Clients differ in what they tidy before they sign: some sign a query as they wrote it, some collapse
-    spaces. Each form says all that the request says, so to accept either lets no change through.
+    Clients differ in what they normalize before signing: some sign the query as written, some collapse spaces. Every
+    form contains the whole request, so accepting any of them lets no change through.
     """
     if any(name not in fields for name in names):
         return False
     values = tuple(fields[name] for name in names)
-    tidied = tuple(b" ".join(value.split()) for value in values)
+    collapsed = tuple(b" ".join(value.split()) for value in values)
     signed = [(name, value) for name, value in pairs if unquote_to_bytes(name) != b"X-Amz-Signature"]
     written = b"&".join(b"%b=%b" % pair for pair in sorted(signed))
     encoded = b"&".join(b"%b=%b" % pair for pair in sorted((_encode(n), _encode(v)) for n, v in signed))
     payload = hexlify(_sha256(body).digest())
-    day, region = told.credential.split(b"/")[1:3]
-    found = False
+    day, region = stated.credential.split(b"/")[1:3]
+    matches = False
     for query in dict.fromkeys((written, encoded)):
         form = canonical_form(query, names)
-        for shown in dict.fromkeys((values, tidied)):
-            canonical = form % (*shown, payload)
+        for header_values in dict.fromkeys((values, collapsed)):
+            canonical = form % (*header_values, payload)
             text = b"AWS4-HMAC-SHA256\n%b\n%b/%b/dynamodb/aws4_request\n%b" % (
-                told.date,
+                stated.date,
                 day,
                 region,
                 hexlify(_sha256(canonical).digest()),
             )
-            found |= compare_digest(key.sign(text), told.signature)
-    return found
+            matches |= compare_digest(key.sign(text), stated.signature)
+    return matches
 
 
 def _encode(text: bytes) -> bytes:
@@ -477,6 +475,6 @@ def _encode(text: bytes) -> bytes:
 
 
 def _hmac_states(key: bytes) -> tuple[Any, Any]:
-    """Return the inner and outer hash of an HMAC, begun with a key."""
+    """Return the inner and outer hash state of an HMAC with a key."""
     block = (key if len(key) <= 64 else _sha256(key).digest()).ljust(64, b"\0")
     return _sha256(bytes(byte ^ 0x36 for byte in block)), _sha256(bytes(byte ^ 0x5C for byte in block))

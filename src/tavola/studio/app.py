@@ -1,8 +1,9 @@
 """The API and the pages over HTTP.
 
-Whoever reaches this application can read and change every table, so four checks protect it. The guard accepts only known
-host names and rejects requests from other sites, reads included. A change needs the token that only the page received. The
-content security policy runs only our own script files. And a read-only studio refuses endpoints that change something.
+Anyone who reaches this application can read and change every table, so three checks protect it. The guard accepts only known
+host names and rejects requests from other sites, reads included. Every request other than a GET needs the token that only
+the page received. The content security policy runs only our own script files. What a request may change is decided in
+`endpoint`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import asyncio
 import hmac
 import re
 from collections.abc import Coroutine, Iterable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from starlette.applications import Starlette
@@ -26,11 +26,19 @@ from tavola import __version__
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import TavolaError
 from tavola.studio.api import ENDPOINTS
-from tavola.studio.assets import Assets, Compression
+from tavola.studio.assets import Assets
 from tavola.studio.endpoint import Endpoint, encode_response
 from tavola.studio.problems import problem_of
 from tavola.studio.studio import Studio
-from tavola.web import CANCEL_ON_DISCONNECT, Problem, ProblemError, RequestGuard, Upload, of_status
+from tavola.web import (
+    CANCEL_ON_DISCONNECT,
+    Compression,
+    Problem,
+    ProblemError,
+    RequestGuard,
+    Upload,
+    problem_for_status,
+)
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -40,10 +48,8 @@ TOKEN_HEADER = "X-Tavola-Token"
 TOKEN_BYTES = 32
 
 _API = "/api"
-_COMPRESSED_JSON = Middleware(
-    Compression, minimum_size=32 * 1024, compresslevel=1
-)  # below, it costs more than it saves
-_COMPRESSED_FILES = Middleware(Compression, minimum_size=512)
+_COMPRESS_JSON = Middleware(Compression, minimum_size=32 * 1024, compresslevel=1)  # smaller is not worthwhile
+_COMPRESS_FILES = Middleware(Compression, minimum_size=512)
 
 
 def create(
@@ -55,16 +61,16 @@ def create(
     assets: Assets | None = None,
     entropy: Entropy = SYSTEM_ENTROPY,
 ) -> Starlette:
-    """Return the studio as an application: the API below `/api`, the built files, and the page at every other address.
+    """Return the studio as an application: the API below `/api`, the built files, and the page at every other path.
 
-    Mounted below a path, or behind a proxy that takes `base_path` away or leaves it, it finds itself. `hosts` are names beside
-    localhost and plain addresses by which it may be called.
+    It works mounted below a path, and behind a proxy that strips `base_path` or passes it on. `hosts` are accepted host
+    names besides localhost and IP addresses.
     """
     served = _StudioApp(studio, tuple(endpoints), assets or Assets(), entropy.bytes(TOKEN_BYTES).hex())
     uploads = [
-        Upload(re.compile(re.escape(_API + each.path)), each.body_bytes_max)
-        for each in served.endpoints
-        if each.method != "GET"
+        Upload(re.compile(re.escape(_API + endpoint.path)), endpoint.body_bytes_max)
+        for endpoint in served.endpoints
+        if endpoint.method != "GET"
     ]
     guard = Middleware(
         RequestGuard,
@@ -74,7 +80,7 @@ def create(
         known_names=True,
         policy=CONTENT_SECURITY_POLICY,
         base_path=base_path,
-        answer=_answer,
+        render_problem=_error_response,
         entropy=entropy,
     )
     application = Starlette(
@@ -83,9 +89,9 @@ def create(
                 "/api/{path:path}",
                 served.call_endpoint,
                 methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-                middleware=[_COMPRESSED_JSON],
+                middleware=[_COMPRESS_JSON],
             ),
-            Mount("/assets", served.assets.files, middleware=[_COMPRESSED_FILES]),
+            Mount("/assets", served.assets.files, middleware=[_COMPRESS_FILES]),
             Route("/{path:path}", served.page, methods=["GET"]),
         ],
         middleware=[guard],
@@ -96,7 +102,7 @@ def create(
 
 
 class _StudioApp:
-    """What is served: the endpoints by their address, the files, and the token of this process."""
+    """The endpoints by path, the built files, and the token of this process."""
 
     def __init__(self, studio: Studio, endpoints: tuple[Endpoint, ...], assets: Assets, token: str) -> None:
         self.studio = studio
@@ -104,11 +110,11 @@ class _StudioApp:
         self.assets = assets
         self.token = token
         self._by_path: dict[str, dict[str, Endpoint]] = {}
-        for each in endpoints:
-            self._by_path.setdefault(each.path, {})[each.method] = each
+        for endpoint in endpoints:
+            self._by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
 
     async def call_endpoint(self, request: Request) -> Response:
-        """Answer a question of the API."""
+        """Respond to an API request."""
         try:
             endpoint = self._find_endpoint(request)
             if request.method == "GET":
@@ -116,28 +122,28 @@ class _StudioApp:
             else:
                 self._check_token(request)
                 call = endpoint.call(self.studio, await request.body())
-            answer = await (_until_disconnect(request, call) if endpoint.cancel_on_disconnect else call)
+            response = await (_until_disconnect(request, call) if endpoint.cancel_on_disconnect else call)
         except TavolaError as error:
             return _problem_response(
                 problem_of(error), error.headers if isinstance(error, ProblemError) else None
             )
-        if isinstance(answer, Response):
-            return answer
-        return Response(encode_response(answer), 200, {"Cache-Control": "no-store"}, "application/json")
+        if isinstance(response, Response):
+            return response
+        return Response(encode_response(response), 200, {"Cache-Control": "no-store"}, "application/json")
 
     def _find_endpoint(self, request: Request) -> Endpoint:
         methods = self._by_path.get("/" + str(request.path_params["path"]))
         if methods is None:
             raise ProblemError(
                 404,
-                "question-unknown",
-                "There is no such question",
-                "Nobody answers at this address.",
-                "`tavola api` lists the questions.",
+                "endpoint-unknown",
+                "Endpoint not found",
+                "The API has no endpoint at this path.",
+                "`tavola api` lists all endpoints.",
             )
         endpoint = methods.get(request.method)
         if endpoint is None:
-            raise of_status(405, {"Allow": ", ".join(sorted(methods))})
+            raise problem_for_status(405, {"Allow": ", ".join(sorted(methods))})
         return endpoint
 
     def _check_token(self, request: Request) -> None:
@@ -146,13 +152,13 @@ class _StudioApp:
             raise ProblemError(
                 403,
                 "token-refused",
-                "Token refused",
-                "A change must come from the studio's own page, which knows the token of this process.",
-                "Load the page again; a program asks with `tavola api`.",
+                "Invalid token",
+                "Requests must come from the studio's own page, which has the token of this process.",
+                "Reload the page. Programs can use `tavola api` instead.",
             )
 
     async def page(self, request: Request) -> Response:
-        """Send the index, whatever the address says: the page itself reads it."""
+        """Send the index page; its own router reads the path."""
         base_path = str(request.scope.get("root_path", ""))
         metadata = {
             "token": self.token,
@@ -164,25 +170,22 @@ class _StudioApp:
         return Response(content, 200, {"Cache-Control": "no-store"}, "text/html; charset=utf-8")
 
 
-async def _until_disconnect(request: Request, answering: Coroutine[Any, Any, Any]) -> Any:
-    """Return an answer, unless whoever asked goes first, or serving ends: then it is cancelled."""
+async def _until_disconnect(request: Request, response: Coroutine[Any, Any, Any]) -> Any:
+    """Return the response, or cancel it if the client disconnects or the server stops first."""
     request.scope[CANCEL_ON_DISCONNECT] = True
-    task = asyncio.ensure_future(answering)
-    gone = asyncio.ensure_future(_wait_for_disconnect(request))
+    task = asyncio.ensure_future(response)
+    disconnect = asyncio.ensure_future(_wait_for_disconnect(request))
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, disconnect}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             raise ProblemError(
-                503,
-                "not-awaited",
-                "Nobody waits for the answer",
-                "Whoever asked has gone, or the studio ends.",
+                503, "cancelled", "Cancelled", "The client disconnected or the studio is stopping."
             )
         return task.result()
     finally:
         task.cancel()
-        gone.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
+        disconnect.cancel()
+        await asyncio.gather(task, disconnect, return_exceptions=True)
 
 
 async def _wait_for_disconnect(request: Request) -> None:
@@ -191,21 +194,22 @@ async def _wait_for_disconnect(request: Request) -> None:
 
 
 def _parameters(request: Request, endpoint: Endpoint) -> Mapping[str, str]:
-    """Return the parameters of a question; a stream of events that is taken up again tells in a header where it was."""
+    """Return the parameters of a URL; a browser that resumes an event stream sends its position in a header."""
     last = request.headers.get("last-event-id")
-    if last is None or not any(each.name == "last_event_id" for each in fields(endpoint.request_type)):
+    if last is None or not any(name == "last_event_id" for name, _, _ in endpoint.parameters):
         return request.query_params
     return {**request.query_params, "last_event_id": last}
 
 
 def _problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     content = encode_response({"problem": problem})
-    known = {"Cache-Control": "no-store", **(headers or {})}
-    return Response(content, problem.status, known, "application/json")
+    return Response(
+        content, problem.status, {"Cache-Control": "no-store", **(headers or {})}, "application/json"
+    )
 
 
-def _answer(scope: Scope, error: ProblemError) -> Response:
-    """Return a refusal: a document of the API, or a line of text where a page was asked for."""
+def _error_response(scope: Scope, error: ProblemError) -> Response:
+    """Return an error as JSON below `/api`, and as a line of text elsewhere."""
     path = str(scope["path"]).removeprefix(str(scope.get("root_path", "")))
     if path.startswith(f"{_API}/"):
         return _problem_response(error.problem, error.headers)
@@ -217,4 +221,4 @@ def _answer(scope: Scope, error: ProblemError) -> Response:
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers: Mapping[str, Any] | None = error.headers
-    return _answer(request.scope, of_status(error.status_code, headers))
+    return _error_response(request.scope, problem_for_status(error.status_code, headers))

@@ -1,4 +1,4 @@
-"""A table's stream as messages for one reader, who may disconnect at any time.
+"""A table's stream as messages for one client, which may disconnect at any time.
 
 Holds stream positions, changes as the page shows them, and the follower that turns a subscription into messages. Knows no
 HTTP: a message has an event, a position and data.
@@ -18,11 +18,11 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from tavola.client.checkpoints import MemoryCheckpoint
+from tavola.client.connection import AsyncConnection
 from tavola.client.stream_changes import AnyChange, RawChange
 from tavola.client.subscriptions import AsyncSubscription, ChangeBatch, RecordsLost
 from tavola.clock import monotonic
 from tavola.errors import TavolaError
-from tavola.handles import AsyncConnection
 from tavola.model.document import TableDesign
 from tavola.protocol.instants import parse_instant
 from tavola.studio.differences import ItemDifference, compare_items
@@ -30,7 +30,7 @@ from tavola.studio.problems import RequestRefused, problem_of
 from tavola.studio.recognition import KeyReading, Recogniser, value_text
 from tavola.studio.types import Item
 
-EXPIRY = "time to live"
+EXPIRY = "TTL"
 
 _CHANGED = ("changedby", "updatedby", "modifiedby", "lastmodifiedby", "lastupdatedby", "editedby", "actor")
 _CREATED = ("createdby", "author", "openedby", "reportedby")
@@ -38,7 +38,7 @@ _REGION = "aws:rep:updateregion"
 
 
 class Actors:
-    """Tells who changed an item of one table."""
+    """Finds out who changed an item of one table."""
 
     def __init__(self, design: TableDesign | None, region: str = "") -> None:
         self._region = region
@@ -50,7 +50,7 @@ class Actors:
     def actor(
         self, entity: str | None, old: Item | None, new: Item | None, *, expired: bool = False
     ) -> str | None:
-        """Return who made a change, None if nothing says so; of a deletion nothing but the record could."""
+        """Return who made a change; None if neither the item nor the stream record says so."""
         if expired:
             return EXPIRY
         if new is None:
@@ -58,7 +58,7 @@ class Actors:
         region = new.get(_REGION, {}).get("S")
         if region and region != self._region:
             return f"replication from {region}"
-        # What the design does not know may be in the item all the same.
+        # The item may have such an attribute even if the design does not declare it.
         names = {_normalise(name): name for name in new} | self._designed.get(entity or "", {})
         return _first_value(new, names, _CHANGED if old is not None else (*_CHANGED, *_CREATED))
 
@@ -75,7 +75,7 @@ def _normalise(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-_BYTES_MAX = 1 << 20  # unpacked: a stream keeps some thousand shards at the very most
+_BYTES_MAX = 1 << 20  # decompressed: a stream has a few thousand shards at most
 _TEXT_MAX = 256 * 1024
 
 
@@ -93,12 +93,12 @@ class _StreamPosition(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def encode_position(document: Mapping[str, Any]) -> str:
-    """Return a checkpoint as a text of letters, digits, - and _."""
+    """Return a checkpoint as URL-safe text."""
     return urlsafe_b64encode(zlib.compress(msgspec.json.encode(document), 6)).decode().rstrip("=")
 
 
 def decode_position(text: str) -> Mapping[str, Any]:
-    """Return the checkpoint that a text holds; refuse one that holds none."""
+    """Return the checkpoint encoded in a text; refuse an invalid one."""
     try:
         if len(text) > _TEXT_MAX:
             raise ValueError("it is too long")
@@ -106,14 +106,14 @@ def decode_position(text: str) -> Mapping[str, Any]:
         unpacking = zlib.decompressobj()
         plain = unpacking.decompress(packed, _BYTES_MAX)
         if not unpacking.eof:
-            raise ValueError("it ends too early, or never")
+            raise ValueError("it is truncated or too long")
         decoded = msgspec.json.decode(plain, type=_StreamPosition)
     except (NotBase64, ValueError, zlib.error, msgspec.DecodeError) as error:
         raise RequestRefused(
             "position-malformed",
-            "That is no place in the stream",
-            f"The position cannot be read: {error}.",
-            'Begin with "latest" or "start", or give a position as it came with a change.',
+            "Invalid stream position",
+            f"The position cannot be decoded: {error}.",
+            'Use "latest", "start", or a position from an earlier response.',
         ) from error
     document: dict[str, Any] = msgspec.to_builtins(decoded)
     return document
@@ -126,7 +126,7 @@ _EVENTS: dict[str, Event] = {"inserted": "INSERT", "modified": "MODIFY", "remove
 
 @dataclass(frozen=True, slots=True)
 class StreamChange:
-    """One change of an item, with what it was and what it is as far as the stream has it."""
+    """One change of an item, with its old and new images if the stream has them."""
 
     event: Event
     entity: str | None
@@ -135,7 +135,7 @@ class StreamChange:
     old: Item | None
     new: Item | None
     differences: tuple[ItemDifference, ...]
-    total: int  # of the differences; not all may be told
+    total: int  # number of differences, including those left out
     sequence: str
     shard: str
     at: float  # epoch seconds
@@ -144,36 +144,36 @@ class StreamChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Which changes a reader wants; what is empty asks for nothing."""
+    """Filters of changes; empty ones match everything."""
 
     events: frozenset[str] = frozenset()
     entities: frozenset[str] = frozenset()
-    prefix: str = ""  # that a key attribute begins with
-    after: int = -1  # the sequence number past which
+    prefix: str = ""  # of a key attribute
+    after: int = -1  # a sequence number
     since_s: float = 0.0
 
 
 def parse_filter(events: str, entities: str, prefix: str, after: str, since: str) -> ChangeFilter:
-    """Return what is wanted by the parameters of a question; lists are separated by commas."""
-    named = frozenset(filter(None, (each.strip().upper() for each in events.split(","))))
-    strangers = named - set(_EVENTS.values())
-    if strangers:
+    """Return the filter in a request's parameters; lists are comma-separated."""
+    named = frozenset(filter(None, (name.strip().upper() for name in events.split(","))))
+    unknown = named - set(_EVENTS.values())
+    if unknown:
         raise RequestRefused(
             "event-unknown",
-            "There is no such event",
-            f"{', '.join(sorted(strangers))} is none of INSERT, MODIFY and REMOVE.",
-            "Name some of these three, or none for all.",
+            "Unknown event",
+            f"{', '.join(sorted(unknown))} is not one of INSERT, MODIFY and REMOVE.",
+            "Choose among these three, or leave the filter empty.",
         )
     if after and not after.isdecimal():
         raise RequestRefused(
             "sequence-malformed",
-            "That is no sequence number",
-            f"{after!r} is not a number of a change in the stream.",
-            "Copy one from a change that was shown.",
+            "Invalid sequence number",
+            f"{after!r} is not a number.",
+            "Copy a sequence number from a change.",
         )
     return ChangeFilter(
         named,
-        frozenset(filter(None, (each.strip() for each in entities.split(",")))),
+        frozenset(filter(None, (name.strip() for name in entities.split(",")))),
         prefix,
         int(after) if after else -1,
         parse_instant(since) / 1_000_000 if since else 0.0,
@@ -181,19 +181,17 @@ def parse_filter(events: str, entities: str, prefix: str, after: str, since: str
 
 
 class ChangeRenderer:
-    """Makes changes of one table's records, of those that are wanted."""
+    """Renders the changes of one table that match a filter."""
 
     def __init__(self, recogniser: Recogniser, actors: Actors, change_filter: ChangeFilter) -> None:
         self._recogniser = recogniser
         self._actors = actors
-        self._wanted = change_filter
+        self._filter = change_filter
 
     def render(self, change: AnyChange) -> StreamChange | None:
-        """Return a change as it is shown; None: it is not wanted."""
-        assert isinstance(change, RawChange), (
-            "a table that is followed by its name has changes of items alone"
-        )
-        change_filter, event = self._wanted, _EVENTS[change.kind]
+        """Return a change for display; None if the filter excludes it."""
+        assert isinstance(change, RawChange), "subscribing by table name yields raw changes"
+        change_filter, event = self._filter, _EVENTS[change.kind]
         if change_filter.events and event not in change_filter.events:
             return None
         if int(change.sequence) <= change_filter.after or change.at.timestamp() < change_filter.since_s:
@@ -235,18 +233,18 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class FollowOptions:
-    """How a follower goes about it, in seconds."""
+    """The timing and batching of a follower."""
 
     poll_s: float = 0.5
-    gather_s: float = 0.05  # how long changes wait for others to be told with
-    beat_s: float = 10.0  # how long a silence lasts before a sign of life
-    changes_max: int = CHANGES_MAX  # of one message
-    mark_s: float = 1.0  # how often at most a position is told that no wanted change goes with
+    gather_s: float = 0.05  # how long a change waits for others to share its message
+    beat_s: float = 10.0  # silence before a heartbeat
+    changes_max: int = CHANGES_MAX  # per message
+    mark_s: float = 1.0  # shortest time between messages that only report a position
 
 
 @dataclass(frozen=True, slots=True)
 class StreamGap:
-    """Changes that the stream no longer has: some may be missing here."""
+    """A position from which the stream has lost records; changes may be missing."""
 
     loss: Literal["trimmed", "gone", "ahead"]
     shard: str
@@ -256,16 +254,16 @@ class StreamGap:
 
 @dataclass(frozen=True, slots=True)
 class StreamMessage:
-    """Something for the reader, and the position to go on from once it has it."""
+    """A message for the client, and the position to resume from after it."""
 
     event: MessageEvent
     data: bytes = b"{}"
     position: str | None = None
-    full: bool = False  # it holds as many changes as it may, and the next one goes on
+    full: bool = False  # it has the maximum number of changes, and more follow
 
 
 class StreamFollower:
-    """A table's stream for one reader; `open` makes it, `messages` ends it when its reader goes."""
+    """A table's stream for one client; closed when the generator `messages` is closed."""
 
     def __init__(
         self,
@@ -278,10 +276,10 @@ class StreamFollower:
         self._subscription = subscription
         self._checkpoint = checkpoint
         self._losses = losses
-        self._teller = renderer
-        self._manners = options
-        self._told = ""  # the position that the reader was given last
-        self._marked_s = monotonic()
+        self._renderer = renderer
+        self._options = options
+        self._sent_position = ""
+        self._sent_s = monotonic()
 
     @classmethod
     async def open(
@@ -294,7 +292,7 @@ class StreamFollower:
         options: FollowOptions,
         follow: bool = True,
     ) -> StreamFollower:
-        """Return a follower from now, from the start of what is kept, or from a checkpoint."""
+        """Return a follower that starts now, at the oldest record, or at a checkpoint."""
         checkpoint = MemoryCheckpoint(None if isinstance(start, str) else start)
         losses: list[RecordsLost] = []
         subscription = await db.subscribe(
@@ -309,67 +307,66 @@ class StreamFollower:
 
     @property
     def position(self) -> str:
-        """The place after everything that was taken from the stream."""
-        assert self._checkpoint.checkpoint is not None, "a subscription that has begun has a place"
+        """The position after all changes read so far."""
+        assert self._checkpoint.checkpoint is not None, "a started subscription has a checkpoint"
         return encode_position(self._checkpoint.checkpoint)
 
     async def messages(self) -> AsyncGenerator[StreamMessage, None]:
-        """Yield messages until the stream is over or the reader goes; no task outlives it."""
-        taking: asyncio.Task[ChangeBatch | None] | None = None
-        pending = _Pending(self._manners.changes_max)
+        """Yield messages until the stream ends or the generator is closed; leaves no task behind."""
+        reading: asyncio.Task[ChangeBatch | None] | None = None
+        pending = _Pending(self._options.changes_max)
         try:
-            yield self._marked(StreamMessage("hello"))
+            yield self._with_position(StreamMessage("hello"))
             while True:
-                if taking is None:
-                    taking = asyncio.create_task(self._subscription.take())
-                await asyncio.wait({taking}, timeout=self._patience(pending))
+                if reading is None:
+                    reading = asyncio.create_task(self._subscription.take())
+                await asyncio.wait({reading}, timeout=self._wait_s(pending))
                 for gap in self._gaps():
                     yield gap
-                silent = not taking.done()
+                silent = not reading.done()
                 if not silent:
-                    batch, taking = taking.result(), None
+                    batch, reading = reading.result(), None
                     if batch is None:
                         break
                     for message in self._split(pending, batch):
                         yield message
                 if pending.changes:
                     if monotonic() >= pending.due_s:
-                        yield self._marked(pending.flush(self.position))
-                elif (mark := self._mark()) is not None:
-                    yield mark
+                        yield self._with_position(pending.flush(self.position))
+                elif self._position_is_due():
+                    yield self._with_position(StreamMessage("position"))
                 elif silent:
                     yield StreamMessage("beat")
             if pending.changes:
-                yield self._marked(pending.flush(self.position))
+                yield self._with_position(pending.flush(self.position))
             yield StreamMessage("over", position=self.position)
         except TavolaError as error:
             yield StreamMessage("problem", _encode(problem_of(error)))
         finally:
             self._subscription.close()
-            if taking is not None:
-                taking.cancel()
+            if reading is not None:
+                reading.cancel()
                 with suppress(asyncio.CancelledError, TavolaError):
-                    await taking
+                    await reading
 
-    def _patience(self, pending: _Pending) -> float:
-        """Return how long to wait for more before something is said."""
+    def _wait_s(self, pending: _Pending) -> float:
+        """Return how long to wait for more changes before sending a message."""
         if pending.changes:
             return max(0.0, pending.due_s - monotonic())
-        return self._manners.beat_s
+        return self._options.beat_s
 
     def _split(self, pending: _Pending, batch: ChangeBatch) -> list[StreamMessage]:
-        """Put a batch to what is pending; return the messages that are full, each with its own position."""
+        """Add a batch to the pending changes; return the full messages, each with its own position."""
         before = self._checkpoint.checkpoint or {}
         shards = before.get("shards", {})
         full: list[StreamMessage] = []
         for change in batch:
-            rendered = self._teller.render(change)
+            rendered = self._renderer.render(change)
             if rendered is None:
                 continue
-            pending.add(_encode(rendered), monotonic() + self._manners.gather_s)
+            pending.add(_encode(rendered), monotonic() + self._options.gather_s)
             if pending.full:
-                place = {"after": change.sequence}
-                document = {**before, "shards": {**shards, batch.shard: place}}
+                document = {**before, "shards": {**shards, batch.shard: {"after": change.sequence}}}
                 full.append(replace(pending.flush(encode_position(document)), full=True))
         self._subscription.acknowledge()
         return full
@@ -382,20 +379,18 @@ class StreamFollower:
         self._losses.clear()
         return messages
 
-    def _mark(self) -> StreamMessage | None:
-        """Return the position alone where it has moved without a change that is wanted, now and then."""
-        if monotonic() - self._marked_s < self._manners.mark_s or self.position == self._told:
-            return None
-        return self._marked(StreamMessage("position"))
+    def _position_is_due(self) -> bool:
+        """Return whether to send the position alone: it moved past changes that the filter excludes."""
+        return monotonic() - self._sent_s >= self._options.mark_s and self.position != self._sent_position
 
-    def _marked(self, message: StreamMessage) -> StreamMessage:
-        self._told = message.position or self.position
-        self._marked_s = monotonic()
-        return replace(message, position=self._told)
+    def _with_position(self, message: StreamMessage) -> StreamMessage:
+        self._sent_position = message.position or self.position
+        self._sent_s = monotonic()
+        return replace(message, position=self._sent_position)
 
 
 class _Pending:
-    """Changes that wait for others, encoded."""
+    """Encoded changes of the next message."""
 
     def __init__(self, changes_max: int) -> None:
         self.changes: list[bytes] = []
@@ -405,18 +400,18 @@ class _Pending:
 
     @property
     def full(self) -> bool:
-        """Whether a message should hold no more."""
+        """Whether the message has reached its maximum size."""
         return len(self.changes) >= self._changes_max or self._bytes >= BYTES_MAX
 
     def add(self, change: bytes, due_s: float) -> None:
-        """Add a change; the first says when they are told at the latest."""
+        """Add a change; the first one sets the time by which the message is sent."""
         if not self.changes:
             self.due_s = due_s
         self.changes.append(change)
         self._bytes += len(change)
 
     def flush(self, position: str) -> StreamMessage:
-        """Return a message of what is there, and begin anew."""
+        """Return a message with the changes, and remove them."""
         data = b'{"changes":[' + b",".join(self.changes) + b"]}"
         self.changes, self._bytes, self.due_s = [], 0, 0.0
         return StreamMessage("changes", data, position)

@@ -16,14 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from tavola.design.cost import (
-    Assumptions,
-    CostRefused,
-    CostReport,
-    Sliders,
-    apply_sliders,
-    report_cost,
-)
+from tavola.design.cost import Assumptions, CostError, CostReport, Sliders, apply_sliders, report_cost
 from tavola.model.document import Design, DocumentRefused, TableDesign, check_references
 from tavola.prices import PriceBook, books, labelled_book, load_book
 from tavola.studio.problems import RequestRefused
@@ -35,11 +28,11 @@ StorageClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 
 @dataclass(frozen=True, slots=True)
 class CostAssumptions:
-    """What a month is computed with beside the design; as the options of `tavola cost`."""
+    """The assumptions of an estimate besides the design, as the options of `tavola cost`."""
 
-    region: str | None = None  # None: that of the tables, where there is a book for it
+    region: str | None = None  # None: the tables' region, if there is a price book for it
     date: str | None = None
-    prices: str | None = None  # the label of a book that retells a document
+    prices: str | None = None  # the label of a price book that quotes a document
     mode: PayMode | None = None
     table_class: StorageClass | None = None
     target: int = 70
@@ -53,9 +46,9 @@ class CostAssumptions:
 
 @dataclass(frozen=True, slots=True)
 class CostRequest:
-    """Whose month, and under which numbers; no design and no table named: all that the studio knows."""
+    """The design or tables to estimate (by default all), and the assumptions."""
 
-    design: str | None = None  # one of those that the studio was started with, by its name
+    design: str | None = None  # the name of one of the studio's designs
     tables: tuple[str, ...] = ()
     assumptions: CostAssumptions = CostAssumptions()
     sliders: Sliders = field(default_factory=Sliders)
@@ -63,7 +56,7 @@ class CostRequest:
 
 @dataclass(frozen=True, slots=True)
 class CalculationRequest:
-    """Rates alone, without a design."""
+    """Request rates to price without a design."""
 
     reads: float = 0.0
     writes: float = 0.0
@@ -83,53 +76,61 @@ class CalculationRequest:
 
 DEFAULT_REGION = "us-east-1"
 
-_KNOWN_MAX = 24  # costings that are kept
+_CACHED_MAX = 24
 
-_known: dict[tuple[int, bytes], tuple[Design, CostReport]] = {}
+_reports: dict[tuple[int, bytes], tuple[Design, CostReport]] = {}
 _parts: dict[tuple[int, tuple[str, ...]], tuple[Design, Design]] = {}
 
 
 def compute_cost(studio: Studio, request: CostRequest, sliders: Sliders) -> CostReport:
-    """Return the month of a design; the last few are kept, for the declared one stands while sliders move."""
+    """Return the monthly cost of a design; the last few results are cached."""
     design = select_design(studio, request)
     book, today = find_prices(studio, request.assumptions)
     key = (id(design), msgspec.json.encode((request.assumptions, sliders, book.title, today.isoformat())))
-    known = _known.get(key)
-    if known is None or known[0] is not design:
-        if len(_known) >= _KNOWN_MAX:
-            _known.clear()
+    cached = _reports.get(key)
+    if cached is None or cached[0] is not design:
+        if len(_reports) >= _CACHED_MAX:
+            _reports.clear()
         assumptions = to_assumptions(request.assumptions, design, sliders)
-        known = _known[key] = (design, report_cost(apply_sliders(design, sliders), assumptions, book, today))
-    return known[1]
+        report = report_cost(apply_sliders(design, sliders), assumptions, book, today)
+        cached = _reports[key] = (design, report)
+    return cached[1]
 
 
 def select_design(studio: Studio, request: CostRequest) -> Design:
-    """Return the design, or the part of it that is asked about; the same object each time, which others go by."""
+    """Return the requested design or the part with the requested tables; always the same object, as a cache key."""
     whole, tables = studio.require_design(), request.tables
     if request.design:
-        declared = next((each for each in studio.declared if each.name == request.design), None)
+        declared = next(
+            (
+                declared_design
+                for declared_design in studio.declared
+                if declared_design.name == request.design
+            ),
+            None,
+        )
         if declared is None:
             raise RequestRefused(
                 "design-unknown",
-                "There is no such design",
+                "Design not found",
                 f"The studio was not started with {request.design}.",
-                "Choose one that it knows.",
+                "Choose one of its designs.",
                 status=404,
             )
         whole = declared.design
     if not tables:
         return whole
-    known = _parts.get((id(whole), tables))
-    if known is not None and known[0] is whole:
-        return known[1]
+    cached = _parts.get((id(whole), tables))
+    if cached is not None and cached[0] is whole:
+        return cached[1]
     selected = tuple(table for table in whole.tables if table.name in tables)
     missing = set(tables) - {table.name for table in selected}
     if missing:
         raise RequestRefused(
             "table-unknown",
-            "The design has no such table",
-            f"There is no {', '.join(sorted(missing))} in the design.",
-            "Choose a table that it declares.",
+            "Table not in the design",
+            f"The design does not declare {', '.join(sorted(missing))}.",
+            "Choose one of its tables.",
             status=404,
         )
     names = {entity.name for table in selected for entity in table.entities}
@@ -138,27 +139,28 @@ def select_design(studio: Studio, request: CostRequest) -> Design:
         tables=tuple(_without_foreign_writes(table, names) for table in selected),
         needs=tuple(need for need in whole.needs if names.issuperset(need.entities)),
     )
-    if len(_parts) >= _KNOWN_MAX:
+    if len(_parts) >= _CACHED_MAX:
         _parts.clear()
     _parts[id(whole), tables] = (whole, part)
     return part
 
 
 def _without_foreign_writes(table: TableDesign, names: set[str]) -> TableDesign:
-    """Return a table whose consumers write what is here: a document may not name an entity of a table that is left out."""
+    """Return a table whose consumers write only these entities; a document must not refer to other tables."""
     consumers = tuple(
-        replace(each, writes=tuple(name for name in each.writes if name in names)) for each in table.consumers
+        replace(consumer, writes=tuple(name for name in consumer.writes if name in names))
+        for consumer in table.consumers
     )
     return table if consumers == table.consumers else replace(table, consumers=consumers)
 
 
 def to_assumptions(options: CostAssumptions, design: Design, sliders: Sliders) -> Assumptions:
-    """Return the assumptions of a question; what tables hold is turned with the number of items."""
+    """Return the assumptions of a request; stored sizes scale with the number of items."""
     known = {table.name for table in design.tables}
     for name in options.storage_gb:
         if name not in known:
-            raise CostRefused(
-                f"storage of {name} names no table of the design; there are {', '.join(sorted(known))}"
+            raise CostError(
+                f"storage_gb names {name}, but the tables of the design are {', '.join(sorted(known))}"
             )
     return Assumptions(
         mode=options.mode,
@@ -174,7 +176,7 @@ def to_assumptions(options: CostAssumptions, design: Design, sliders: Sliders) -
 
 
 def default_region(studio: Studio) -> str:
-    """Return the tables' region where there is a book for it, else the one that every command begins with."""
+    """Return the tables' region if there is a price book for it, else the default of the command line."""
     known = {book.region for book in books() if book.label is None}
     return studio.where.region if studio.where.region in known else DEFAULT_REGION
 
@@ -182,12 +184,12 @@ def default_region(studio: Studio) -> str:
 def find_prices(
     studio: Studio, options: CostAssumptions | CalculationRequest
 ) -> tuple[PriceBook, datetime.date]:
-    """Return the prices that are asked for, and the day from which a book is said to be old."""
+    """Return the requested prices, and the date by which their age is judged."""
     now = datetime.datetime.fromtimestamp(studio.clock.now(), tz=datetime.UTC).date()
     if options.prices:
         if options.region or options.date:
-            raise CostRefused(
-                "a labelled book and a region or date cannot both be followed; give one of them"
+            raise CostError(
+                "a price list chosen by name can't be combined with a region or a date; choose one or the other"
             )
         return labelled_book(options.prices), now
     region = options.region or default_region(studio)
@@ -196,9 +198,9 @@ def find_prices(
     try:
         day = datetime.date.fromisoformat(options.date)
     except ValueError as error:
-        raise CostRefused(f"{options.date!r} is no date; give one such as 2026-08-01") from error
+        raise CostError(f"{options.date!r} is not a date; write it as 2026-08-01") from error
     book = load_book(region, day)
-    return book, book.date  # prices of a day that was asked for are not old
+    return book, book.date  # prices of a requested date are never outdated
 
 
 _CLASSES = {"STANDARD": "standard", "STANDARD_INFREQUENT_ACCESS": "standard-ia"}
@@ -207,9 +209,9 @@ _CLASSES = {"STANDARD": "standard", "STANDARD_INFREQUENT_ACCESS": "standard-ia"}
 def cost_command(
     studio: Studio, request: CostRequest, design: Design, *, is_unchanged: bool
 ) -> tuple[str, bool]:
-    """Return the command that prints the altered month, and whether it is about a document that must be saved first.
+    """Return the command that prints the altered month, and whether its design document must be saved first.
 
-    "" where there is none: designs side by side may call entities alike, and a document may not.
+    Empty if several designs have entities of the same name, because one document cannot hold them.
     """
     options = request.assumptions
     subject = request.design if request.design and not request.tables else _design_argument(studio, design)
@@ -217,7 +219,7 @@ def cost_command(
     saved = subject is None
     if saved and not is_writable(design):
         return "", False
-    words = ["tavola cost", shlex.quote(subject or "altered.json")]
+    words = ["tavola cost", shlex.quote(subject or "modified.json")]
     words += [] if options.mode is None else [f"--mode {options.mode}"]
     words += [f"--stream-polls {format_number(options.stream_polls)}"] if options.stream_polls else []
     words += [] if options.sparse_share == 0.1 else [f"--sparse-share {format_number(options.sparse_share)}"]
@@ -231,7 +233,7 @@ def cost_command(
 
 
 def is_writable(design: Design) -> bool:
-    """Tell whether a design can be written as one document that is read again."""
+    """Return whether a design can be written as one document and read again."""
     try:
         check_references(design)
     except DocumentRefused:
@@ -240,12 +242,12 @@ def is_writable(design: Design) -> bool:
 
 
 def format_number(value: float) -> str:
-    """Return a number with all its digits, as the command line takes it."""
+    """Return a number with all its digits, as the command line accepts it."""
     return f"{Decimal(repr(float(value))).normalize():f}"
 
 
 def shared_options(options: CostAssumptions | CalculationRequest, default: str) -> list[str]:
-    """Return the options that a design and a calculation have in common, those alone that are not as by default."""
+    """Return the command-line options shared by estimates and calculations, without defaults."""
     words = []
     if options.prices:
         words.append(f"--prices {shlex.quote(options.prices)}")
@@ -253,8 +255,8 @@ def shared_options(options: CostAssumptions | CalculationRequest, default: str) 
         region = options.region or default
         words += [] if region == DEFAULT_REGION else [f"--region {region}"]
         words += [f"--date {options.date}"] if options.date else []
-    words += [] if options.table_class is None else [f"--class {_CLASSES[options.table_class]}"]
-    words += [] if options.target == 70 else [f"--target-utilisation {options.target}"]
+    words += [] if options.table_class is None else [f"--table-class {_CLASSES[options.table_class]}"]
+    words += [] if options.target == 70 else [f"--target-utilization {options.target}"]
     words += [] if options.hours_per_day == 24 else [f"--hours-per-day {options.hours_per_day}"]
     words += ["--free-tier"] if options.free_tier else []
     words += [f"--backups {options.backups}"] if options.backups else []
@@ -262,14 +264,14 @@ def shared_options(options: CostAssumptions | CalculationRequest, default: str) 
 
 
 def _design_argument(studio: Studio, design: Design) -> str | None:
-    """Return how the command line names a design: as it was named here, or the module of its one table; None: it has no name."""
+    """Return the argument that names a design on the command line; None if there is none."""
     whole = studio.require_design()
     if design is whole and len(studio.designs) == 1:
         return studio.designs[0]
-    if len(design.tables) != 1:
-        return _module_argument(studio, design.tables)
     module = _module_argument(studio, design.tables)
-    return module if module is not None else _table_argument(studio, design.tables[0])
+    if module is None and len(design.tables) == 1:
+        return _table_argument(studio, design.tables[0])
+    return module
 
 
 def _table_argument(studio: Studio, table: TableDesign) -> str | None:
@@ -282,7 +284,7 @@ def _table_argument(studio: Studio, table: TableDesign) -> str | None:
 
 
 def _module_argument(studio: Studio, tables: tuple[TableDesign, ...]) -> str | None:
-    """Return the module that declares just these tables, where it is one of those the studio was started with."""
+    """Return the module that declares exactly these tables, if the studio was started with it."""
     labels = {table.label: table.name for table in tables}
     for name in studio.designs:
         members = vars(sys.modules[name]) if name in sys.modules else {}

@@ -1,4 +1,4 @@
-"""The differences of two items, path by path, by DynamoDB's types.
+"""The differences of two items, path by path, compared by DynamoDB's types.
 
 Numbers compare by value, sets without order, and maps and lists recursively. Equal elements at both ends of a list are
 skipped, so that one inserted element is one difference.
@@ -17,8 +17,8 @@ from typing import Any, Literal
 from tavola.studio.types import AttributeValue, Item
 from tavola.values import value_size
 
-DIFFERENCES_MAX = 200  # told of one pair; the rest is counted
-VALUE_BYTES_MAX = 4_096  # a longer value is not repeated beside the images that hold it
+DIFFERENCES_MAX = 200  # returned for one pair of items; the rest is counted
+VALUE_BYTES_MAX = 4_096  # longer values are left out, because the items contain them anyway
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _SETS = frozenset({"SS", "NS", "BS"})
@@ -26,39 +26,39 @@ _SETS = frozenset({"SS", "NS", "BS"})
 
 @dataclass(frozen=True, slots=True)
 class ItemDifference:
-    """What is otherwise at one place of an item."""
+    """One difference between two items."""
 
     path: str  # such as status, cost.monthly, findings[2].title
     kind: Literal["added", "removed", "changed"]
     before: AttributeValue | None = None
     after: AttributeValue | None = None
-    gained: tuple[str, ...] = ()  # elements that a set has now
+    gained: tuple[str, ...] = ()  # elements added to a set
     lost: tuple[str, ...] = ()
-    omitted: bool = False  # a value is too long to be repeated here
+    omitted: bool = False  # a value is too long
 
 
 @dataclass(frozen=True, slots=True)
 class ItemComparison:
-    """The first differences of two items, and how many there are in all."""
+    """The first differences of two items, and their total number."""
 
     differences: tuple[ItemDifference, ...]
     total: int
 
 
 def compare_items(before: Item | None, after: Item | None, limit: int = DIFFERENCES_MAX) -> ItemComparison:
-    """Return what is otherwise in an item than it was; an item that was not there had nothing."""
+    """Return the differences of two items; None counts as an item without attributes."""
     walk = _compare_maps("", before or {}, after or {})
     differences = tuple(islice(walk, limit))
     return ItemComparison(differences, len(differences) + sum(1 for _ in walk))
 
 
 def same_value(one: AttributeValue, other: AttributeValue) -> bool:
-    """Tell whether two values are the same to DynamoDB."""
+    """Return whether DynamoDB considers two values equal."""
     return next(_compare_values("", one, other), None) is None
 
 
 def same_item(one: Item | None, other: Item | None) -> bool:
-    """Tell whether two items are the same to DynamoDB; no item is the same as no item alone."""
+    """Return whether DynamoDB considers two items equal; None equals only None."""
     if one is None or other is None:
         return one is other
     return next(_compare_maps("", one, other), None) is None
@@ -73,7 +73,7 @@ def _compare_paths(
     path: str, before: AttributeValue | None, after: AttributeValue | None
 ) -> Iterator[ItemDifference]:
     if before is None:
-        assert after is not None, "a place is in one of the two"
+        assert after is not None, "the path is in one of the two items"
         yield _difference(path, "added", None, after)
     elif after is None:
         yield _difference(path, "removed", before, None)
@@ -95,8 +95,8 @@ def _compare_values(path: str, before: AttributeValue, after: AttributeValue) ->
     elif tag in _SETS:
         mine, theirs = _elements(tag, one), _elements(tag, other)
         if mine.keys() != theirs.keys():
-            gained = tuple(theirs[worth] for worth in theirs if worth not in mine)
-            lost = tuple(mine[worth] for worth in mine if worth not in theirs)
+            gained = tuple(theirs[value] for value in theirs if value not in mine)
+            lost = tuple(mine[value] for value in mine if value not in theirs)
             yield _difference(path, "changed", before, after, gained, lost)
     elif not (tag == "N" and _number_value(one) == _number_value(other)):
         yield _difference(path, "changed", before, after)
@@ -117,10 +117,10 @@ def _compare_lists(
     ):
         tail += 1
     mine, theirs = before[head : len(before) - tail], after[head : len(after) - tail]
-    for at in range(max(len(mine), len(theirs))):
-        one = mine[at] if at < len(mine) else None
-        other = theirs[at] if at < len(theirs) else None
-        yield from _compare_paths(f"{path}[{head + at}]", one, other)
+    for position in range(max(len(mine), len(theirs))):
+        one = mine[position] if position < len(mine) else None
+        other = theirs[position] if position < len(theirs) else None
+        yield from _compare_paths(f"{path}[{head + position}]", one, other)
 
 
 def _difference(
@@ -141,7 +141,7 @@ def _is_long(value: AttributeValue | None) -> bool:
 
 
 def _elements(tag: str, values: list[str]) -> dict[Any, str]:
-    return {(_number_value(each) if tag == "NS" else each): each for each in values}
+    return {(_number_value(value) if tag == "NS" else value): value for value in values}
 
 
 def _number_value(text: str) -> Decimal | str:

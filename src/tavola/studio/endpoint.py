@@ -2,6 +2,9 @@
 
 Request and response types are read from the function's annotations. They validate requests and generate the pages'
 TypeScript types. HTTP is in `app`; here a request is data, and the command line (`tavola api`) calls the same endpoints.
+
+Permission is decided here and nowhere else, by `Endpoint.is_write`: a read-only studio refuses writes, and an endpoint that
+is not declared as a write gets a connection that passes reads only.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_type_hints
 
 import msgspec
+import msgspec.inspect
 
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
@@ -23,61 +27,72 @@ Handler = Callable[[Studio, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A question: `GET` with parameters or `POST` with a JSON body; `changes` what stands, so read-only refuses it."""
+    """One endpoint: `GET` with query parameters, or `POST` with a JSON body."""
 
     method: Method
     path: str
     handler: Handler
-    is_write: bool = False
-    cancel_on_disconnect: bool = (
-        False  # long, and of no use once whoever asked has gone: it is cancelled then
-    )
-    raw: bool = False  # the handler gives a Starlette response: a download, a stream
+    is_write: bool = False  # changes tables or items
+    cancel_on_disconnect: bool = False  # for long computations
+    raw: bool = False  # the handler returns a Starlette response: a download or a stream
     body_bytes_max: int = 4 * 1024 * 1024
 
     @property
     def name(self) -> str:
-        """What the pages and the command line call it: `GET /tables`."""
+        """The name used by the pages and the command line: `GET /tables`."""
         return f"{self.method} {self.path}"
 
     @property
     def request_type(self) -> type[Any]:
-        """The type of what is asked."""
+        """The type of the request."""
         return _handler_types(self.handler)[0]
 
     @property
     def response_type(self) -> Any:
-        """The type of the answer."""
+        """The type of the response."""
         return _handler_types(self.handler)[1]
 
+    @property
+    def parameters(self) -> tuple[tuple[str, bool, str], ...]:
+        """The fields of a request: the name, whether it is required, and the type as declared."""
+        types = {
+            name: str(declared)
+            for base in reversed(self.request_type.__mro__)
+            for name, declared in inspect.get_annotations(base).items()
+        }
+        info = msgspec.inspect.type_info(self.request_type)
+        assert isinstance(info, msgspec.inspect.StructType | msgspec.inspect.DataclassType)
+        return tuple((field.name, field.required, types[field.name]) for field in info.fields)
+
     def parse_parameters(self, parameters: Mapping[str, str]) -> Any:
-        """Return what is asked by the parameters of a URL; numbers and truth are read from their text."""
+        """Return the request in the parameters of a URL; numbers and booleans are parsed from text."""
         try:
             return msgspec.convert(dict(parameters), self.request_type, strict=False)
         except msgspec.ValidationError as error:
-            raise _malformed(self, error) from error
+            raise _parse_error(self, error) from error
 
     def parse_body(self, body: bytes) -> Any:
-        """Return what is asked by a JSON body; no body asks with what is there by default."""
+        """Return the request in a JSON body; an empty body is a request with default values."""
         try:
             return msgspec.json.decode(body or b"{}", type=self.request_type)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise _malformed(self, error) from error
+            raise _parse_error(self, error) from error
 
     async def call(self, studio: Studio, request: Any) -> Any:
         """Return the handler's response to a request: a `request_type`, a JSON body, or the parameters of a URL.
 
-        A read-only studio refuses writes, before the request is parsed. A handler that is no coroutine function runs in a thread.
+        Permission is checked before the request is parsed. A handler that is not a coroutine function runs in a thread.
         """
-        if self.is_write and studio.read_only:
+        if not self.is_write:
+            studio = studio.reads_only
+        elif studio.read_only:
             raise RequestRefused(
                 "read-only",
-                "Nothing may be changed here",
-                f"The studio was started read-only, and {self.name} changes what stands.",
-                "Start it without --read-only (and with --live for AWS) to change something.",
+                "This studio is read-only",
+                f"{self.name} changes tables or items, and the studio was started read-only.",
+                "Restart it without --read-only (for AWS, with --live) to make changes.",
                 status=403,
             )
-
         if isinstance(request, bytes):
             request = self.parse_body(request)
         elif isinstance(request, Mapping):
@@ -87,9 +102,9 @@ class Endpoint:
         return await studio.run_in_thread(self.handler, studio, request)
 
 
-def encode_response(answer: Any) -> bytes:
-    """Return an answer as JSON; a Decimal is text, so no cent is lost."""
-    return msgspec.json.encode(answer)
+def encode_response(response: Any) -> bytes:
+    """Return a response as JSON; a Decimal becomes text, so it stays exact."""
+    return msgspec.json.encode(response)
 
 
 @functools.cache
@@ -100,10 +115,10 @@ def _handler_types(handler: Handler) -> tuple[type[Any], Any]:
     return request_type, response_type
 
 
-def _malformed(endpoint: Endpoint, error: Exception) -> RequestRefused:
+def _parse_error(endpoint: Endpoint, error: Exception) -> RequestRefused:
     return RequestRefused(
         "request-malformed",
-        "The question is not one that can be read",
+        "Invalid request",
         f"{endpoint.name}: {error}",
-        "Look at the names and types that `tavola api` lists.",
+        "Check names and types: `tavola api` lists them.",
     )

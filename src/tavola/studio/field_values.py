@@ -22,7 +22,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class FieldUnreadable(ValueError):
-    """A stored value that a field of its kind cannot have; `attribute` is where it stands."""
+    """A stored value that does not fit its field; `attribute` is where it is."""
 
     def __init__(self, sentence: str = "", attribute: str = "") -> None:
         self.attribute = attribute
@@ -30,18 +30,18 @@ class FieldUnreadable(ValueError):
 
 
 def key_part_value(field: FieldDesign, stored: Value) -> Any:
-    """Return a stored value as a key is made of it; raise `FieldUnreadable` where it is of no such kind."""
+    """Return a stored value in the type that key templates take; raise `FieldUnreadable` if it does not fit."""
     read = _READERS.get(field.key_kind or "")
     if read is None:
-        raise FieldUnreadable(f"{field.name} is {field.type}, which no key is made of", field.attribute)
+        raise FieldUnreadable(f"{field.name} is {field.type}, which a key cannot contain", field.attribute)
     try:
         return read(field, stored)
     except (KeyError, ValueError, ArithmeticError, OverflowError) as error:
-        raise FieldUnreadable(f"{field.name} is to be {_expected_type(field)}", field.attribute) from error
+        raise FieldUnreadable(f"{field.name} must be {_expected_type(field)}", field.attribute) from error
 
 
 def field_values(entity: EntityDesign, item: Item, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return some fields of an item; one that is absent is read from the table's key, where it tells it."""
+    """Return some fields of an item; absent ones are parsed from the primary key if it contains them."""
     values: dict[str, Any] = {}
     for name in names:
         field = entity.field(name)
@@ -54,7 +54,7 @@ def field_values(entity: EntityDesign, item: Item, names: tuple[str, ...]) -> di
 
 
 def _value_from_key(entity: EntityDesign, item: Item, name: str) -> Any:
-    """Return a field as the table's key tells it; an index's key may be one that the edit is about to change."""
+    """Return a field parsed from the primary key; index keys do not count, as the edit may change them."""
     for source in () if entity.key is None else entity.key.sources:
         if source.template is None or name not in source.fields:
             continue
@@ -69,7 +69,7 @@ def _value_from_key(entity: EntityDesign, item: Item, name: str) -> Any:
 def _expected_type(field: FieldDesign) -> str:
     if field.choices is not None:
         return "one of " + ", ".join(str(choice) for choice in field.choices[:12])
-    return field.type
+    return f"of type {field.type}"
 
 
 def _text(field: FieldDesign, stored: Value) -> Any:
@@ -111,14 +111,14 @@ _READERS: Mapping[str, Callable[[FieldDesign, Value], Any]] = {
 
 
 def constant_defaults(table: str, entity: str) -> dict[str, Value]:
-    """Return the constant defaults of an entity's fields as they are stored, by the attributes."""
+    """Return the constant defaults of an entity's fields as stored values, by attribute."""
     declared_entity = next(
         (
-            each
+            candidate
             for declared in declared_tables()
             if declared.settings.name == table
-            for each in entities_of(declared)
-            if each.__name__ == entity
+            for candidate in entities_of(declared)
+            if candidate.__name__ == entity
         ),
         None,
     )

@@ -25,10 +25,10 @@ from tavola.studio.studio import Studio
 from tavola.studio.types import Item
 from tavola.values import item_size
 
-VERSIONS_MAX = 500  # told of one item; the latest are
-BYTES_MAX = 8 * 1024 * 1024  # of their items
-RECORDS_MAX = 50_000  # of a stream that are looked through for one item
-TRAIL_MAX = 100  # audit rows that one request gets
+VERSIONS_MAX = 500  # returned for one item; the latest
+BYTES_MAX = 8 * 1024 * 1024  # of all returned versions
+RECORDS_MAX = 50_000  # stream records searched for one item
+TRAIL_MAX = 100  # audit rows read with one request
 
 _AUDIT = frozenset({"version", "kind", "actor", "at", "why"})
 _NO_PAST = frozenset({"PointInTimeRecoveryUnavailableException", "UnknownOperationException"})
@@ -39,25 +39,25 @@ Source = Literal["recovery", "stream"]
 
 @dataclass(frozen=True, slots=True)
 class KeptVersion:
-    """What stood under a key from one moment to another."""
+    """An item's state in a period of time."""
 
-    since: str | None  # None: since before anything is kept
-    until: str | None  # None: it stands
-    item: Item | None  # None: there was no item, or nobody knows it
-    made: bool  # there was no item before
-    compared: bool  # with the version before, which is known
-    unknown: bool  # it was written, and the stream tells keys and no images
+    since: str | None  # None: since before the recorded history
+    until: str | None  # None: the current version
+    item: Item | None  # None: the item did not exist, or its content is unknown
+    made: bool  # this version created the item
+    compared: bool  # `differences` are known
+    unknown: bool  # the item was written, but the stream has no images
     bytes: int
-    differences: tuple[ItemDifference, ...]  # from the version before
-    total: int  # of the differences; not all may be told
-    expired: bool = False  # it went because its time to live was over
+    differences: tuple[ItemDifference, ...]  # from the previous version
+    total: int  # number of differences, including those left out
+    expired: bool = False  # removed by its time to live
     actor: str | None = None
-    why: str = ""  # as the audit row says
+    why: str = ""  # from the audit row
 
 
 @dataclass(frozen=True, slots=True)
 class ItemHistory:
-    """An item's versions, the latest first."""
+    """An item's versions, newest first."""
 
     table: str
     key: Item
@@ -65,8 +65,8 @@ class ItemHistory:
     parts: tuple[KeyReading, ...]
     source: Source
     versions: tuple[KeptVersion, ...]
-    earlier: int  # versions that are kept and not told
-    complete: bool  # nothing that this source has of the item was passed over
+    earlier: int  # number of older versions that are left out
+    complete: bool  # the source was read to its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class _Version:
 
 
 class _LatestVersions:
-    """The latest versions of an item, as many as are told, and the one before them; the others are counted."""
+    """The latest versions of an item plus the one before them, to compare with; older ones are only counted."""
 
     def __init__(self) -> None:
         self.versions: deque[_Version] = deque()
@@ -90,7 +90,7 @@ class _LatestVersions:
         self._bytes = 0
 
     def add(self, version: _Version) -> None:
-        """Add a version, and let go of the earliest if they are too many."""
+        """Add a version, and drop the oldest if there are too many."""
         self.versions.append(version)
         self.count += 1
         self._bytes += version.bytes
@@ -98,7 +98,7 @@ class _LatestVersions:
             self._bytes -= self.versions.popleft().bytes
 
     def add_change(self, change: RawChange) -> None:
-        """Add what a change made; an image that a stream leaves out may be told by the change after it."""
+        """Add the version that a change made; a missing image may follow from the next change's old image."""
         if change.old is not None and self.unsure:
             self.resolve(change.old)
         if not self.count and (change.kind == "inserted" or change.old is not None):
@@ -108,18 +108,18 @@ class _LatestVersions:
 
     @property
     def unsure(self) -> bool:
-        """Whether nobody has told yet what the latest version is."""
+        """Whether the content of the latest version is unknown."""
         return bool(self.versions) and self.versions[-1].unknown
 
     def resolve(self, item: Item | None) -> None:
-        """Say what the latest version is."""
+        """Set the content of the latest version."""
         last = self.versions.pop()
         self.count -= 1
         self.add(replace(last, item=item, unknown=False))
 
 
 async def read_history(studio: Studio, table: str, key: Item, recogniser: Recogniser) -> ItemHistory:
-    """Return what an item has been, from the table's kept past or else from its stream."""
+    """Return the versions of an item from point-in-time recovery, or else from the table's stream."""
     source: Source = "recovery"
     complete = True
     try:
@@ -134,7 +134,7 @@ async def read_history(studio: Studio, table: str, key: Item, recogniser: Recogn
     design = studio.table_design(table)
     rendered = _render_versions(versions.versions, recogniser, Actors(design, studio.where.region))
     if versions.count > len(rendered):
-        del rendered[0]  # it was kept to be compared with
+        del rendered[0]  # it was only needed for comparison
     if design is not None:
         rendered = await _add_audit_rows(studio, design, recogniser, rendered)
     image = next((version.item for version in reversed(rendered) if version.item is not None), key)
@@ -151,15 +151,15 @@ async def read_history(studio: Studio, table: str, key: Item, recogniser: Recogn
 
 
 async def _from_stream(studio: Studio, table: str, key: Item, refusal: Fault) -> tuple[_LatestVersions, bool]:
-    """Return what the stream's day has of an item, and whether it was read to its end."""
+    """Return the versions of an item in the stream, and whether the stream was read to its end."""
     try:
-        subscription = await studio.db.subscribe(table, from_="start", follow=False, on_loss="go on")
+        subscription = await studio.db.subscribe(table, from_="start", follow=False, on_loss="continue")
     except TavolaError as error:
         raise RequestRefused(
             "past-off",
-            "Nothing of this table's past is kept",
-            f"{refusal.message or refusal.code}; and its stream tells nothing either: {error}",
-            "Turn on point-in-time recovery: from then on every version is kept.",
+            "This table has no recorded history",
+            f"{refusal.message or refusal.code}; its stream cannot be read either: {error}",
+            "Turn on point-in-time recovery to record every version from then on.",
             status=409,
         ) from error
     versions = _LatestVersions()
@@ -185,7 +185,7 @@ def _render_versions(
     versions: Iterable[_Version], recogniser: Recogniser, actors: Actors
 ) -> list[KeptVersion]:
     rendered: list[KeptVersion] = []
-    before: _Version | None = None  # None: nobody knows what was before the first
+    before: _Version | None = None  # None: the version before the first is unknown
     for version in versions:
         known = before is not None and not before.unknown and not version.unknown
         was, item = None if before is None else before.item, version.item
@@ -215,13 +215,13 @@ def _render_versions(
 async def _add_audit_rows(
     studio: Studio, design: TableDesign, recogniser: Recogniser, versions: list[KeptVersion]
 ) -> list[KeptVersion]:
-    """Return versions with what their audit rows say, where the design has such rows for them."""
+    """Return versions with actor and reason from their audit rows, if the design has such rows."""
     keys: dict[int, tuple[EntityDesign, Item]] = {}
     for place, version in enumerate(versions[-TRAIL_MAX:], max(0, len(versions) - TRAIL_MAX)):
         if version.item is not None:
-            found = _audit_row(design, recogniser, version.item)
-            if found is not None:
-                keys[place] = found
+            audit_row = _audit_row(design, recogniser, version.item)
+            if audit_row is not None:
+                keys[place] = audit_row
     if not keys:
         return versions
     keys_to_read = _unique([key for _, key in keys.values()])
@@ -238,26 +238,26 @@ async def _add_audit_rows(
 
 
 def audits_of(design: TableDesign, entity: EntityDesign) -> Iterator[tuple[EntityDesign, tuple[str, ...]]]:
-    """Give the entities that audit a record with versions, each with the fields that its key is made of."""
-    own = {field.name for field in entity.fields}
-    if not {"version", "changed_by"} <= own:
+    """Yield the audit entities of a versioned entity, each with the fields of its key."""
+    field_names = {field.name for field in entity.fields}
+    if not {"version", "changed_by"} <= field_names:
         return
     for audit in design.entities:
         if audit.key is None or not {field.name for field in audit.fields} >= _AUDIT:
             continue
         names = tuple(dict.fromkeys(name for source in audit.key.sources for name in source.fields))
-        if "version" in names and own >= set(names):
+        if "version" in names and field_names >= set(names):
             yield audit, names
 
 
 def _audit_row(
     design: TableDesign, recogniser: Recogniser, item: Item
 ) -> tuple[EntityDesign, Mapping[str, Any]] | None:
-    """Return the audit row that was written with a version, by its entity and key; None where there is none."""
+    """Return the entity and key of the audit row that was written with a version; None if there is none."""
     entity = _design_of(design, recogniser.recognise(item).entity)
     for audit, names in () if entity is None else audits_of(design, entity):
-        assert entity is not None, "what is audited is an entity"
-        assert audit.key is not None, "an audit row has a key"
+        assert entity is not None, "audits_of needs an entity"
+        assert audit.key is not None, "audits_of yields entities with a key"
         try:
             values = field_values(entity, mutable_item(item), names)
             key = {
@@ -285,10 +285,10 @@ def _unique(keys: list[Item]) -> list[Item]:
 
 
 def mutable_item(item: Item) -> dict[str, dict[str, Any]]:
-    """Return an item as the rooms below take it."""
+    """Return a mutable copy of an item, as lower layers take it."""
     return {name: dict(value) for name, value in item.items()}
 
 
 def moment_text(moment: datetime | None) -> str | None:
-    """Return a moment as ISO 8601 in UTC, to the microsecond where it has one."""
+    """Return a time as ISO 8601 in UTC."""
     return None if moment is None else moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -19,31 +19,31 @@ from tavola.model import SHARD
 
 _WORD = re.compile(r"([A-Za-z_][\w.-]*?)(?:#|\||~|:(?!/))")
 _WORDS = {sign: re.compile(r"[A-Za-z_][\w.-]*?" + re.escape(sign)) for sign in "#|~:"}
-_TEXTS = 4_096  # keys that are remembered as read: those of one partition come again in every row
+_TEXTS = 4_096  # cached parsed keys: a partition key repeats in every row
 
-_PLAIN = frozenset({"datetime", "date", "uuid"})  # read as they are written, unless they descend
+_PLAIN = frozenset({"datetime", "date", "uuid"})  # shown as written, unless in descending encoding
 
 Decode = Callable[[str], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPiece:
-    """A piece of a key's text: a literal, or a value with the field it is of, where that is known."""
+    """A piece of a key's text: a literal, or a value with its field if known."""
 
-    text: str  # as it stands in the key
+    text: str  # as written in the key
     field: str | None = None
-    value: str | None = None  # as the field has it; None: a literal
+    value: str | None = None  # the field's value; None: a literal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyReader:
-    """Reads the texts that one template makes: literals, of which there is one more than fields, and these between them."""
+    """Parses the texts of one template: n + 1 literals with n fields between them."""
 
     literals: tuple[str, ...]
     fields: tuple[str | None, ...]
-    decoders: tuple[Decode | None, ...]  # None: the field has its value as it is written
+    decoders: tuple[Decode | None, ...]  # None: the text is the value
     patterns: Sequence[str]
-    converted: tuple[int, ...] = ()  # the places of fields whose value cannot be seen in what is written
+    converted: tuple[int, ...] = ()  # positions of fields whose value may differ from the text
     _split: Callable[[str], re.Match[str] | None] = field(init=False, repr=False)
     _pieces: Callable[[str], tuple[KeyPiece, ...] | None] = field(init=False, repr=False)
 
@@ -58,17 +58,17 @@ class KeyReader:
         object.__setattr__(self, "_pieces", lru_cache(maxsize=_TEXTS)(self._read))
 
     def split(self, text: str) -> tuple[str, ...] | None:
-        """Return what is written for each field; None: the template does not make this text."""
+        """Return the text of each field; None if the text does not match the template."""
         parts = self._split(text)
         return None if parts is None else parts.groups()
 
-    def value(self, at: int, written: str) -> str:
-        """Return what a field has where this is written of it; raise ValueError, or an error of ours, where that is nothing."""
-        decode = self.decoders[at]
-        return written if decode is None else format_value(decode(written))
+    def value(self, position: int, text: str) -> str:
+        """Return a field's value for its text; raise ValueError, KeyError or TavolaError if it has none."""
+        decode = self.decoders[position]
+        return text if decode is None else format_value(decode(text))
 
     def pieces(self, text: str) -> tuple[KeyPiece, ...] | None:
-        """Return a text taken apart; None: the template does not make it."""
+        """Return a text split into pieces; None if it does not match the template."""
         return self._pieces(text)
 
     def _read(self, text: str) -> tuple[KeyPiece, ...] | None:
@@ -76,26 +76,30 @@ class KeyReader:
         if written is None:
             return None
         try:
-            values = [self.value(at, each) for at, each in enumerate(written)]
+            values = [self.value(position, text) for position, text in enumerate(written)]
         except (ValueError, KeyError, TavolaError):
             return None
         return _pieces(self.literals, self.fields, written, values)
 
 
 def strict_reader(bound: BoundTemplate) -> KeyReader:
-    """Return what reads keys that Tavola wrote."""
+    """Return a reader for keys that Tavola wrote."""
     steps = bound.steps
     return KeyReader(
         (*(step.literal for step in steps), bound.tail),
         tuple("shard" if step.field == SHARD else step.field for step in steps),
         tuple(step.part.decode for step in steps),
         tuple(step.part.pattern for step in steps),
-        tuple(at for at, step in enumerate(steps) if step.part.kind not in _PLAIN or step.part.descending),
+        tuple(
+            position
+            for position, step in enumerate(steps)
+            if step.part.kind not in _PLAIN or step.part.descending
+        ),
     )
 
 
 def loose_reader(template: Template) -> KeyReader:
-    """Return what reads keys by their literals alone: between them stands whatever other code wrote."""
+    """Return a reader that matches only the literals of a template, for keys written by other code."""
     literals = [""]
     fields: list[str] = []
     for segment in template.segments:
@@ -112,12 +116,12 @@ def loose_reader(template: Template) -> KeyReader:
 
 
 def field_reader(name: str | None) -> KeyReader:
-    """Return what reads a key attribute that is a field itself."""
+    """Return a reader for a key attribute that is a field itself."""
     return KeyReader(("", ""), (name,), (None,), (".*",))
 
 
 def guess_parts(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the literals of a text of which no template is known, and what stands between them."""
+    """Guess the literals of a key without a template; return them and the texts between them."""
     literals = [""]
     written: list[str] = []
     at = 0
@@ -141,13 +145,13 @@ def guess_parts(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @lru_cache(maxsize=_TEXTS)
 def guessed_pieces(text: str) -> tuple[KeyPiece, ...]:
-    """Return a text of which no template is known, taken apart."""
+    """Return a key without a template, split into guessed pieces."""
     literals, written = guess_parts(text)
     return _pieces(literals, (None,) * len(written), written, written)
 
 
 def leading_word(text: str) -> str | None:
-    """Return the word that a key begins with, if a delimiter follows it."""
+    """Return the first word of a key if a delimiter follows it."""
     match = _WORD.match(text)
     return None if match is None else match[1]
 
@@ -166,7 +170,7 @@ def _pieces(
 
 
 def format_value(value: Any) -> str:
-    """Return a field's value as a person reads it."""
+    """Return a field's value as text."""
     match value:
         case str():
             return value

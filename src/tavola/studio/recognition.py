@@ -37,7 +37,7 @@ _TAGS = ("_entity", "entity_type", "EntityType", "entityType", "__typename", "_t
 
 @dataclass(frozen=True, slots=True)
 class KeyReading:
-    """One key attribute of an item, taken apart."""
+    """One key attribute of an item, split into pieces."""
 
     attribute: str
     pieces: tuple[KeyPiece, ...]
@@ -45,7 +45,7 @@ class KeyReading:
 
 @dataclass(frozen=True, slots=True)
 class RecognisedItem:
-    """What an item is; `note` says on what ground, where it is not plainly an entity of the design."""
+    """What an item is; `note` gives the reason if it is not clearly an entity of the design."""
 
     entity: str | None
     kind: Kind
@@ -54,15 +54,15 @@ class RecognisedItem:
 
 @dataclass(frozen=True, slots=True)
 class _KeySource:
-    """Where a key attribute of an entity comes from: a template, or a field that it is itself."""
+    """The source of a key attribute: a template, or a field stored as is."""
 
     attribute: str
     templated: bool
     reader: KeyReader
-    weight: int  # how many characters of it are literal
+    weight: int  # number of literal characters
 
     def pieces(self, value: AttributeValue) -> tuple[KeyPiece, ...] | None:
-        """Return what a value says; None: it is not of this template."""
+        """Return the pieces of a value; None if it does not match the template."""
         if not self.templated:
             return self.reader.pieces(value_text(value))
         text = value.get("S")
@@ -75,7 +75,7 @@ class _KnownEntity:
     sources_by_index: Mapping[str | None, tuple[_KeySource, ...]]
 
     def fits(self, item: Item) -> bool:
-        """Tell whether an item's key is one that the entity's templates make."""
+        """Return whether an item's key matches the entity's templates."""
         for source in self.sources_by_index[None]:
             value = item.get(source.attribute)
             if value is None or source.pieces(value) is None:
@@ -84,7 +84,7 @@ class _KnownEntity:
 
 
 class Recogniser:
-    """Tells the items of one table."""
+    """Recognises the items of one table."""
 
     def __init__(self, keys: TableKeys, design: TableDesign | None = None) -> None:
         self.keys = keys
@@ -93,17 +93,17 @@ class Recogniser:
         compiled = [
             (entity, _compile_entity(entity, design is not None and design.foreign)) for entity in entities
         ]
-        self._by_tag = {entity.tag: each for entity, each in compiled}
-        # The template that says more goes first: of a loose reading it is the likelier one.
-        self._entities = sorted((each for _, each in compiled), key=_weight, reverse=True)
-        self._by_name = {entity.name: each for entity, each in compiled}
+        self._by_tag = {entity.tag: matcher for entity, matcher in compiled}
+        # Templates with more literal text come first: a match with them is more likely to be right.
+        self._entities = sorted((matcher for _, matcher in compiled), key=_weight, reverse=True)
+        self._by_name = {entity.name: matcher for entity, matcher in compiled}
         self._tag = None if design is None else design.settings.tag
         ttl = None if design is None else design.settings.ttl
-        bare = {name for way in keys for name in keys[way]}
+        bare = {name for names in keys.values() for name in names}
         self._bare = bare | {name for name in (self._tag, ttl) if name is not None}
 
     def recognise(self, item: Item) -> RecognisedItem:
-        """Return what an item is, or an entry of an index: that has the table's key too."""
+        """Return what an item or index entry is."""
         if UNIQUE_ATTRIBUTE in item and OWNER_ATTRIBUTE in item:
             return self._guard(item)
         if self._tag is not None and (tag_value := item.get(self._tag)) is not None:
@@ -111,10 +111,10 @@ class Recogniser:
             known = self._by_tag.get(tag)
             if known is not None:
                 return known.recognised
-            if tag == UNIQUE:  # an entry of an index that does not hold what it guards
-                return RecognisedItem(None, "guard", "It keeps a value unique.")
+            if tag == UNIQUE:  # an entry of an index that does not project the guarded value
+                return RecognisedItem(None, "guard", "Reserves a unique value.")
             if tag:
-                return RecognisedItem(tag, "guess", f"{self._tag} says so; the design has no such entity.")
+                return RecognisedItem(tag, "guess", f"From {self._tag}; the design has no such entity.")
         for entity in self._entities:
             if entity.fits(item):
                 return entity.recognised
@@ -123,40 +123,42 @@ class Recogniser:
     def parse_keys(
         self, item: Item, index: str | None = None, recognised: RecognisedItem | None = None
     ) -> tuple[KeyReading, ...]:
-        """Return an item's keys taken apart: the table's, and the index's before it where one is named.
+        """Return an item's keys split into pieces: the index's, if one is given, then the table's.
 
-        `told` is what the item is, where that is known already.
+        `recognised` saves recognising the item again.
         """
         entity = self._by_name.get((recognised or self.recognise(item)).entity or "")
         readings = [] if index is None else self._readings(entity, item, index)
         taken = {reading.attribute for reading in readings}
-        readings += [each for each in self._readings(entity, item, None) if each.attribute not in taken]
+        readings += [
+            reading for reading in self._readings(entity, item, None) if reading.attribute not in taken
+        ]
         return tuple(readings)
 
     def read_all(self, item: Item) -> Mapping[str, tuple[KeyReading, ...]]:
-        """Return an item's keys in the table (under "") and in each index that it is in, taken apart."""
+        """Return an item's keys in the table (under "") and in each index that contains it, split into pieces."""
         entity = self._by_name.get(self.recognise(item).entity or "")
         return {
-            way or "": tuple(self._readings(entity, item, way))
-            for way in self.keys
-            if all(name in item for name in self.keys[way])
+            index or "": tuple(self._readings(entity, item, index))
+            for index, names in self.keys.items()
+            if all(name in item for name in names)
         }
 
     def key_readers(
         self, entity: str | None, index: str | None = None
     ) -> tuple[tuple[str, KeyReader | None], ...]:
-        """Return what reads each key attribute of an entity's items: the index's first, then the table's; None: a guess."""
+        """Return a reader for each key attribute: the index's first, then the table's; None: only a guess is possible."""
         known_entity = self._by_name.get(entity or "")
         readers: dict[str, KeyReader | None] = {}
-        for way in (index, None):
-            sources = () if known_entity is None else known_entity.sources_by_index.get(way, ())
+        for target in (index, None):
+            sources = () if known_entity is None else known_entity.sources_by_index.get(target, ())
             known = {source.attribute: source.reader for source in sources}
-            for name in self.keys[way]:
+            for name in self.keys[target]:
                 readers.setdefault(name, known.get(name))
         return tuple(readers.items())
 
     def can_make(self, entity: str, index: str | None, values: Item) -> bool:
-        """Tell whether an entity's templates can make these values of key attributes, in the table or an index."""
+        """Return whether an entity's templates match these key values, in the table or an index."""
         known_entity = self._by_name.get(entity)
         sources = () if known_entity is None else known_entity.sources_by_index.get(index, ())
         relevant = [source for source in sources if source.attribute in values]
@@ -186,26 +188,24 @@ class Recogniser:
         owner = self._by_tag.get(tag)
         name = tag if owner is None else owner.recognised.entity
         return RecognisedItem(
-            name, "guard", f"It keeps {name}.{field} unique; {OWNER_ATTRIBUTE} is whose the value is."
+            name, "guard", f"Reserves the unique value of {name}.{field}; {OWNER_ATTRIBUTE} is its owner."
         )
 
     def _unknown(self, item: Item) -> RecognisedItem:
         for name in _TAGS if self._tag is None else ():
             note = item.get(name, {}).get("S")
             if note and self.design is None:
-                return RecognisedItem(note, "guess", f"Guessed: the attribute {name} says so.")
+                return RecognisedItem(note, "guess", f"Inferred from the attribute {name}.")
         word = self._word(item)
         if item.keys() <= self._bare:
-            return RecognisedItem(word, "marker", "It has its key and nothing else.")
+            return RecognisedItem(word, "marker", "The item has only key attributes.")
         if word is not None:
-            return RecognisedItem(word, "guess", "Guessed by what its key begins with.")
-        note = (
-            "No entity of the design has such a key." if self.design else "There is no design to tell it by."
-        )
+            return RecognisedItem(word, "guess", "Inferred from the first part of its key.")
+        note = "No entity in the design matches this key." if self.design else "No design is loaded."
         return RecognisedItem(None, "unknown", note)
 
     def _word(self, item: Item) -> str | None:
-        """Return the word that a key begins with: the sort key's, which tells members of a collection apart."""
+        """Return the first word of the sort key, which distinguishes members of a collection, or of the partition key."""
         for name in reversed(self.keys[None]):
             word = leading_word(item.get(name, {}).get("S", ""))
             if word is not None:
@@ -221,15 +221,15 @@ def layout_keys(layout: TableLayout) -> TableKeys:
 def designed_keys(design: TableDesign) -> TableKeys:
     """Return the keys of a table as its design declares them."""
     settings = design.settings
-    own = (settings.hash,) if settings.range is None else (settings.hash, settings.range)
-    return {None: own} | {index.name: (*index.hash, *index.range) for index in design.indexes}
+    table_key = (settings.hash,) if settings.range is None else (settings.hash, settings.range)
+    return {None: table_key} | {index.name: (*index.hash, *index.range) for index in design.indexes}
 
 
 async def load_recogniser(studio: Studio, table: str) -> Recogniser:
-    """Return what tells the items of a table apart, by the table as it stands and by its design where there is one."""
+    """Return the recogniser of a live table."""
     if not table:
         raise RequestRefused(
-            "table-missing", "No table is named", "The question names no table.", "Choose one."
+            "table-missing", "No table selected", "The request names no table.", "Choose a table."
         )
     answer = await studio.db.call("DescribeTable", {"TableName": table})
     return cached_recogniser(studio, parse_layout(answer["Table"]))
@@ -245,7 +245,7 @@ def cached_recogniser(studio: Studio, layout: TableLayout) -> Recogniser:
 
 
 def value_text(value: AttributeValue) -> str:
-    """Return a key's value as text: a number and a text as they stand, bytes in base64."""
+    """Return a key value as text; bytes in base64."""
     return str(next(iter(value.values()), ""))
 
 
@@ -254,30 +254,31 @@ def _weight(entity: _KnownEntity) -> int:
 
 
 def _compile_entity(entity: EntityDesign, foreign: bool) -> _KnownEntity:
-    assert entity.key is not None, "what lives in a table has a key"
-    table = _way(entity, entity.key, foreign)
+    assert entity.key is not None, "a stored entity has a key"
+    table = _key_sources(entity, entity.key, foreign)
     base = {source.attribute: source for source in table}
     sources: dict[str | None, tuple[_KeySource, ...]] = {None: table}
     for key in entity.keys:
-        # A local index has the table's partition key, which its template says already.
-        sources[key.index] = tuple(base.get(each.attribute, each) for each in _way(entity, key, foreign))
+        # A local index shares the table's partition key and its template.
+        key_sources = _key_sources(entity, key, foreign)
+        sources[key.index] = tuple(base.get(reading.attribute, reading) for reading in key_sources)
     return _KnownEntity(RecognisedItem(entity.name, "entity"), sources)
 
 
-def _way(entity: EntityDesign, key: KeyDesign, foreign: bool) -> tuple[_KeySource, ...]:
+def _key_sources(entity: EntityDesign, key: KeyDesign, foreign: bool) -> tuple[_KeySource, ...]:
     return tuple(_source(entity, source, foreign) for source in key.sources)
 
 
 def _source(entity: EntityDesign, source: SourceDesign, foreign: bool) -> _KeySource:
     if source.template is None:
         return _KeySource(source.attribute, False, field_reader(source.field), 0)
-    weight = sum(len(each) for each in source.template.segments if isinstance(each, str))
+    weight = sum(len(segment) for segment in source.template.segments if isinstance(segment, str))
     reader = (None if foreign else _strict(entity, source)) or loose_reader(source.template)
     return _KeySource(source.attribute, True, reader, weight)
 
 
 def _strict(entity: EntityDesign, source: SourceDesign) -> KeyReader | None:
-    """Return what reads a key that Tavola wrote; None where its template cannot be bound to the fields."""
+    """Return a reader for keys that Tavola wrote; None if the template cannot be bound to the fields."""
     try:
         bound = entity.bind_template(source)
     except TavolaError:

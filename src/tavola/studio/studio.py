@@ -7,32 +7,28 @@ roles) are passed in as functions.
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from tavola.backends.errors import PastUnavailable
-from tavola.client.backend import AsyncBackend, AsyncRemembering
+from tavola.client.backend import AsOfUnsupported, AsyncAsOfBackend, AsyncBackend
+from tavola.client.connection import AsyncConnection
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.design.lint import SourceFile
 from tavola.engine import Engine
-from tavola.handles import AsyncConnection
 from tavola.iam import Directory
 from tavola.model.document import Design, TableDesign
-from tavola.prices import BookUnknown, PriceBook, load_book
+from tavola.prices import PriceBook, UnknownPriceBook, load_book
 from tavola.studio.monitoring import Monitor, mark_connection
 from tavola.studio.monitoring.request_shapes import is_read
 from tavola.studio.problems import RequestRefused
 
 DESCRIBE_OPERATIONS = frozenset(
     {
-        *(
-            "DescribeBackup",
-            "DescribeBulkOperation",
-            "DescribeContinuousBackups",
-            "DescribeContributorInsights",
-        ),
-        *("DescribeEndpoints", "DescribeExport", "DescribeGlobalTable", "DescribeGlobalTableSettings"),
+        *("DescribeBackup", "DescribeBulkOperation", "DescribeContinuousBackups"),
+        *("DescribeContributorInsights", "DescribeEndpoints", "DescribeExport"),
+        *("DescribeGlobalTable", "DescribeGlobalTableSettings"),
         *("DescribeImport", "DescribeKinesisStreamingDestination", "DescribeLimits", "DescribeStream"),
         *("DescribeTable", "DescribeTableReplicaAutoScaling", "DescribeTimeToLive", "GetRecords"),
         *("GetResourcePolicy", "GetShardIterator", "ListBackups", "ListBulkOperations"),
@@ -40,60 +36,54 @@ DESCRIBE_OPERATIONS = frozenset(
         *("ListTables", "ListTagsOfResource"),
     }
 )
-"""Operations that tell of tables and their streams, and change nothing."""
-
-
-def read_only_connection(connection: AsyncConnection) -> AsyncConnection:
-    """Return a connection to the same tables through which nothing can be changed."""
-    return AsyncConnection(ReadOnlyBackend(connection.backend), connection.target)
+"""Operations that describe tables and streams and change nothing."""
 
 
 class ReadOnlyBackend:
-    """Passes on what reads, and refuses the rest before it is sent."""
+    """Passes reads to another backend and refuses everything else before it is sent."""
 
     def __init__(self, backend: AsyncBackend) -> None:
         self.backend = backend
 
     async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the backend behind answers to a read."""
+        """Return the other backend's response to a read."""
         if operation not in DESCRIBE_OPERATIONS and not is_read(operation, request):
             raise RequestRefused(
                 "read-only",
-                "Nothing may be changed here",
-                f"The studio was started read-only, and {operation} may change what stands.",
-                "Start it without --read-only (and with --live for AWS) to change something.",
+                "This request only reads",
+                f"{operation} may change data, and the endpoint is not declared as a write.",
                 status=403,
             )
         return await self.backend.call(operation, request)
 
     async def as_of(self, at_us: int) -> AsyncBackend:
-        """Return the tables as they were."""
-        if not isinstance(self.backend, AsyncRemembering):
-            raise PastUnavailable("The endpoint")
+        """Return the tables as of a moment."""
+        if not isinstance(self.backend, AsyncAsOfBackend):
+            raise AsOfUnsupported("The endpoint")
         return ReadOnlyBackend(await self.backend.as_of(at_us))
 
     async def close(self) -> None:
-        """Close the backend behind."""
+        """Close the other backend."""
         await self.backend.close()
 
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_PASTS_MAX = 8
+_PAST_CONNECTIONS_MAX = 8
 
 Kind = Literal["memory", "file", "http", "aws"]
 
 
 @dataclass(frozen=True, slots=True)
 class TablesLocation:
-    """Where the tables are, as a person is told."""
+    """Where the tables are, as shown to the user."""
 
     kind: Kind
     text: str  # a file's name or a URL
     region: str
     account: str | None = None
-    endpoint: str | None = None  # at which other programs reach them, while this process has them open
+    endpoint: str | None = None  # where other programs reach them while this process has them open
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,92 +105,122 @@ class LogQuery:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDesign:
-    """One of the designs that the studio was started with, as `tavola lint` would judge it: with its ignores and its files."""
+    """One of the designs the studio was started with, including its lint ignores and source files."""
 
-    name: str  # as it was named on the command line
+    name: str  # as given on the command line
     design: Design
-    sources: tuple[SourceFile, ...] = ()  # none: findings are told without a line
+    sources: tuple[SourceFile, ...] = ()  # without them, findings have no file and line
 
 
 LogReader = Callable[[LogQuery], Iterator[Mapping[str, Any]]]
-"""Gives the records that answer a question, the newest first."""
+"""Yields the records that match a query, newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Studio:
-    """The tables and all that the studio knows of them."""
+    """The state shared by all endpoints."""
 
     db: AsyncConnection
     where: TablesLocation
     design: Design | None = None
-    designs: tuple[str, ...] = ()  # as they were named on the command line
-    declared: tuple[DeclaredDesign, ...] = ()  # each of them by itself; none: the one design is all there is
+    designs: tuple[str, ...] = ()  # as given on the command line
+    declared: tuple[
+        DeclaredDesign, ...
+    ] = ()  # the same designs one by one; may be empty if there is only one
     read_only: bool = False
     clock: Clock = SYSTEM_CLOCK
-    engine: Engine | None = None  # when it is in this process
-    monitor: Monitor | None = None  # what was asked of it, or else what the studio itself asked
+    engine: Engine | None = None  # if it runs in this process
+    monitor: Monitor | None = None  # of the engine's calls, or else of the studio's own
     log: LogReader | None = None
-    directory: Callable[[], Directory] | None = None  # read anew each time
+    directory: Callable[[], Directory] | None = None  # loaded on each call
     book: Callable[[str | None], PriceBook] = field(default=lambda region: load_book(region or "us-east-1"))
 
-    cache: dict[object, Any] = field(
-        default_factory=dict, init=False, repr=False
-    )  # what was computed of designs
+    cache: dict[object, Any] = field(default_factory=dict, init=False, repr=False)  # results about designs
     _past_connections: dict[str, AsyncConnection] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Take the tables for reading alone, where nothing may be changed: then no mistake of an endpoint can.
+        """Mark calls to a monitored engine as the studio's own.
 
-        Calls of an engine that is watched are marked as the studio's; elsewhere they are all that is seen, and count.
+        Without an engine in this process the studio's own calls are all there is to monitor, so they count.
         """
         if self.engine is not None:
             object.__setattr__(self, "db", mark_connection(self.db))
-        if self.read_only:
-            object.__setattr__(self, "db", read_only_connection(self.db))
+
+    @property
+    def reads_only(self) -> Studio:
+        """The same studio with a connection that only reads."""
+        reader = copy.copy(self)
+        connection = AsyncConnection(ReadOnlyBackend(self.db.backend), self.db.target, self.db.context)
+        object.__setattr__(reader, "db", connection)
+        return reader
 
     async def connection_at(self, as_of: str | None) -> AsyncConnection:
-        """Return the tables as they are, or as they were at a moment; the last few moments stay at hand."""
+        """Return a connection to the tables as of a moment, or as they are now; the last few are cached."""
         if not as_of:
             return self.db
         connection = self._past_connections.pop(as_of, None) or await self.db.as_of(as_of)
         self._past_connections[as_of] = connection
-        while len(self._past_connections) > _PASTS_MAX:
+        while len(self._past_connections) > _PAST_CONNECTIONS_MAX:
             oldest = next(iter(self._past_connections))
             await self._past_connections.pop(oldest).close()
         return connection
 
     async def close(self) -> None:
-        """Let go of the moments that are at hand; the tables themselves are theirs who opened them."""
+        """Close the cached connections to the past; `db` belongs to the caller."""
         while self._past_connections:
             await self._past_connections.popitem()[1].close()
 
     def table_design(self, name: str) -> TableDesign | None:
-        """Return what the design says of a table; None if it says nothing."""
+        """Return the design of a table; None if no design declares it."""
         tables = () if self.design is None else self.design.tables
         return next((table for table in tables if table.name == name), None)
 
     def require_design(self) -> Design:
-        """Return the design, for a question that cannot be answered without one."""
+        """Return the design; refuse the request if there is none."""
         if self.design is None:
             raise RequestRefused(
                 "design-missing",
-                "There is no design",
-                "The studio was started without a design, so it knows tables but no entities and access patterns.",
-                "Start it with the module that declares them: tavola studio shop.model",
+                "No design loaded",
+                "The studio was started without a design, so it knows tables but not entities and access patterns.",
+                "Restart it with the module that declares them: tavola studio shop.model",
                 status=409,
             )
         return self.design
 
-    def local_prices(self) -> PriceBook:
-        """Return the prices of where the tables are; of the region that always has some, where nobody wrote those down.
+    def require_log(self) -> LogReader:
+        """Return the access log; refuse the request if there is none."""
+        if self.log is None:
+            raise RequestRefused(
+                "log-missing",
+                "No access log",
+                "The studio was started without an access log.",
+                "Record one with `tavola serve FILE --access-log access.log`, and pass it with --access-log.",
+                status=409,
+            )
+        return self.log
 
-        Who shows a sum says the book's region beside it.
+    def require_monitor(self) -> Monitor:
+        """Return the monitor; refuse the request if there is none."""
+        if self.monitor is None:
+            raise RequestRefused(
+                "monitor-missing",
+                "Monitoring is off",
+                "The studio was started without a monitor, so it has no request data.",
+                "Start tables and studio together: tavola serve --studio, or tavola studio --store FILE.",
+                status=409,
+            )
+        return self.monitor
+
+    def local_prices(self) -> PriceBook:
+        """Return the prices of the tables' region, or those of us-east-1 if there is no price book for it.
+
+        Callers show the book's title beside each sum.
         """
         try:
             return self.book(self.where.region)
-        except BookUnknown:
+        except UnknownPriceBook:
             return self.book(None)
 
-    async def run_in_thread(self, function: Callable[P, R], /, *given: P.args, **more: P.kwargs) -> R:
-        """Return what a long computation gives; the loop, which serves others too, goes on meanwhile."""
-        return await asyncio.to_thread(function, *given, **more)
+    async def run_in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a long computation in a thread, so that the event loop keeps serving other requests."""
+        return await asyncio.to_thread(function, *args, **kwargs)

@@ -1,6 +1,6 @@
 """A table's keys, indexes and sizes, parsed from DescribeTable.
 
-The only place that reads a table description. Queries choose one of its targets, edits compute what a write does to each index,
+The only place that parses the keys and indexes of a table description. Queries choose one of its targets, edits compute what a write does to each index,
 and item recognition, heat maps and access explanations take the key attributes from it.
 """
 
@@ -32,12 +32,12 @@ class TargetLayout:
     @property
     def hash(self) -> tuple[str, ...]:
         """The partition key attributes."""
-        return tuple(each.name for each in self.schema.hash)
+        return tuple(attribute.name for attribute in self.schema.hash)
 
     @property
     def range(self) -> tuple[str, ...]:
         """The sort key attributes."""
-        return tuple(each.name for each in self.schema.range)
+        return tuple(attribute.name for attribute in self.schema.range)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -82,7 +82,10 @@ class TableLayout:
     _index_keys: tuple[tuple[tuple[str, str], ...], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        keys = (tuple((each.name, each.type) for each in index.schema.attributes) for index in self.indexes)
+        keys = (
+            tuple((attribute.name, attribute.type) for attribute in index.schema.attributes)
+            for index in self.indexes
+        )
         object.__setattr__(self, "_index_keys", tuple(keys))
 
     @property
@@ -105,11 +108,11 @@ class TableLayout:
         for target in self.targets:
             if target.index == (index or None):
                 return target
-        known = ", ".join(str(each.index) for each in self.indexes) or "none"
+        known = ", ".join(str(index.index) for index in self.indexes) or "none"
         raise RequestRefused(
             "index-unknown",
-            "There is no such index",
-            f"{self.table} has no index {index}; it has {known}.",
+            "Index not found",
+            f"{self.table} has no index {index}; its indexes: {known}.",
             "Choose one of them, or the table.",
             status=404,
         )
@@ -120,18 +123,23 @@ class TableLayout:
         DynamoDB decides in the same way, and refuses to store a key attribute of another type. Items that are older than the
         index may have one, and are left out of it.
         """
-        return all(each.name in item and each.type in item[each.name] for each in target.schema.attributes)
+        return all(
+            attribute.name in item and attribute.type in item[attribute.name]
+            for attribute in target.schema.attributes
+        )
 
     def index_numbers(self, item: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the positions of the indexes that contain an item."""
         numbers: list[int] = []
-        for at, key in enumerate(self._index_keys):  # `contains` without its generator: called for every row
+        for position, key in enumerate(
+            self._index_keys
+        ):  # `contains` without its generator: called for every row
             for name, type_ in key:
                 value = item.get(name)
                 if value is None or type_ not in value:
                     break
             else:
-                numbers.append(at)
+                numbers.append(position)
         return tuple(numbers)
 
     def key_of(self, item: Mapping[str, Any]) -> Item:
@@ -140,7 +148,9 @@ class TableLayout:
 
     def identity_of(self, item: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the values of an item's key, which are unique in the table."""
-        return tuple(str(item.get(each.name, {}).get(each.type, "")) for each in self.schema.attributes)
+        return tuple(
+            str(item.get(attribute.name, {}).get(attribute.type, "")) for attribute in self.schema.attributes
+        )
 
 
 def parse_layout(described: Mapping[str, Any]) -> TableLayout:
@@ -149,17 +159,25 @@ def parse_layout(described: Mapping[str, Any]) -> TableLayout:
     AWS describes a table that is being deleted by little more than its name, so keys and indexes may be missing.
     """
     types = {
-        each["AttributeName"]: each["AttributeType"] for each in described.get("AttributeDefinitions", ())
+        definition["AttributeName"]: definition["AttributeType"]
+        for definition in described.get("AttributeDefinitions", ())
     }
-    own = _key_schema(described.get("KeySchema", ()), types)
+    table_schema = _key_schema(described.get("KeySchema", ()), types)
     table = TargetLayout(
-        None, False, own, "ALL", (), None, described.get("ItemCount", 0), described.get("TableSizeBytes", 0)
+        None,
+        False,
+        table_schema,
+        "ALL",
+        (),
+        None,
+        described.get("ItemCount", 0),
+        described.get("TableSizeBytes", 0),
     )
     indexes = [
-        _parse_index(each, types, own, local=local)
+        _parse_index(index, types, table_schema, local=local)
         for members, local in (("GlobalSecondaryIndexes", False), ("LocalSecondaryIndexes", True))
-        for each in described.get(members, ())
-        if "KeySchema" in each
+        for index in described.get(members, ())
+        if "KeySchema" in index
     ]
     billing = described.get("BillingModeSummary", {}).get("BillingMode")
     targets = (table, *sorted(indexes, key=lambda index: index.index or ""))
@@ -187,8 +205,8 @@ def _parse_index(
 
 def _key_schema(parts: Iterable[Mapping[str, str]], types: Mapping[str, str]) -> KeySchema:
     attributes: dict[str, list[KeyAttribute]] = {"HASH": [], "RANGE": []}
-    for each in parts:
-        name = each["AttributeName"]
+    for part in parts:
+        name = part["AttributeName"]
         if name in types:
-            attributes[each["KeyType"]].append(KeyAttribute(name, types[name]))
+            attributes[part["KeyType"]].append(KeyAttribute(name, types[name]))
     return KeySchema(tuple(attributes["HASH"]), tuple(attributes["RANGE"]))

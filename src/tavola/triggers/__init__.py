@@ -12,17 +12,17 @@ from tavola.triggers.dead_letters import DeadLetterFile, DeadLetters, MemoryDead
 from tavola.triggers.errors import (
     DrainUnfinished,
     FileInUse,
-    FileRefused,
     FilterRefused,
     HandlerBroken,
     HandlerFailing,
     HandlerRefused,
     MappingRefused,
     TriggerError,
+    TriggerFileRefused,
 )
 from tavola.triggers.filters import FilterCriteria, parse_criteria
 from tavola.triggers.functions import Handler, LambdaContext
-from tavola.triggers.mapping import REPORT_FAILURES, Mapping, StartingPosition
+from tavola.triggers.mapping import REPORT_FAILURES, EventSourceMapping, StartingPosition
 from tavola.triggers.partition_queues import Backoff
 from tavola.triggers.trigger import Statistics, StreamBackend, Trigger
 
@@ -33,8 +33,8 @@ __all__ = [
     "DeadLetterFile",
     "DeadLetters",
     "DrainUnfinished",
+    "EventSourceMapping",
     "FileInUse",
-    "FileRefused",
     "FilterCriteria",
     "FilterRefused",
     "Handler",
@@ -42,7 +42,6 @@ __all__ = [
     "HandlerFailing",
     "HandlerRefused",
     "LambdaContext",
-    "Mapping",
     "MappingRefused",
     "MemoryCheckpoint",
     "MemoryDeadLetters",
@@ -55,6 +54,7 @@ __all__ = [
     "Trigger",
     "TriggerCheckpoint",
     "TriggerError",
+    "TriggerFileRefused",
     "WindowPosition",
     "parse_criteria",
 ]

@@ -8,7 +8,7 @@ production: a trigger saves after every batch, so the file is a log to which eac
     41b7e2d0 {"stream":"arn:…","shards":{"shardId-1":{"after":"29"},"shardId-0":null}}
 
 Every line has a checksum and is synced before `save` returns, so a process killed at any moment leaves at most one torn
-line at the end. A damaged line costs repeated work, never a lost record: `damaged` says that positions may be missing,
+line at the end. A damaged line costs repeated work, never a lost record: `is_damaged` says that positions may be missing,
 and the trigger then does not start at LATEST. A log that has grown far past its content is rewritten and renamed
 over the old one. One trigger at a time owns the file, by a lock.
 """
@@ -31,7 +31,7 @@ import msgspec
 from tavola.client.checkpoints import CheckpointRefused, CheckpointStore
 from tavola.client.streams import ShardPosition
 from tavola.folders import sync_folder
-from tavola.triggers.errors import FileInUse, FileRefused
+from tavola.triggers.errors import FileInUse, TriggerFileRefused
 
 _HEADER = b'{"tavola":"checkpoints","version":1}'
 REWRITE_BYTES = 4 * 1024 * 1024  # a log longer than this, and than twice its content, is rewritten
@@ -51,7 +51,7 @@ class Position(ShardPosition, frozen=True, omit_defaults=True):
     """How far one shard is handled, with what its partition queues have handled beyond that."""
 
     factor: int = 1  # how many partition queues the next two belong to
-    queues: dict[int, str] = msgspec.field(default_factory=dict, name="lanes")
+    queues: dict[int, str] = msgspec.field(default_factory=dict)
     windows: dict[int, WindowPosition] = msgspec.field(default_factory=dict)
 
 
@@ -63,9 +63,9 @@ class TriggerCheckpoint:
         self._streams: Mapping[str, Mapping[str, Any]] = (store.load() or {}).get("streams", {})
 
     @property
-    def damaged(self) -> bool:
+    def is_damaged(self) -> bool:
         """Whether positions may be missing, so that a stream without any may have been started."""
-        return getattr(self._store, "damaged", False)
+        return getattr(self._store, "is_damaged", False)
 
     def streams(self) -> tuple[str, ...]:
         """Return the ARNs of the streams that were started."""
@@ -76,8 +76,8 @@ class TriggerCheckpoint:
         table = table_arn(stream_arn)
         if self._streams and all(table_arn(arn) != table for arn in self._streams):
             raise CheckpointRefused(
-                f"it holds the checkpoints of another stream, {self.streams()[0]}, and none of {stream_arn}; give "
-                "each trigger a file of its own"
+                f"the checkpoints belong to another stream, {self.streams()[0]}, not {stream_arn}; use "
+                "a separate file for each trigger"
             )
         return msgspec.convert(self._streams.get(stream_arn, {}), dict[str, Position], str_keys=True)
 
@@ -108,14 +108,14 @@ class CheckpointLog:
 
     def __init__(self, path: str | os.PathLike[str], *, rewrite_bytes: int = REWRITE_BYTES) -> None:
         self.path = Path(path)
-        self.damaged = False  # a line of the file could not be read
+        self.is_damaged = False  # a line of the file could not be read
         self._rewrite_bytes = rewrite_bytes
         self._streams: dict[str, dict[str, Any]] = {}
         self._closed = False
         try:
             self._file = _open_locked(self.path)
         except OSError as error:
-            raise FileRefused(
+            raise TriggerFileRefused(
                 self.path, f"cannot be opened as a checkpoint file: {error.strerror}"
             ) from error
         try:
@@ -139,7 +139,7 @@ class CheckpointLog:
             os.fdatasync(self._file)
         except OSError as error:
             self._truncate()
-            raise FileRefused(self.path, f"cannot be written: {error.strerror}") from error
+            raise TriggerFileRefused(self.path, f"cannot be written: {error.strerror}") from error
         self._bytes += len(changes)
         self._streams = {stream: dict(shards) for stream, shards in streams.items()}
 
@@ -164,12 +164,12 @@ class CheckpointLog:
     def _read(self) -> None:
         """Read the log; skip a damaged line, and cut off a torn one at the end."""
         content = os.pread(self._file, os.fstat(self._file).st_size, 0)
-        whole = content[: content.rfind(b"\n") + 1]
-        lines = whole.split(b"\n")[:-1]
-        torn = content[len(whole) :]
+        complete_lines = content[: content.rfind(b"\n") + 1]
+        lines = complete_lines.split(b"\n")[:-1]
+        torn = content[len(complete_lines) :]
         if not lines:
             if content and not _HEADER.startswith(content):
-                raise FileRefused(self.path, "is no checkpoint file of Tavola's; name another one")
+                raise TriggerFileRefused(self.path, "is not a checkpoint file; give another one")
             os.ftruncate(self._file, 0)
             os.lseek(self._file, 0, os.SEEK_SET)
             _write_all(self._file, _HEADER + b"\n")
@@ -178,23 +178,25 @@ class CheckpointLog:
             self._bytes = len(_HEADER) + 1
             return
         if lines[0] != _HEADER:
-            raise FileRefused(self.path, "is no checkpoint file of Tavola's; name another one")
+            raise TriggerFileRefused(self.path, "is not a checkpoint file; give another one")
         for number, line in enumerate(lines[1:], start=2):
             parsed = _parse_line(line)
             if parsed is None:
-                self.damaged = True
+                self.is_damaged = True
                 _log.warning(
-                    "%s is damaged in line %d; the records it stood for may be handled a second time",
+                    "%s is damaged in line %d; records may be handled a second time",
                     self.path,
                     number,
                 )
             else:
                 self._apply(parsed)
         # A torn line was never saved. A complete line that lacks only its newline was, so the file is damaged.
-        self.damaged = self.damaged or any(_parse_line(torn[:end]) for end in (len(torn), len(torn) - 1))
-        os.ftruncate(self._file, len(whole))
+        self.is_damaged = self.is_damaged or any(
+            _parse_line(torn[:end]) for end in (len(torn), len(torn) - 1)
+        )
+        os.ftruncate(self._file, len(complete_lines))
         os.lseek(self._file, 0, os.SEEK_END)
-        self._bytes = len(whole)
+        self._bytes = len(complete_lines)
 
     def _apply(self, line: _LogLine) -> None:
         shards = self._streams.setdefault(line.stream, {})

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from tavola.triggers.errors import FileRefused
+from tavola.triggers.errors import TriggerFileRefused
 from tavola.triggers.events import batch_event, utc_text
 from tavola.triggers.outcomes import Discard
 
@@ -103,7 +103,7 @@ class DeadLetterFile:
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise FileRefused(
+            raise TriggerFileRefused(
                 self.path, f"cannot be opened as a dead-letter file: {error.strerror}"
             ) from error
         try:
@@ -124,7 +124,7 @@ class DeadLetterFile:
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(self._file, before)  # so that the next line does not continue a partial one
-            raise FileRefused(self.path, f"cannot be written: {error.strerror}") from error
+            raise TriggerFileRefused(self.path, f"cannot be written: {error.strerror}") from error
 
     def close(self) -> None:
         """Close the file."""
@@ -147,5 +147,5 @@ class DeadLetterFile:
         if not torn:
             return
         if not (torn.startswith(_FIRST_BYTES) or _FIRST_BYTES.startswith(torn)):
-            raise FileRefused(self.path, "ends in a line that is no dead letter; name another file")
+            raise TriggerFileRefused(self.path, "ends in a line that is not a dead letter; give another file")
         os.ftruncate(self._file, len(content) - len(torn))

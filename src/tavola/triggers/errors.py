@@ -10,7 +10,7 @@ from tavola.errors import ErrorKind, TavolaError
 class TriggerError(TavolaError):
     """Base class: something that a trigger cannot do. A handler that raises is not one of these: it is retried."""
 
-    remedy = "Mend what is named, and start again; it goes on where it was."
+    remedy = "Fix the problem above and start again; the trigger continues from its checkpoint."
 
 
 class MappingRefused(TriggerError):
@@ -35,14 +35,14 @@ class FilterRefused(TriggerError):
     def __init__(self, place: str, reason: str) -> None:
         self.place = place
         self.reason = reason
-        super().__init__(f"The filter pattern is wrong at {place}: {reason}" if place else reason)
+        super().__init__(f"The filter pattern is invalid at {place}: {reason}" if place else reason)
 
 
 class HandlerRefused(TriggerError):
     """A handler that cannot be called with an event and a context."""
 
     kind = ErrorKind.USAGE
-    remedy = "Name a function of an event and a context, as module:function."
+    remedy = "Give a function that takes an event and a context, as module:function."
 
 
 class HandlerBroken(HandlerRefused):
@@ -53,8 +53,8 @@ class HandlerBroken(HandlerRefused):
     def __init__(self, module: str, reason: str) -> None:
         self.module = module
         self.reason = reason
-        self.remedy = f"Mend the module {module}, or install what it imports, and start again."
-        super().__init__(f"{module} cannot be imported: {reason}")
+        self.remedy = f"Fix the module {module}, or install what it imports, and start again."
+        super().__init__(f"cannot import {module}: {reason}")
 
 
 class DrainUnfinished(TriggerError):
@@ -66,8 +66,8 @@ class DrainUnfinished(TriggerError):
         self.reason = reason
         failure = "" if reason is None else f"; the last failure was: {reason}"
         super().__init__(
-            f"After {timeout_s:g} s the stream was not handled to its end, {left} records are waiting{failure}. "
-            f"Mend the handler, set maximum_retry_attempts, or give drain more time"
+            f"The stream was not drained in {timeout_s:g} s; {left} records are waiting{failure}. "
+            "Fix the handler, set maximum_retry_attempts, or give drain a longer timeout"
         )
 
 
@@ -78,13 +78,13 @@ class HandlerFailing(TriggerError):
         self.left = left
         self.reason = reason
         failure = "" if reason is None else f" ({reason})"
-        super().__init__(f"The handler fails{failure}; {left} records or more are left, and come again")
+        super().__init__(f"The handler fails{failure}; at least {left} records are left and will be retried")
 
 
-class FileRefused(TriggerError):
+class TriggerFileRefused(TriggerError):
     """A checkpoint or dead-letter file that cannot be opened or written; no record is lost."""
 
-    remedy = "Name another file with --checkpoints or --dead-letters, or mend this one."
+    remedy = "Give another file with --checkpoints or --dead-letters, or repair this one."
 
     def __init__(self, path: Path, reason: str) -> None:
         self.path = path
@@ -92,14 +92,14 @@ class FileRefused(TriggerError):
         super().__init__(f"{path} {reason}")
 
 
-class FileInUse(FileRefused):
+class FileInUse(TriggerFileRefused):
     """A checkpoint file that another trigger is using."""
 
     kind = ErrorKind.IN_USE
-    remedy = "Stop the other trigger, or name another file with --checkpoints."
+    remedy = "Stop the other trigger, or give another file with --checkpoints."
 
     def __init__(self, path: Path) -> None:
         super().__init__(
             path,
-            "belongs to another trigger that is running; stop it, or give each trigger a file of its own",
+            "is used by another running trigger; stop it, or use a separate file for each trigger",
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import eq, ge, gt, le, lt
 from typing import Any, TypeAlias, assert_never
 
 from tavola.limits import TRIGGER_FILTERS_MAX, TRIGGER_PATTERN_CHARACTERS_MAX
@@ -28,7 +29,7 @@ FIELDS = (
     "userIdentity",
 )
 _OPERATORS = '"prefix", "suffix", "equals-ignore-case", "anything-but", "exists", "numeric"'
-_COMPARISONS = frozenset({"=", "<", "<=", ">", ">="})
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 _PAIRED = {">": ("<", "<="), ">=": ("<", "<=")}
 
 
@@ -40,7 +41,7 @@ class Equals:
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix:
+class PrefixRule:
     """Text that begins with `text`."""
 
     text: str
@@ -81,7 +82,7 @@ class Numeric:
     bounds: tuple[tuple[str, float], ...]
 
 
-Rule: TypeAlias = Equals | Prefix | Suffix | EqualsIgnoreCase | AnythingBut | Exists | Numeric
+Rule: TypeAlias = Equals | PrefixRule | Suffix | EqualsIgnoreCase | AnythingBut | Exists | Numeric
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +136,12 @@ def parse_criteria(criteria: object) -> FilterCriteria:
     elif isinstance(criteria, Sequence):
         patterns = criteria
     else:
-        raise FilterRefused("", f"A filter is a JSON object or its text, and not {criteria!r}")
+        raise FilterRefused("", f"A filter must be a JSON object or its text, not {criteria!r}")
     if len(patterns) > TRIGGER_FILTERS_MAX:
         raise MappingRefused(
             "filter_criteria",
             f"{len(patterns)} filters",
-            f"Lambda takes at most {TRIGGER_FILTERS_MAX}; join some with arrays of values or $or",
+            f"Lambda accepts at most {TRIGGER_FILTERS_MAX}; combine some with arrays of values or $or",
         )
     return FilterCriteria(tuple(parse_pattern(pattern) for pattern in patterns))
 
@@ -151,15 +152,15 @@ def parse_pattern(pattern: object) -> Fields:
         if len(pattern) > TRIGGER_PATTERN_CHARACTERS_MAX:
             raise FilterRefused(
                 "",
-                f"The filter pattern has {len(pattern)} characters; Lambda takes at most "
+                f"The filter pattern has {len(pattern)} characters; Lambda accepts at most "
                 f"{TRIGGER_PATTERN_CHARACTERS_MAX}",
             )
         try:
             pattern = json.loads(pattern)
         except ValueError as error:
-            raise FilterRefused("", f"The filter pattern is no JSON: {error}") from error
+            raise FilterRefused("", f"The filter pattern is not valid JSON: {error}") from error
     if not isinstance(pattern, Mapping):
-        raise FilterRefused("", f"A filter pattern is a JSON object, and not {pattern!r}")
+        raise FilterRefused("", f"A filter pattern must be a JSON object, not {pattern!r}")
     return _fields(pattern, ())
 
 
@@ -206,7 +207,7 @@ def _matches(rule: Rule, value: Scalar) -> bool:
     match rule:
         case Equals(expected):
             return _same(expected, value)
-        case Prefix(text):
+        case PrefixRule(text):
             return isinstance(value, str) and value.startswith(text)
         case Suffix(text):
             return isinstance(value, str) and value.endswith(text)
@@ -215,7 +216,7 @@ def _matches(rule: Rule, value: Scalar) -> bool:
         case AnythingBut(rules):
             return not any(_matches(inner, value) for inner in rules)
         case Numeric(bounds):
-            return _is_number(value) and all(_compare(sign, value, bound) for sign, bound in bounds)
+            return _is_number(value) and all(_COMPARISONS[sign](value, bound) for sign, bound in bounds)
         case Exists():
             return rule.present
         case _:
@@ -232,50 +233,38 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _compare(sign: str, value: Any, bound: float) -> bool:
-    match sign:
-        case "=":
-            return bool(value == bound)
-        case "<":
-            return bool(value < bound)
-        case "<=":
-            return bool(value <= bound)
-        case ">":
-            return bool(value > bound)
-        case _:
-            return bool(value >= bound)
-
-
 FieldPath: TypeAlias = tuple[str, ...]
 
 
 def _path_text(path: FieldPath) -> str:
-    return ".".join(path) or "its top"
+    return ".".join(path) or "the top level"
 
 
 def _fields(pattern: Mapping[str, Any], path: FieldPath) -> Fields:
     members: list[tuple[str, Node]] = []
     alternatives: tuple[Node, ...] = ()
     for name, inner in pattern.items():
-        here = (*path, name)
+        member_path = (*path, name)
         if name == "$or":
             if not isinstance(inner, list) or len(inner) < 2 or not all(isinstance(e, dict) for e in inner):
-                raise FilterRefused(_path_text(here), "$or is an array of two patterns or more")
-            alternatives = tuple(_fields(element, here) for element in inner)
+                raise FilterRefused(_path_text(member_path), "$or takes an array of at least two patterns")
+            alternatives = tuple(_fields(element, member_path) for element in inner)
         elif isinstance(inner, Mapping):
             if not inner:
-                raise FilterRefused(_path_text(here), "an empty object matches nothing; leave the field out")
-            members.append((name, _fields(inner, here)))
+                raise FilterRefused(
+                    _path_text(member_path), "an empty object matches nothing; remove the field"
+                )
+            members.append((name, _fields(inner, member_path)))
         elif isinstance(inner, list | tuple):
             if not inner:
                 raise FilterRefused(
-                    _path_text(here), "an empty array matches nothing; give a value or a rule"
+                    _path_text(member_path), "an empty array matches nothing; add a value or a rule"
                 )
-            members.append((name, Leaf(tuple(_rule(element, here) for element in inner))))
+            members.append((name, Leaf(tuple(_rule(element, member_path) for element in inner))))
         else:
             raise FilterRefused(
-                _path_text(here),
-                f"{json.dumps(inner)} stands alone; values stand in an array: [{json.dumps(inner)}]",
+                _path_text(member_path),
+                f"put the value in an array: [{json.dumps(inner)}]",
             )
     return Fields(tuple(members), alternatives)
 
@@ -284,13 +273,11 @@ def _rule(rule: object, path: FieldPath) -> Rule:
     if rule is None or isinstance(rule, str | int | float):
         return Equals(rule)
     if not isinstance(rule, Mapping) or len(rule) != 1:
-        raise FilterRefused(
-            _path_text(path), f"{rule!r} is no rule; a rule is a value, or one of {_OPERATORS}"
-        )
+        raise FilterRefused(_path_text(path), f"{rule!r} is not a rule; use a value, or one of {_OPERATORS}")
     ((operator, operand),) = rule.items()
     match operator:
         case "prefix":
-            return Prefix(_text(operator, operand, path))
+            return PrefixRule(_text(operator, operand, path))
         case "suffix":
             return Suffix(_text(operator, operand, path))
         case "equals-ignore-case":
@@ -299,17 +286,17 @@ def _rule(rule: object, path: FieldPath) -> Rule:
             return AnythingBut(_parse_anything_but(operand, path))
         case "exists":
             if not isinstance(operand, bool):
-                raise FilterRefused(_path_text(path), "exists is true or false")
+                raise FilterRefused(_path_text(path), "exists takes true or false")
             return Exists(operand)
         case "numeric":
             return Numeric(_bounds(operand, path))
         case _:
-            raise FilterRefused(_path_text(path), f"there is no rule {operator!r}; there are {_OPERATORS}")
+            raise FilterRefused(_path_text(path), f"unknown rule {operator!r}; use one of {_OPERATORS}")
 
 
 def _text(operator: str, operand: object, path: FieldPath) -> str:
     if not isinstance(operand, str):
-        raise FilterRefused(_path_text(path), f"{operator} takes a text, and not {operand!r}")
+        raise FilterRefused(_path_text(path), f"{operator} takes text, not {operand!r}")
     return operand
 
 
@@ -320,7 +307,7 @@ def _parse_anything_but(operand: object, path: FieldPath) -> tuple[Rule, ...]:
             ((operator, inner),) = operand.items()
             texts = inner if isinstance(inner, list | tuple) and inner else [inner]
             rule_types: dict[str, Callable[[str], Rule]] = {
-                "prefix": Prefix,
+                "prefix": PrefixRule,
                 "suffix": Suffix,
                 "equals-ignore-case": EqualsIgnoreCase,
             }
@@ -329,11 +316,11 @@ def _parse_anything_but(operand: object, path: FieldPath) -> tuple[Rule, ...]:
                     rule_types[operator](_text(f"anything-but {operator}", text, path)) for text in texts
                 )
         raise FilterRefused(
-            _path_text(path), "anything-but takes values, or one prefix, suffix, equals-ignore-case"
+            _path_text(path), "anything-but takes values, or one of prefix, suffix, equals-ignore-case"
         )
     values: Sequence[Any] = operand if isinstance(operand, list | tuple) else [operand]
     if not values or not all(isinstance(value, str) or _is_number(value) for value in values):
-        raise FilterRefused(_path_text(path), "anything-but takes texts and numbers, one or a list of them")
+        raise FilterRefused(_path_text(path), "anything-but takes text or numbers, one or a list of them")
     return tuple(Equals(value) for value in values)
 
 
@@ -357,14 +344,14 @@ def _remarks(node: Fields, path: FieldPath) -> Iterator[str]:
         if isinstance(alternative, Fields):
             yield from _remarks(alternative, path)
     for name, member in node.members:
-        here = (*path, name)
+        member_path = (*path, name)
         if not path and name not in FIELDS:
-            yield f"No record has a field {name}; there are {', '.join(FIELDS)}."
+            yield f"Records have no field {name}; they have {', '.join(FIELDS)}."
         if isinstance(member, Fields):
-            yield from _remarks(member, here)
-        elif name in ("N", "NS") and "dynamodb" in here and any(map(_needs_number, member.rules)):
+            yield from _remarks(member, member_path)
+        elif name in ("N", "NS") and "dynamodb" in member_path and any(map(_needs_number, member.rules)):
             yield (
-                f"{_path_text(here)} never matches a number: DynamoDB's numbers are text in a record. Compare with "
+                f"{_path_text(member_path)} never matches a number: DynamoDB's numbers are text in a record. Compare with "
                 f'exact text, such as ["5"].'
             )
 

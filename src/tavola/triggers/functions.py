@@ -29,7 +29,7 @@ _log = logging.getLogger("tavola.triggers")
 class LambdaContext:
     """The context argument of a handler, with the names of Lambda's Python runtime."""
 
-    def __init__(self, function: Function, function_arn: str, request_id: str, clock: Clock) -> None:
+    def __init__(self, function: HandlerFunction, function_arn: str, request_id: str, clock: Clock) -> None:
         self.function_name = function.name
         self.function_version = "$LATEST"
         self.invoked_function_arn = function_arn
@@ -48,7 +48,7 @@ class LambdaContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class HandlerFunction:
     """A handler and its Lambda settings."""
 
     handler: Handler
@@ -58,17 +58,21 @@ class Function:
 
     def __post_init__(self) -> None:
         if not callable(self.handler):
-            raise HandlerRefused(f"{self.handler!r} is no handler; give a function of an event and a context")
+            raise HandlerRefused(
+                f"{self.handler!r} is not callable; give a function that takes an event and a context"
+            )
         if inspect.iscoroutinefunction(self.handler):
             raise HandlerRefused(
-                f"{self.name} is a coroutine function, which Lambda's Python runtime does not run; give a plain "
+                f"{self.name} is a coroutine function, which Lambda's Python runtime does not run; use a plain "
                 f"function that calls asyncio.run"
             )
         if not 0 < self.timeout_s <= TRIGGER_TIMEOUT_S_MAX:
-            raise MappingRefused("timeout_s", self.timeout_s, f"give up to {TRIGGER_TIMEOUT_S_MAX} seconds")
+            raise MappingRefused("timeout_s", self.timeout_s, f"use up to {TRIGGER_TIMEOUT_S_MAX} seconds")
 
     @classmethod
-    def of(cls, handler: Handler, *, name: str | None = None, timeout_s: float | None = None) -> Function:
+    def of(
+        cls, handler: Handler, *, name: str | None = None, timeout_s: float | None = None
+    ) -> HandlerFunction:
         """Return a function for a handler, named after it unless `name` is given."""
         function_name = name or getattr(handler, "__name__", None) or type(handler).__name__
         return cls(handler, function_name, TRIGGER_TIMEOUT_S_MAX if timeout_s is None else timeout_s)
@@ -90,7 +94,7 @@ class Invocation:
 
 
 def invoke(
-    function: Function, invocation: Invocation, *, stream_arn: str, clock: Clock, entropy: Entropy
+    function: HandlerFunction, invocation: Invocation, *, stream_arn: str, clock: Clock, entropy: Entropy
 ) -> Outcome:
     """Run the handler once and return the outcome for its records; catch everything it raises.
 
@@ -125,4 +129,4 @@ def _plain(returned: object) -> float:
     """Return a Decimal as a JSON number, as Lambda's Python runtime does; refuse other types."""
     if isinstance(returned, Decimal):
         return float(returned)
-    raise TypeError(f"the response holds {returned!r}, which JSON cannot")
+    raise TypeError(f"the response contains {returned!r}, which JSON cannot represent")

@@ -1,13 +1,13 @@
-"""Mapping: the settings of an event source mapping, with AWS's names, defaults and limits.
+"""The settings of an event source mapping, with AWS's names, defaults and limits.
 
-It refuses what Lambda refuses when a mapping is created, with messages of its own. One rule of AWS's API reference is left
-out: that a batch size above 10 needs a batching window of at least one second. AWS's own defaults for DynamoDB, 100 and 0,
+It rejects what Lambda rejects when a mapping is created, with its own messages. One rule of AWS's API reference is
+omitted: that a batch size above 10 needs a batching window of at lowest one second. AWS's own defaults for DynamoDB, 100 and 0,
 violate it, and Lambda accepts them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping as AnyMapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -26,8 +26,8 @@ from tavola.triggers.filters import FilterCriteria, parse_criteria
 StartingPosition: TypeAlias = Literal["TRIM_HORIZON", "LATEST"]
 REPORT_FAILURES = "ReportBatchItemFailures"
 
-# Members of CreateEventSourceMapping that name the stream and function, not how records are delivered.
-_NAMING = frozenset(
+# Members of CreateEventSourceMapping that do not affect how records are delivered.
+_IGNORED = frozenset(
     {"DestinationConfig", "Enabled", "EventSourceArn", "FunctionName", "KMSKeyArn", "MetricsConfig", "Tags"}
 )
 _MEMBERS = {
@@ -45,7 +45,7 @@ _MEMBERS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mapping:
+class EventSourceMapping:
     """How records are delivered to a handler; see AWS's CreateEventSourceMapping for each setting.
 
     `filter_criteria` takes AWS's shape or plain patterns; `filters` holds them parsed.
@@ -64,29 +64,29 @@ class Mapping:
     filters: FilterCriteria = field(init=False, repr=False, default_factory=FilterCriteria)
 
     def __post_init__(self) -> None:
-        for name, least, most in _RANGES:
-            _check_range(name, getattr(self, name), least, most)
+        for name, lowest, highest in _RANGES:
+            _check_range(name, getattr(self, name), lowest, highest)
         age_s = self.maximum_record_age_in_seconds
         if -1 < age_s < TRIGGER_RECORD_AGE_S_MIN:
             raise MappingRefused(
                 "maximum_record_age_in_seconds",
                 age_s,
-                f"give -1 for any age, or {TRIGGER_RECORD_AGE_S_MIN} to {TRIGGER_RECORD_AGE_S_MAX}",
+                f"use -1 for any age, or {TRIGGER_RECORD_AGE_S_MIN} to {TRIGGER_RECORD_AGE_S_MAX}",
             )
         if self.starting_position not in ("TRIM_HORIZON", "LATEST"):
             raise MappingRefused(
                 "starting_position",
                 self.starting_position,
-                "a stream of DynamoDB is read from TRIM_HORIZON (all that is kept) or LATEST (from now on)",
+                "use TRIM_HORIZON (the oldest record) or LATEST (only new records)",
             )
         if not isinstance(self.bisect_batch_on_function_error, bool):
             raise MappingRefused(
-                "bisect_batch_on_function_error", self.bisect_batch_on_function_error, "give True or False"
+                "bisect_batch_on_function_error", self.bisect_batch_on_function_error, "use True or False"
             )
         types = self.function_response_types
         if tuple(types) not in ((), (REPORT_FAILURES,)):
             raise MappingRefused(
-                "function_response_types", types, f"there is one response type: ({REPORT_FAILURES!r},)"
+                "function_response_types", types, f"the only response type is ({REPORT_FAILURES!r},)"
             )
         object.__setattr__(self, "function_response_types", tuple(types))
         object.__setattr__(self, "filters", parse_criteria(self.filter_criteria))
@@ -97,17 +97,17 @@ class Mapping:
         return bool(self.function_response_types)
 
     @classmethod
-    def from_request(cls, request: AnyMapping[str, Any]) -> Mapping:
+    def from_request(cls, request: Mapping[str, Any]) -> EventSourceMapping:
         """Return the mapping that a CreateEventSourceMapping request describes, in AWS's own names."""
         settings: dict[str, Any] = {}
         for name, value in request.items():
             if name in _MEMBERS:
                 settings[_MEMBERS[name]] = value
-            elif name not in _NAMING:
+            elif name not in _IGNORED:
                 raise MappingRefused(
                     name,
                     value,
-                    f"it does not apply to a stream of DynamoDB; what does: {', '.join(_MEMBERS)}",
+                    f"it does not apply to DynamoDB streams; use {', '.join(_MEMBERS)}",
                 )
         return cls(**settings)
 
@@ -122,6 +122,6 @@ _RANGES = (
 )
 
 
-def _check_range(name: str, value: object, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise MappingRefused(name, value, f"give a whole number from {least} to {most}")
+def _check_range(name: str, value: object, lowest: int, highest: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+        raise MappingRefused(name, value, f"use a whole number from {lowest} to {highest}")

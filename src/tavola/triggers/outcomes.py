@@ -16,7 +16,7 @@ import msgspec
 
 from tavola.limits import TRIGGER_STATE_BYTES_MAX
 from tavola.triggers.events import StreamRecord
-from tavola.triggers.mapping import Mapping as Settings
+from tavola.triggers.mapping import EventSourceMapping
 
 DiscardCondition: TypeAlias = Literal["RetryAttemptsExhausted", "RecordAgeExceeded"]
 
@@ -71,7 +71,7 @@ class Discard:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class BatchDecision:
     """The result for a segment, in the stream's order: done, then discarded, then left."""
 
     done: tuple[StreamRecord, ...] = ()
@@ -106,9 +106,9 @@ def read_response(
 def _failure_text(failed: list[str]) -> str:
     """Return a message with the records that a handler reported as failed."""
     if len(failed) == 1:
-        return f"the handler reported the record {failed[0]} as failed"
-    more = f" and {len(failed) - _LISTED_MAX} more" if len(failed) > _LISTED_MAX else ""
-    return f"the handler reported {len(failed)} records as failed: {', '.join(failed[:_LISTED_MAX])}{more}"
+        return f"the handler reported record {failed[0]} as failed"
+    ending = f" and {len(failed) - _LISTED_MAX} more" if len(failed) > _LISTED_MAX else ""
+    return f"the handler reported {len(failed)} records as failed: {', '.join(failed[:_LISTED_MAX])}{ending}"
 
 
 def _failed_indexes(response: object, sequences: Sequence[str]) -> list[int] | Failed:
@@ -116,47 +116,49 @@ def _failed_indexes(response: object, sequences: Sequence[str]) -> list[int] | F
     if response in (None, "", {}):
         return []
     if not isinstance(response, Mapping):
-        return Failed("the response is no object with batchItemFailures")
+        return Failed("the response is not an object with batchItemFailures")
     reported = response.get("batchItemFailures")
     if reported is None:
         return []
     if not isinstance(reported, list):
-        return Failed("batchItemFailures is no list")
+        return Failed("batchItemFailures is not a list")
     indexes = {sequence: index for index, sequence in enumerate(sequences)}
     failed: set[int] = set()
     for failure in reported:
         identifier: Any = failure.get("itemIdentifier") if isinstance(failure, Mapping) else None
         index = indexes.get(identifier) if isinstance(identifier, str) else None
         if index is None:
-            return Failed(f"batchItemFailures names {identifier!r}, which is no record of the batch")
+            return Failed(f"batchItemFailures names {identifier!r}, which is not a record of the batch")
         failed.add(index)
     return sorted(failed)
 
 
-def decide(segment: Segment, outcome: Outcome, settings: Settings) -> Decision:
+def decide(segment: Segment, outcome: Outcome, settings: EventSourceMapping) -> BatchDecision:
     """Return what happens to a segment after an invocation."""
     records = segment.records
     invocations = segment.invocations + 1
     match outcome:
         case Succeeded():
-            return Decision(done=records)
+            return BatchDecision(done=records)
         case FailedFrom(index, reason):
             done, rest = records[:index], records[index:]
         case Failed(reason):
             done, rest = (), records
     if done:  # split at the reported record: the rest starts with a new count of retries
-        return Decision(done, None, (Segment(rest, 0, invocations),))
+        return BatchDecision(done, None, (Segment(rest, 0, invocations),))
     if settings.bisect_batch_on_function_error and len(rest) > 1:
         middle = (len(rest) + 1) // 2
         halves = (Segment(rest[:middle], 0, invocations), Segment(rest[middle:], 0, invocations))
-        return Decision(left=halves)
+        return BatchDecision(left=halves)
     limit = settings.maximum_retry_attempts
     if limit != -1 and segment.retries >= limit:
-        return Decision(discarded=Discard(rest, "RetryAttemptsExhausted", invocations, reason))
-    return Decision(left=(Segment(rest, segment.retries + 1, invocations),), waits=True)
+        return BatchDecision(discarded=Discard(rest, "RetryAttemptsExhausted", invocations, reason))
+    return BatchDecision(left=(Segment(rest, segment.retries + 1, invocations),), waits=True)
 
 
-def expire(segment: Segment, now_s: float, settings: Settings) -> tuple[Discard | None, Segment | None]:
+def expire(
+    segment: Segment, now_s: float, settings: EventSourceMapping
+) -> tuple[Discard | None, Segment | None]:
     """Split a segment into records that are too old to be tried, and the rest.
 
     Records of a shard are ordered by time, so the old ones come first.

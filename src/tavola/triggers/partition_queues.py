@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from tavola.limits import TRIGGER_PAYLOAD_BYTES_MAX
 from tavola.triggers.events import StreamRecord, Window, batch_bytes
-from tavola.triggers.mapping import Mapping
+from tavola.triggers.mapping import EventSourceMapping
 from tavola.triggers.outcomes import (
-    Decision,
+    BatchDecision,
     Discard,
     Failed,
     FailedFrom,
@@ -54,7 +54,7 @@ class _BufferedRecord(NamedTuple):
 class RecordBuffer:
     """Records of one partition queue that wait for a batch, in the stream's order."""
 
-    def __init__(self, mapping: Mapping) -> None:
+    def __init__(self, mapping: EventSourceMapping) -> None:
         self._mapping = mapping
         self._waiting: deque[_BufferedRecord] = deque()
         self._payload_bytes = 0
@@ -133,7 +133,9 @@ class InvocationTask:
 class PartitionQueue:
     """The waiting records, the segments being tried, and the tumbling window they are in."""
 
-    def __init__(self, number: int, mapping: Mapping, backoff: Backoff, window: Window | None = None) -> None:
+    def __init__(
+        self, number: int, mapping: EventSourceMapping, backoff: Backoff, window: Window | None = None
+    ) -> None:
         self.number = number
         self.buffer = RecordBuffer(mapping)
         self.window = window
@@ -194,7 +196,7 @@ class PartitionQueue:
         self._segments[:1] = [] if rest is None else [rest]
         return discard
 
-    def settle(self, task: InvocationTask, outcome: Outcome, now_s: float) -> Decision:
+    def settle(self, task: InvocationTask, outcome: Outcome, now_s: float) -> BatchDecision:
         """Apply the outcome of a task; return what becomes of its records."""
         self.last_failure = None if isinstance(outcome, Succeeded) else outcome.reason
         if task.final:
@@ -224,7 +226,7 @@ class PartitionQueue:
         times = [self.buffer.due_at_s(), None if self.window is None else float(self.window.end_s)]
         return min((at_s for at_s in times if at_s is not None), default=None)
 
-    def _settle_window(self, outcome: Outcome, now_s: float) -> Decision:
+    def _settle_window(self, outcome: Outcome, now_s: float) -> BatchDecision:
         """Close the window, or schedule a retry: no later record is handled before its window is closed."""
         assert self._closing is not None, "a final invocation belongs to a window that closes"
         discarded: Discard | None = None
@@ -234,11 +236,11 @@ class PartitionQueue:
             if limit == -1 or retries <= limit:
                 self._closing = Segment((), retries, invocations)
                 self.retry_at_s = now_s + self._backoff.wait_s(retries)
-                return Decision(left=(self._closing,), waits=True)
+                return BatchDecision(left=(self._closing,), waits=True)
             discarded = Discard((), "RetryAttemptsExhausted", invocations, outcome.reason)
         self._closing, self._early, self.window = None, False, None
         self.retry_at_s = 0.0
-        return Decision(discarded=discarded)
+        return BatchDecision(discarded=discarded)
 
     def _enter_window(self) -> float | None:
         """Return the end of the current window, opening one for the next record if none is open."""

@@ -15,8 +15,8 @@ from typing import TypeAlias
 from tavola.client.streams import RecordPage, ShardReader, StreamDescription, sequence_number
 from tavola.triggers.checkpoints import Position, WindowPosition
 from tavola.triggers.events import StreamRecord, Window, lambda_record, stream_record
-from tavola.triggers.mapping import Mapping
-from tavola.triggers.outcomes import Decision, Outcome
+from tavola.triggers.mapping import EventSourceMapping
+from tavola.triggers.outcomes import BatchDecision, Outcome
 from tavola.triggers.partition_queues import Backoff, InvocationTask, PartitionQueue
 
 # Records of one shard in memory: reading stops at these, so a queue that keeps failing stops its shard in the end.
@@ -97,7 +97,7 @@ class ShardConsumer:
         self,
         reader: ShardReader,
         stream: StreamDescription,
-        mapping: Mapping,
+        mapping: EventSourceMapping,
         backoff: Backoff,
         position: Position,
     ) -> None:
@@ -115,7 +115,7 @@ class ShardConsumer:
         windows = position.windows if same_queues and mapping.tumbling_window_in_seconds else {}
         if position.windows and not windows:
             _log.warning(
-                "%s: open windows are dropped, because the mapping has other lanes or no windows now",
+                "%s: open windows are dropped, because the mapping's parallelization factor or window length changed",
                 self.shard_id,
             )
         self._queues = tuple(
@@ -124,12 +124,12 @@ class ShardConsumer:
         )
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the shard is closed and handled to its end, windows included."""
         return self._ended and all(queue.idle and queue.window is None for queue in self._queues)
 
     @property
-    def drained(self) -> bool:
+    def is_drained(self) -> bool:
         """Whether everything that the shard has now is handled."""
         if not self._ended and self._empty_at_s is None:
             return False
@@ -194,7 +194,9 @@ class ShardConsumer:
                 tasks.append((queue, task))
         return tuple(tasks)
 
-    def settle(self, queue: PartitionQueue, task: InvocationTask, outcome: Outcome, now_s: float) -> Decision:
+    def settle(
+        self, queue: PartitionQueue, task: InvocationTask, outcome: Outcome, now_s: float
+    ) -> BatchDecision:
         """Apply an outcome; discarded records stay unhandled until `mark_discarded`."""
         decision = queue.settle(task, outcome, now_s)
         self._progress.mark_handled(queue.number, decision.done)
@@ -213,7 +215,7 @@ class ShardConsumer:
 
     def position(self) -> Position:
         """Return how far the shard is handled."""
-        if self.finished:
+        if self.is_finished:
             return Position(after=self._progress.after, finished=True)
         return Position(
             after=self._progress.after,

@@ -25,7 +25,7 @@ from tavola.client.streams import (
 from tavola.clock import Clock
 from tavola.errors import TavolaError
 from tavola.triggers.checkpoints import Position, TriggerCheckpoint, table_arn
-from tavola.triggers.mapping import Mapping
+from tavola.triggers.mapping import EventSourceMapping
 from tavola.triggers.partition_queues import Backoff
 from tavola.triggers.shard_consumer import ReadCounts, ShardConsumer
 
@@ -52,7 +52,7 @@ class StreamConsumer:
     def __init__(
         self,
         source: StreamSource,
-        mapping: Mapping,
+        mapping: EventSourceMapping,
         store: CheckpointStore,
         clock: Clock,
         *,
@@ -75,18 +75,18 @@ class StreamConsumer:
         return self._reader.stream
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the stream is disabled and handled to its end."""
         if not self._reader.started or self.stream.status != "DISABLED" or self.consumers:
             return False
         return all(self._reader.position(shard.id).finished for shard in self.stream.shards)
 
     @property
-    def drained(self) -> bool:
+    def is_drained(self) -> bool:
         """Whether everything that the stream has now is handled."""
         if not self._reader.started or self._failed_discoveries or self._reader.discovery_due:
             return False
-        return all(consumer.drained for consumer in self.consumers.values())
+        return all(consumer.is_drained for consumer in self.consumers.values())
 
     def start(self) -> None:
         """Find the stream and the positions to continue from; a stream that is still being enabled has no shards yet."""
@@ -98,7 +98,7 @@ class StreamConsumer:
         stream = self._run(describe_stream(self.stream_arn))
         positions = self._checkpoint.load(stream.arn)
         if positions:
-            _log.info("goes on with %s", stream.arn)
+            _log.info("continuing with %s", stream.arn)
             self._add_consumers(self._reader.resume(stream, positions))
         elif stream.shards:
             self._start_stream(stream)
@@ -154,12 +154,12 @@ class StreamConsumer:
 
     def retire(self, consumer: ShardConsumer) -> bool:
         """Drop the consumer of a shard that is handled to its end; its children are next."""
-        if not consumer.finished:
+        if not consumer.is_finished:
             return False
         self.save_position(consumer)
         del self.consumers[consumer.shard_id]
         self._reader.close_shard(consumer.shard_id)
-        _log.info("%s is closed, and handled to its end", consumer.shard_id)
+        _log.info("%s is closed and fully handled", consumer.shard_id)
         return True
 
     def save_position(self, consumer: ShardConsumer) -> None:
@@ -187,15 +187,15 @@ class StreamConsumer:
         everything in the stream is handled again instead.
         """
         starting = self._mapping.starting_position
-        latest = starting == "LATEST" and not self._checkpoint.damaged
+        latest = starting == "LATEST" and not self._checkpoint.is_damaged
         if starting == "LATEST" and not latest:
             starting = "TRIM_HORIZON"
             _log.warning(
-                "the checkpoints are damaged and do not tell how far %s was handled; it is begun at TRIM_HORIZON, "
-                "not at LATEST, so that nothing is passed over: records may be handled a second time",
+                "the checkpoints are damaged, so the position in %s is unknown; starting at TRIM_HORIZON instead of "
+                "LATEST so that no record is skipped; records may be handled a second time",
                 stream.arn,
             )
-        _log.info("begins with %s at %s", stream.arn, starting)
+        _log.info("starting %s at %s", stream.arn, starting)
         self._warn_of_unfinished(stream)
         positions = self._reader.starting_positions(stream, latest=latest)
         self._checkpoint.save(stream.arn, positions)
@@ -208,7 +208,7 @@ class StreamConsumer:
             unfinished = any(not position.finished for position in self._checkpoint.load(arn).values())
             if arn != stream.arn and table_arn(arn) == table and unfinished:
                 _log.warning(
-                    "%s was begun with these checkpoints and is not handled to its end; to finish it, run a "
+                    "%s was started with these checkpoints and is not finished; to finish it, run a "
                     "trigger on that stream_arn with the same checkpoints",
                     arn,
                 )
@@ -246,16 +246,16 @@ class StreamConsumer:
             consumer.read_at_s = self._clock.now() + _SERVICE_BACKOFF.wait_s(failures)
         if failures == 1:
             what = "the stream" if consumer is None else consumer.shard_id
-            _log.warning("%s cannot be read now: %s; it is tried again until it can", what, error)
+            _log.warning("cannot read %s: %s; retrying", what, error)
 
 
 def _log_loss(loss: LossKind, shard_id: str, last_read: str | None) -> None:
     if loss == "gone":
-        _log.warning("%s is no longer in the stream; what was left in it is lost to this trigger", shard_id)
+        _log.warning("%s is no longer in the stream; its unread records are lost to this trigger", shard_id)
     else:
         _log.warning(
-            "%s: records after %s are older than the stream keeps them; those are lost to this trigger, and it "
-            "goes on from the oldest that is there (TRIM_HORIZON)",
+            "%s: records after %s have left the stream and are lost to this trigger; continuing with the "
+            "oldest record (TRIM_HORIZON)",
             shard_id,
             last_read or "its beginning",
         )

@@ -15,8 +15,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
-from collections.abc import Mapping as AnyMapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,10 +29,10 @@ from tavola.clock import SYSTEM_CLOCK, Clock, ManualClock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.triggers.checkpoints import CheckpointLog
 from tavola.triggers.dead_letters import BatchOrigin, DeadLetterFile, DeadLetters, failure_document
-from tavola.triggers.errors import DrainUnfinished, FileRefused, HandlerFailing, TriggerError
+from tavola.triggers.errors import DrainUnfinished, HandlerFailing, TriggerError, TriggerFileRefused
 from tavola.triggers.events import batch_event, window_event
-from tavola.triggers.functions import Function, Handler, Invocation, invoke
-from tavola.triggers.mapping import Mapping
+from tavola.triggers.functions import Handler, HandlerFunction, Invocation, invoke
+from tavola.triggers.mapping import EventSourceMapping
 from tavola.triggers.outcomes import Discard, Outcome, Succeeded
 from tavola.triggers.partition_queues import Backoff, InvocationTask, PartitionQueue
 from tavola.triggers.shard_consumer import ShardConsumer
@@ -51,7 +50,7 @@ FilePath: TypeAlias = str | os.PathLike[str]
 class StreamBackend(Protocol):
     """What a trigger calls DynamoDB's operations on: a connection, or a backend."""
 
-    def call(self, operation: str, request: AnyMapping[str, Any], /) -> dict[str, Any]:
+    def call(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
         """Return the response to an operation; raise its fault."""
         ...
 
@@ -82,7 +81,7 @@ class Trigger:
         handler: Handler,
         table: str | None = None,
         stream_arn: str | None = None,
-        mapping: Mapping | None = None,
+        mapping: EventSourceMapping | None = None,
         checkpoints: CheckpointStore | FilePath | None = None,
         dead_letters: DeadLetters | FilePath | None = None,
         dead_letter_payload: bool = False,
@@ -96,11 +95,9 @@ class Trigger:
         sleeper: Callable[[float], object] | None = None,
     ) -> None:
         if (table is None) == (stream_arn is None):
-            raise TriggerError(
-                "A trigger reads the stream of a table, or one stream: give table or stream_arn"
-            )
-        self.mapping = Mapping() if mapping is None else mapping
-        self.function = Function.of(handler, name=name, timeout_s=timeout_s)
+            raise TriggerError("Give either table or stream_arn")
+        self.mapping = EventSourceMapping() if mapping is None else mapping
+        self.function = HandlerFunction.of(handler, name=name, timeout_s=timeout_s)
         self._payload = dead_letter_payload
         self._poll_s = poll_s
         self._clock = clock
@@ -109,7 +106,7 @@ class Trigger:
         default_sleeper = clock.advance if isinstance(clock, ManualClock) else self._stopping.wait
         self._sleeper = sleeper or default_sleeper
         self._running_lock = threading.Lock()
-        self._file_error: FileRefused | None = None
+        self._file_error: TriggerFileRefused | None = None
         self._running: dict[Future[Outcome], RunningTask] = {}
         self._statistics = Statistics()
         self._owned_files: list[CheckpointLog | DeadLetterFile] = []
@@ -136,9 +133,9 @@ class Trigger:
         return self._stream.stream_arn
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the stream is disabled and handled to its end."""
-        return self._stream.ended
+        return self._stream.has_ended
 
     def start(self) -> None:
         """Find the stream and the positions to continue from; LATEST starts now. Does nothing the second time."""
@@ -177,7 +174,7 @@ class Trigger:
             try:
                 while not self._stopping.is_set() and not self._stream.start_or_wait(self._poll_s):
                     self._sleeper(self._stream.wait_s())
-                while not self._stopping.is_set() and not self.ended:
+                while not self._stopping.is_set() and not self.has_ended:
                     if not self._turn(flush=False, pool=pool):
                         self._wait()
             finally:
@@ -238,12 +235,12 @@ class Trigger:
     def _exclusive(self) -> Iterator[None]:
         """Keep other threads out, and refuse to continue after a file could not be written."""
         if not self._running_lock.acquire(blocking=False):
-            raise TriggerError("This trigger is running already; stop it first, or make another one")
+            raise TriggerError("This trigger is already running; stop it first, or create another one")
         try:
             if self._file_error is not None:
                 raise self._file_error
             yield
-        except FileRefused as error:
+        except TriggerFileRefused as error:
             self._file_error = error  # memory is ahead of the file; a new trigger continues from the file
             raise
         finally:
@@ -254,7 +251,7 @@ class Trigger:
         endless = self.mapping.maximum_retry_attempts == -1
         while True:
             worked = self._turn(flush=True)
-            if self._stream.drained or self._stopping.is_set():
+            if self._stream.is_drained or self._stopping.is_set():
                 return
             remaining_s = deadline_s - self._clock.now()
             consumers = self._stream.consumers.values()
@@ -346,13 +343,13 @@ class Trigger:
             )
             return
         _log.error(
-            "%s: %d records from %s to %s are given up (%s)%s",
+            "%s: %d records from %s to %s are discarded (%s)%s",
             consumer.shard_id,
             len(discard.records),
             discard.records[0].sequence,
             discard.records[-1].sequence,
             discard.condition,
-            "" if self._dead_letters is not None else "; no dead-letter file keeps a trace of them",
+            "" if self._dead_letters is not None else "; there is no dead-letter file to record them",
         )
         if self._dead_letters is not None:
             arn = self._stream.stream.arn

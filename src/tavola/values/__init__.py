@@ -5,34 +5,49 @@ converted. Values from outside pass through `admission` once, which validates th
 Depends on no key, expression or table.
 """
 
-from tavola.values.admission import TOO_DEEP, TOO_LARGE, admit_item, admit_value
-from tavola.values.comparison import compare, equal
-from tavola.values.errors import DuplicatesRefused, NumberRefused, ValueMalformed, ValueRefused
-from tavola.values.narrowing import AttributeFilter, attribute_filter
-from tavola.values.nesting import nesting_levels
-from tavola.values.number import (
-    add_numbers,
-    canonical_number,
-    decimal_of,
-    digits_of,
-    number_size,
-    subtract_numbers,
-)
-from tavola.values.size import binary_size, item_size, text_size, value_size
-from tavola.values.units import (
+from tavola.values.admission import (
+    TOO_DEEP,
+    TOO_LARGE,
+    admit_item,
+    admit_value,
+    binary_size,
     index_units,
+    item_size,
+    name_problem,
+    nesting_levels,
     read_units,
+    text_size,
     transact_read_units,
     transact_write_units,
+    union,
+    value_size,
     write_units,
 )
-from tavola.values.value import TAGS, Item, Value, decode_item, encode_item, tag_of
+from tavola.values.value import (
+    TAGS,
+    DuplicatesRefused,
+    Item,
+    NumberRefused,
+    Value,
+    ValueMalformed,
+    ValueRefused,
+    add_numbers,
+    canonical_number,
+    compare,
+    decimal_of,
+    decode_item,
+    digits_of,
+    encode_item,
+    equal,
+    number_size,
+    subtract_numbers,
+    tag_of,
+)
 
 __all__ = [
     "TAGS",
     "TOO_DEEP",
     "TOO_LARGE",
-    "AttributeFilter",
     "DuplicatesRefused",
     "Item",
     "NumberRefused",
@@ -42,7 +57,6 @@ __all__ = [
     "add_numbers",
     "admit_item",
     "admit_value",
-    "attribute_filter",
     "binary_size",
     "canonical_number",
     "compare",
@@ -53,6 +67,7 @@ __all__ = [
     "equal",
     "index_units",
     "item_size",
+    "name_problem",
     "nesting_levels",
     "number_size",
     "read_units",
@@ -61,6 +76,7 @@ __all__ = [
     "text_size",
     "transact_read_units",
     "transact_write_units",
+    "union",
     "value_size",
     "write_units",
 ]

@@ -1,7 +1,12 @@
-"""Validate a value from outside, make it canonical and measure it, in one pass.
+"""Validate a value from outside, make it canonical and measure it, in one pass; sizes and the capacity units they cost.
 
 One pass instead of three, because every written item goes through here. The value is modified in place (numbers are
-rewritten), so callers pass what they have just decoded.
+rewritten), so callers pass what they have just decoded. The size functions below it measure what is made later: an updated
+item, an index entry, a part of an item.
+
+Reads are billed in steps of 4 KB and writes in steps of 1 KB, each rounded up and at least one. An eventually consistent read
+counts half, so units are whole or half numbers, which a float holds exactly. A transaction counts twice on the table and once on
+its indexes. The engine bills by these functions and the client estimates with them.
 """
 
 from __future__ import annotations
@@ -17,10 +22,19 @@ from tavola.limits import (
     CONTAINER_OVERHEAD_BYTES,
     ELEMENT_OVERHEAD_BYTES,
     NESTING_LEVELS_MAX,
+    READ_UNIT_BYTES,
+    TRANSACTION_UNITS_FACTOR,
+    WRITE_UNIT_BYTES,
 )
-from tavola.values.errors import DuplicatesRefused, ValueMalformed, ValueRefused
-from tavola.values.number import admit_number
-from tavola.values.value import TAGS
+from tavola.values.value import (
+    TAGS,
+    DuplicatesRefused,
+    Item,
+    Value,
+    ValueMalformed,
+    ValueRefused,
+    admit_number,
+)
 
 _INVALID = "One or more parameter values were invalid: "
 _EMPTY = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
@@ -147,12 +161,17 @@ def _keep_single_member(raw: dict[str, Any]) -> None:
         raise ValueRefused(_SEVERAL if raw else _EMPTY, bare=True)
 
 
-def _refuse_name(name: str) -> None:
+def name_problem(name: str) -> str | None:
+    """Return what is wrong with the length of an attribute name; None if it is valid."""
     if not name:
-        raise ValueRefused(f"{_INVALID}Empty attribute name")
-    raise ValueRefused(
-        f"{_INVALID}Attribute name is too large, must be less than {ATTRIBUTE_NAME_BYTES_MAX + 1} bytes"
-    )
+        return "Empty attribute name"
+    if 4 * len(name) > ATTRIBUTE_NAME_BYTES_MAX and len(name.encode()) > ATTRIBUTE_NAME_BYTES_MAX:
+        return f"Attribute name is too large, its length must be less than or equal to {ATTRIBUTE_NAME_BYTES_MAX}"
+    return None
+
+
+def _refuse_name(name: str) -> None:
+    raise ValueRefused(f"{_INVALID}{name_problem(name)}")
 
 
 def _admit_binary(content: object) -> int:
@@ -186,6 +205,7 @@ def _admit_strings(members: list[Any]) -> int:
             f"{_INVALID}Input collection [{', '.join(f'{chr(34)}{m}{chr(34)}' for m in ordered)}]"
             " contains duplicates.",
         )
+    members.sort()  # by code points, which is the order of the UTF-8 bytes
     return size
 
 
@@ -217,7 +237,21 @@ def _admit_binaries(members: list[Any]) -> int:
             f"{_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates.",
             f"{_INVALID}Input collection [{quoted}]of type BS contains duplicates.",
         )
+    members.sort(key=b64decode)
     return size
+
+
+def union(tag: str, first: list[str], second: list[str]) -> list[str]:
+    """Return the members of two sets of one type, in the order in which they are stored and returned.
+
+    AWS promises no order, but returns strings and binaries sorted by their bytes; numbers keep their order here.
+    """
+    members = list(dict.fromkeys(first + second))
+    if tag == "SS":
+        members.sort()
+    elif tag == "BS":
+        members.sort(key=b64decode)
+    return members
 
 
 def _repeat_first(members: list[str], ordered: list[str]) -> list[str]:
@@ -231,3 +265,96 @@ def _repeat_first(members: list[str], ordered: list[str]) -> list[str]:
 
 
 _SET_ADMISSIONS = {"SS": _admit_strings, "NS": _admit_numbers, "BS": _admit_binaries}
+
+
+# Sizes in bytes, nesting depth and capacity units
+
+
+def text_size(text: str) -> int:
+    """Return the bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def binary_size(text: str) -> int:
+    """Return the bytes that a base64 text stands for."""
+    return len(text) // 4 * 3 - (text[-2:].count("=") if text else 0)
+
+
+def value_size(value: Value) -> int:
+    """Return the bytes that one admitted value counts for."""
+    for tag, content in value.items():
+        match tag:
+            case "S":
+                return text_size(content)
+            case "N":
+                return admit_number(content)[1]
+            case "M":
+                return CONTAINER_OVERHEAD_BYTES + sum(
+                    text_size(name) + ELEMENT_OVERHEAD_BYTES + value_size(member)
+                    for name, member in content.items()
+                )
+            case "L":
+                return CONTAINER_OVERHEAD_BYTES + sum(
+                    ELEMENT_OVERHEAD_BYTES + value_size(member) for member in content
+                )
+            case "B":
+                return binary_size(content)
+            case "SS":
+                return sum(map(text_size, content))
+            case "NS":
+                return sum(admit_number(member)[1] for member in content)
+            case "BS":
+                return sum(map(binary_size, content))
+            case _:
+                return 1
+    raise AssertionError("an admitted value has exactly one tag")
+
+
+def item_size(item: Item) -> int:
+    """Return the bytes that an item counts for."""
+    return sum(text_size(name) + value_size(value) for name, value in item.items())
+
+
+def read_units(bytes_: int, *, consistent: bool) -> float:
+    """Return the units of reading so many bytes at once; nothing there costs as much as the least."""
+    units = max(1, -(-bytes_ // READ_UNIT_BYTES))
+    return float(units) if consistent else units / 2
+
+
+def transact_read_units(bytes_: int) -> float:
+    """Return the units of reading one item of so many bytes in a transaction."""
+    return TRANSACTION_UNITS_FACTOR * read_units(bytes_, consistent=True)
+
+
+def write_units(old_bytes: int, new_bytes: int) -> float:
+    """Return the write units of replacing an item of one size with another; size 0 means no item."""
+    return float(max(1, -(-max(old_bytes, new_bytes) // WRITE_UNIT_BYTES)))
+
+
+def transact_write_units(old_bytes: int, new_bytes: int) -> float:
+    """Return the units, on the table alone, of a write in a transaction, or of a check of one item."""
+    return TRANSACTION_UNITS_FACTOR * write_units(old_bytes, new_bytes)
+
+
+def index_units(before: int | None, after: int | None, *, moved: bool = False, same: bool = False) -> float:
+    """Return the units of a write on one index, from the bytes of its entry before and after; None is no entry.
+
+    An entry whose index key changes is `moved`: deleted at one place and put at the other, each paid. One
+    that stays the `same` in all that is projected costs nothing.
+    """
+    removed = 0.0 if before is None else write_units(before, 0)
+    added = 0.0 if after is None else write_units(0, after)
+    if before is None or after is None or moved:
+        return removed + added
+    return 0.0 if same else max(removed, added)
+
+
+def nesting_levels(value: Value) -> int:
+    """Return how many containers are around a value's innermost scalar; a scalar has none."""
+    members = value.get("M")
+    if members is not None:
+        return 1 + max(map(nesting_levels, members.values()), default=0)
+    elements = value.get("L")
+    if elements is not None:
+        return 1 + max(map(nesting_levels, elements), default=0)
+    return 0

@@ -1,7 +1,7 @@
-"""Web: what every browser application shares.
+"""Web: what the applications and the studio share.
 
-The guard in front of an application (host, origin, body size, headers, unexpected errors), problem responses, and serving
-on a port. Knows no pages, tables or tickets; applications and studio bring those.
+The request guard in front of an application, error responses, static files with compression, and serving on a port. It knows
+no pages or tables.
 """
 
 from tavola.web.guard import (
@@ -21,19 +21,20 @@ from tavola.web.problems import (
     Problem,
     ProblemError,
     not_found,
-    of_status,
+    problem_for_status,
     too_large,
-    unexpected,
+    unexpected_error,
 )
 from tavola.web.serving import (
     CANCEL_ON_DISCONNECT,
-    Address,
     AddressTaken,
+    ListenAddress,
     RunningServer,
     open_sockets,
     running_server,
     serve,
 )
+from tavola.web.static import Compression, HashedFiles
 
 __all__ = [
     "BODY_BYTES_MAX",
@@ -43,8 +44,10 @@ __all__ = [
     "MEDIA_TYPE",
     "MEGABYTE",
     "URN",
-    "Address",
     "AddressTaken",
+    "Compression",
+    "HashedFiles",
+    "ListenAddress",
     "Problem",
     "ProblemError",
     "RequestGuard",
@@ -54,10 +57,10 @@ __all__ = [
     "describe_frames",
     "is_loopback",
     "not_found",
-    "of_status",
     "open_sockets",
+    "problem_for_status",
     "running_server",
     "serve",
     "too_large",
-    "unexpected",
+    "unexpected_error",
 ]

@@ -1,9 +1,9 @@
 """Checks that every request passes before routing, and headers that every response gets.
 
-A page of another site can make a browser send requests here. It cannot forge two headers: `Host` names the address it used,
-`Origin` (or `Sec-Fetch-Site`) where it comes from. So an application that only this machine can reach answers only to names
-of this machine, and a change must come from its own pages or from a program. Bodies are limited in size and must be storable
-JSON. An unexpected error is logged by type and location, without the request's content.
+A page of another site can make a browser send requests here, but it cannot forge two headers: `Host`, the address that was
+used, and `Origin` (or `Sec-Fetch-Site`), the site of the page. So an application that only this machine can reach accepts only
+names of this machine, and a change must come from its own pages or from a program. Bodies are limited in size and must be
+JSON that can be stored. An unexpected error is logged by type and location, without the request's content.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
-from tavola.web.problems import ProblemError, of_status, too_large, unexpected
+from tavola.web.problems import ProblemError, problem_for_status, too_large, unexpected_error
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; "
@@ -45,23 +45,22 @@ _CACHE = (b"cache-control", b"no-cache")
 _KNOWN_MAX = 256
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
-ProblemRenderer: TypeAlias = Callable[
-    [Scope, ProblemError], Response
-]  # how a problem is told: as a document, or as a page
+# Renders an error response, as a JSON document or as a page.
+ProblemRenderer: TypeAlias = Callable[[Scope, ProblemError], Response]
 
 _log = logging.getLogger("tavola.web")
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Paths whose body is taken as it is, whatever its Content-Type; they are matched whole, below the root path."""
+    """Paths that accept a body of any Content-Type; `path` must match the whole path below the root path."""
 
     path: re.Pattern[str]
     bytes_max: int
 
 
 class RequestGuard:
-    """ASGI: the outermost layer of an application."""
+    """ASGI middleware: the outermost layer of an application."""
 
     def __init__(
         self,
@@ -76,14 +75,13 @@ class RequestGuard:
         known_names: bool = False,
         policy: str = CONTENT_SECURITY_POLICY,
         base_path: str = "",
-        answer: ProblemRenderer = lambda scope, problem: problem.response(scope["path"]),
+        render_problem: ProblemRenderer = lambda scope, problem: problem.response(scope["path"]),
         entropy: Entropy = SYSTEM_ENTROPY,
     ) -> None:
-        """Guard an application; below `private_under` pages of other sites may not even read.
+        """Guard an application. Below `private_under`, pages of other sites may not even read.
 
-        `known_names`: no name is answered that nobody gave, whichever address was reached. Without it, what other machines can
-        reach answers to every name, so a page that points a name of its own there (in a container, on a local network) is its
-        own site's page and may read all.
+        With `known_names`, every host name must be listed in `hosts`. Without it, an application that other machines can reach
+        accepts any name, so a site that points its own DNS name at this address (DNS rebinding) could read everything.
         """
         self.app = app
         self.hosts = frozenset(name.lower().rstrip(".") for name in hosts)
@@ -94,25 +92,25 @@ class RequestGuard:
         self.private_under = private_under
         self.known_names = known_names
         self.base_path = base_path
-        self.answer = answer
+        self.render_problem = render_problem
         self.entropy = entropy
         self._headers = ((b"content-security-policy", policy.encode()), *_HEADERS)
-        self._known: set[tuple[str | None, bytes]] = set()  # names that need no second look
+        self._known: set[tuple[str | None, bytes]] = set()  # (server, Host) pairs that passed the check
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse before a route is asked."""
+        """Handle a request, or refuse it before routing."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         if self.base_path:
             apply_base_path(scope, self.base_path)
-        begun = False
+        started = False
         head = scope["method"] == "HEAD"
 
-        async def sent(message: Message) -> None:
-            nonlocal begun
+        async def send_with_headers(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
-                begun = True
+                started = True
                 if head:
                     scope["method"] = "HEAD"
                 headers = message["headers"]
@@ -131,46 +129,47 @@ class RequestGuard:
             if self.private_under is not None and _path_below_root(scope).startswith(self.private_under):
                 self._check_origin(Headers(scope=scope))
             if head:
-                scope["method"] = "GET"  # routed as it; what is sent is the same, without the body
+                scope["method"] = "GET"  # routed as GET; the body is dropped when it is sent
             elif scope["method"] not in _SAFE:
                 headers = Headers(scope=scope)
                 self._check_origin(headers)
                 receive = await self._checked_body(scope, headers, receive)
-            await self.app(scope, receive, sent)
+            await self.app(scope, receive, send_with_headers)
         except ProblemError as problem:
-            await self.answer(scope, problem)(scope, receive, sent)
-        except ClientDisconnect:  # nobody is there to be answered, and nobody here did anything wrong
-            if not begun:
-                await self.answer(scope, of_status(400))(scope, receive, sent)
-        except Exception as error:  # noqa: BLE001 - the last layer: nothing of it may reach the client
+            await self.render_problem(scope, problem)(scope, receive, send_with_headers)
+        except ClientDisconnect:  # not an error of ours, and no client is left to answer
+            if not started:
+                await self.render_problem(scope, problem_for_status(400))(scope, receive, send_with_headers)
+        except Exception as error:  # noqa: BLE001 - the outermost layer: no detail may reach the client
             incident = self.entropy.uuid()
             _log.error("%s", describe_error(error, incident, scope))
-            if not begun:
-                await self.answer(scope, unexpected(incident))(scope, receive, sent)
+            if not started:
+                await self.render_problem(scope, unexpected_error(incident))(
+                    scope, receive, send_with_headers
+                )
 
     def _check_host(self, scope: Scope) -> None:
-        """Refuse a name that is not this machine's, where only this machine can connect or names must be known."""
+        """Refuse an unknown Host if only this machine can connect, or if `known_names` is set."""
         host = b""
         for name, value in scope["headers"]:
             if name == b"host":
                 host = value
                 break
         server = scope.get("server")
-        asked = (None if server is None else server[0], host)
-        if asked in self._known:
+        pair = (None if server is None else server[0], host)
+        if pair in self._known:
             return
-        alone = server is not None and is_loopback(str(server[0]))
-        if (alone or self.known_names) and not self._is_ours(host.decode("latin-1")):
-            listens = "This application listens on this machine alone and" if alone else "This application"
+        local_only = server is not None and is_loopback(str(server[0]))
+        if (local_only or self.known_names) and not self._is_ours(host.decode("latin-1")):
             raise ProblemError(
                 403,
                 "host-refused",
                 "Host refused",
-                f"{listens} does not answer to that name.",
-                "If the name is yours, start it with --allow-host and that name.",
+                "This application does not accept requests for this host name.",
+                "If the name is yours, start the application with --allow-host NAME.",
             )
         if len(self._known) < _KNOWN_MAX:
-            self._known.add(asked)
+            self._known.add(pair)
 
     def _is_ours(self, host: str) -> bool:
         name = host_name(host)
@@ -183,7 +182,7 @@ class RequestGuard:
         return True
 
     def _check_origin(self, headers: Headers) -> None:
-        """Refuse a change that a page of another site has a browser send."""
+        """Refuse a change that a page of another site sends through the user's browser."""
         site = headers.get("sec-fetch-site")
         origin = headers.get("origin")
         foreign = site is not None and site not in ("same-origin", "none")
@@ -192,43 +191,43 @@ class RequestGuard:
                 403,
                 "origin-refused",
                 "Origin refused",
-                "A change may come from a program or from this application's own pages, not from another site.",
-                "Behind a proxy, let it pass the Host on, or start this with --allow-host and the name that browsers use.",
+                "Changes are accepted from this application's own pages and from programs, not from other sites.",
+                "Behind a proxy, pass the Host header on, or start the application with --allow-host NAME.",
             )
 
     def _is_own(self, origin: str, host: str) -> bool:
-        scheme, _, place = origin.strip().lower().partition("://")
+        scheme, _, address = origin.strip().lower().partition("://")
         return scheme in ("http", "https") and (
-            place == host.strip().lower() or host_name(place) in self.hosts
+            address == host.strip().lower() or host_name(address) in self.hosts
         )
 
     async def _checked_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
-        """Return what gives the body, once it is known to be one that a route can read."""
+        """Return a `receive` for the body after checking its size, its type and, for JSON, its content."""
         path = _path_below_root(scope)
-        upload = next((each for each in self.uploads if each.path.fullmatch(path)), None)
-        most = self.body_bytes_max if upload is None else upload.bytes_max
+        upload = next((upload for upload in self.uploads if upload.path.fullmatch(path)), None)
+        bytes_max = self.body_bytes_max if upload is None else upload.bytes_max
         length = headers.get("content-length")
-        if length is not None and (not length.isdigit() or len(length) > 15 or int(length) > most):
-            raise _too_large_problem(most)
+        if length is not None and (not length.isdigit() or len(length) > 15 or int(length) > bytes_max):
+            raise _too_large_problem(bytes_max)
         if length in (None, "0") and "transfer-encoding" not in headers:
             return receive
         if upload is not None:
-            return receive if length is not None else _limit_bytes(receive, most)
+            return receive if length is not None else _limit_bytes(receive, bytes_max)
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
-            return _replay_body(check_json(await _read(receive, most)), receive)
+            return _replay_body(check_json(await _read(receive, bytes_max)), receive)
         if kind in self.accepts or (kind in FORMS and path.startswith(self.forms_under)):
-            return receive if length is not None else _limit_bytes(receive, most)
-        raise of_status(415)
+            return receive if length is not None else _limit_bytes(receive, bytes_max)
+        raise problem_for_status(415)
 
 
 def _path_below_root(scope: Scope) -> str:
-    """Return the path that is asked, as seen from the application."""
+    """Return the request's path without the root path."""
     return str(scope["path"]).removeprefix(str(scope.get("root_path", "")))
 
 
 def apply_base_path(scope: Scope, base_path: str) -> None:
-    """Let a request be one below a base path; the proxy in front may or may not have taken that away."""
+    """Put a request below a base path, whether or not the proxy in front has stripped it."""
     scope["root_path"] = base_path
     if not f"{scope['path']}/".startswith(f"{base_path}/"):
         scope["path"] = base_path + scope["path"]
@@ -236,78 +235,82 @@ def apply_base_path(scope: Scope, base_path: str) -> None:
         scope["path"] += "/"  # routes begin with one
 
 
-async def _read(receive: Receive, most: int) -> bytes:
+async def _read(receive: Receive, bytes_max: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise of_status(400)
+            raise problem_for_status(400)
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > most:
-            raise _too_large_problem(most)
+        if size > bytes_max:
+            raise _too_large_problem(bytes_max)
         if not message.get("more_body"):
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _limit_bytes(receive: Receive, most: int) -> Receive:
+def _limit_bytes(receive: Receive, bytes_max: int) -> Receive:
     size = 0
 
-    async def counted() -> Message:
+    async def receive_counted() -> Message:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
-        if size > most:
-            raise HTTPException(413)  # the one kind of error that the reading of forms lets pass
+        if size > bytes_max:
+            raise HTTPException(413)  # the only error that Starlette's form parser passes on
         return message
 
-    return counted
+    return receive_counted
 
 
-def _too_large_problem(most: int) -> ProblemError:
-    known = f"{most // MEGABYTE} MB ({most:,} bytes)" if most >= MEGABYTE else f"{most:,} bytes"
-    return too_large(f"What was sent is too large: {known} are the most here.", "Send less, or in parts.")
+def _too_large_problem(bytes_max: int) -> ProblemError:
+    limit = (
+        f"{bytes_max // MEGABYTE} MB ({bytes_max:,} bytes)"
+        if bytes_max >= MEGABYTE
+        else f"{bytes_max:,} bytes"
+    )
+    return too_large(f"The request body is too large. The limit is {limit}.", "Send a smaller body.")
 
 
 def check_json(body: bytes) -> bytes:
-    """Return a body of JSON as it is; refuse one that no record could hold.
+    """Return a JSON body unchanged; refuse one that cannot be stored.
 
-    Python reads more than JSON allows: halves of characters, NaN and Infinity. What it cannot read at all is left to
-    the route, which says where.
+    Python parses more than JSON allows: lone surrogates, NaN and Infinity. A body that it cannot parse at all is left to
+    the route, which reports where.
     """
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
-        raise _malformed("The body is not UTF-8.") from None
+        raise _malformed_json("The body is not UTF-8.") from None
     lower = body.lower() if b"\\u" in body else b""
-    doubtful = b"\\ud" in lower or b"\\u0000" in lower or b"NaN" in body or b"Infinity" in body
-    if doubtful:
+    suspicious = b"\\ud" in lower or b"\\u0000" in lower or b"NaN" in body or b"Infinity" in body
+    if suspicious:
         try:
-            found = json.loads(body, parse_constant=_reject_constant)
+            document = json.loads(body, parse_constant=_reject_constant)
         except (ValueError, RecursionError):
             return body
-        for text in _texts(found):
+        for text in _texts(document):
             if "\0" in text or (not text.isascii() and not _is_valid_unicode(text)):
-                raise _malformed("A text in the body has a NUL or half of a character.")
+                raise _malformed_json("A string in the body contains a NUL character or a lone surrogate.")
     return body
 
 
 def _reject_constant(name: str) -> Any:
-    raise _malformed(f"{name} is no number of JSON.")
+    raise _malformed_json(f"{name} is not a valid JSON number.")
 
 
-def _texts(found: Any) -> Iterable[str]:
-    waiting = [found]
+def _texts(document: Any) -> Iterable[str]:
+    waiting = [document]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, str):
-            yield each
-        elif isinstance(each, list):
-            waiting += each
-        elif isinstance(each, dict):
-            waiting += each.keys()
-            waiting += each.values()
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            waiting += part.keys()
+            waiting += part.values()
 
 
 def _is_valid_unicode(text: str) -> bool:
@@ -318,47 +321,47 @@ def _is_valid_unicode(text: str) -> bool:
     return True
 
 
-def _malformed(what: str) -> ProblemError:
+def _malformed_json(what: str) -> ProblemError:
     return ProblemError(400, "malformed", "Malformed JSON", what, "Send one JSON document in UTF-8.")
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    given = False
+    delivered = False
 
-    async def replayed() -> Message:
-        nonlocal given
-        if given:
+    async def receive_replayed() -> Message:
+        nonlocal delivered
+        if delivered:
             return await receive()
-        given = True
+        delivered = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return replayed
+    return receive_replayed
 
 
 def describe_error(error: BaseException, incident: str, scope: Mapping[str, Any]) -> str:
-    """Return what the log says of an error: its kinds and places; not its text, which may hold what was sent."""
+    """Return the log entry of an error: types and locations, not messages, which may quote the request."""
     route = getattr(scope.get("route"), "path", "no route")
     lines = [f"incident {incident}: {scope.get('method')} {route}"]
-    each: BaseException | None = error
-    while each is not None:
-        lines.append(f"  {type(each).__module__}.{type(each).__qualname__}")
+    cause: BaseException | None = error
+    while cause is not None:
+        lines.append(f"  {type(cause).__module__}.{type(cause).__qualname__}")
         lines += [
             f"    {frame.filename}:{frame.lineno} in {frame.name}"
-            for frame in traceback.extract_tb(each.__traceback__)
+            for frame in traceback.extract_tb(cause.__traceback__)
         ]
-        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     return "\n".join(lines)
 
 
 def describe_frames(error: BaseException) -> str:
-    """Return the kind of an error and where it was raised; not its text, which may hold what was sent."""
+    """Return the type of an error and where it was raised, without its message, which may quote the request."""
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
-    return f"{type(error).__name__}{place}"
+    location = f" at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
+    return f"{type(error).__name__}{location}"
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

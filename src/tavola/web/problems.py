@@ -1,8 +1,8 @@
 """HTTP error responses, shared by the applications and the studio.
 
 `Problem` is the data of an error response. `ProblemError` is raised to answer a request with one, and renders it as an
-RFC 9457 document. `HTTP_STATUSES` gives the status of each `ErrorKind`. The texts for the exceptions of an application are
-the application's own. A text must not repeat what the request contained, because responses end up in logs.
+RFC 9457 document. `HTTP_STATUSES` gives the status of each `ErrorKind`. Each application provides the texts for its
+own exceptions. A text must not repeat any of the request's content, because responses end up in logs.
 """
 
 from __future__ import annotations
@@ -90,9 +90,13 @@ class ProblemError(TavolaError):
 
 
 def not_found(what: str = "record") -> ProblemError:
-    """Return a 404 that names the kind of thing that is missing."""
+    """Return a 404 that names the kind of resource that is missing."""
     return ProblemError(
-        404, "not-found", "Not found", f"There is no such {what}.", "Check its id, or list what there is."
+        404,
+        "not-found",
+        "Not found",
+        f"This {what} does not exist.",
+        "Check its ID, or list the existing ones.",
     )
 
 
@@ -101,23 +105,23 @@ def too_large(detail: str, remedy: str = "") -> ProblemError:
     return ProblemError(413, "too-large", "Too large", detail, remedy)
 
 
-def unexpected(incident: str) -> ProblemError:
-    """Return a 500 that reveals only the id under which the log has the details."""
+def unexpected_error(incident: str) -> ProblemError:
+    """Return a 500 that reveals only the ID under which the details are logged."""
     return ProblemError(
         500,
         "unexpected",
         "Unexpected error",
-        "Something went wrong that is not your fault.",
-        f"Whoever runs this finds it in the log as {incident}.",
+        "An internal error occurred.",
+        f"The application's log has the details under {incident}.",
         incident=incident,
     )
 
 
-def of_status(status: int, headers: Mapping[str, str] | None = None) -> ProblemError:
-    """Return the problem for a bare status, as routing and form parsing raise it."""
+def problem_for_status(status: int, headers: Mapping[str, str] | None = None) -> ProblemError:
+    """Return the problem for a bare status code, such as routing and form parsing raise."""
     title = HTTPStatus(status).phrase
     code, detail, remedy = _STATUS_TEXTS.get(
-        status, (title.lower().replace(" ", "-"), "The request could not be answered.", "")
+        status, (title.lower().replace(" ", "-"), "The request could not be processed.", "")
     )
     return ProblemError(status, code, title, detail, remedy, headers=headers)
 
@@ -125,15 +129,19 @@ def of_status(status: int, headers: Mapping[str, str] | None = None) -> ProblemE
 _STATUS_TEXTS: Mapping[int, tuple[str, str, str]] = {
     400: (
         "malformed",
-        "The body cannot be read as what its Content-Type says.",
+        "The body is not valid for its Content-Type.",
         "Send JSON in UTF-8.",
     ),
-    404: ("not-found", "There is nothing at this address.", "The API page lists what there is."),
-    405: ("method-not-allowed", "This address does not take this method.", "Allow says which it takes."),
-    413: ("too-large", "The body is larger than this application takes.", "Send less."),
+    404: ("not-found", "No resource exists at this address.", "See the API page for all addresses."),
+    405: (
+        "method-not-allowed",
+        "This address does not support this method.",
+        "The Allow header lists the supported methods.",
+    ),
+    413: ("too-large", "The request body is too large.", "Send a smaller body."),
     415: (
         "media-type",
-        "The body's Content-Type is not one that this address takes.",
+        "This address does not accept the body's Content-Type.",
         "Send application/json.",
     ),
 }

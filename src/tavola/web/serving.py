@@ -1,7 +1,7 @@
 """Serve an application on a port, from opening the socket to the last response.
 
-`serve` is for a program that does nothing else, `serving` for one whose loop is already running. The socket is opened before
-the application starts, so that a taken port is reported at once; the application is closed after its last response.
+`serve` is for a program that does nothing else, `running_server` for one with a running event loop. The socket is opened before
+the application starts, so that a port in use is reported at once; the application is closed after its last response.
 """
 
 from __future__ import annotations
@@ -20,25 +20,29 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tavola.errors import ErrorKind, TavolaError
 
-DRAIN_S = 10  # how long answers under way may take once it is asked to stop
-CANCEL_ON_DISCONNECT = "tavola.may_leave"
+DRAIN_S = 10  # for requests in progress when the server stops
+CANCEL_ON_DISCONNECT = "tavola.cancel_on_disconnect"  # scope key: end this request when the server stops
 _BACKLOG = 1024
 
 
 class AddressTaken(TavolaError):
-    """An address that cannot be listened on: another program does, or it is not this machine's."""
+    """The server cannot listen on this address: it is in use, or not an address of this machine."""
 
-    kind = ErrorKind.IN_USE
-
-    def __init__(self, host: str, port: int, reason: str) -> None:
+    def __init__(self, host: str, port: int, reason: str, *, in_use: bool = False) -> None:
         self.host = host
         self.port = port
         self.reason = reason
+        self.kind = ErrorKind.IN_USE if in_use else ErrorKind.UNAVAILABLE
+        self.remedy = (
+            "Choose another port with --port; 0 picks a free port."
+            if in_use
+            else "Choose an address of this machine with --host, or another --port."
+        )
         super().__init__(f"Cannot listen on port {port} of {host}: {reason}.")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListenAddress:
     """Where an application listens."""
 
     host: str
@@ -46,7 +50,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """The URL for a browser; what listens on every address is reached on this machine's own."""
+        """The URL for a browser; a wildcard address becomes the loopback address."""
         host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
@@ -54,7 +58,7 @@ class Address:
 class RunningServer:
     """An application that is being served."""
 
-    def __init__(self, address: Address, server: uvicorn.Server) -> None:
+    def __init__(self, address: ListenAddress, server: uvicorn.Server) -> None:
         self.address = address
         self._server = server
 
@@ -64,11 +68,11 @@ class RunningServer:
         return self.address.url
 
     def stop_now(self) -> None:
-        """Stop, and do not wait for slow clients: their connections are cut."""
+        """Stop at once: connections of slow clients are aborted."""
         self._server.should_exit = True
         self._server.force_exit = True
         for connection in list(self._server.server_state.connections):
-            with suppress(AttributeError):  # one that was never made whole
+            with suppress(AttributeError):  # a connection without a transport yet
                 connection.transport.abort()
 
 
@@ -77,33 +81,35 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8001,
     *,
-    ready: Callable[[Address], None] = lambda _: None,
+    ready: Callable[[ListenAddress], None] = lambda _: None,
 ) -> None:
-    """Answer until the process is asked to end (SIGTERM or SIGINT); then finish what is under way.
+    """Serve until SIGTERM or SIGINT, then finish the requests in progress.
 
-    `ready` is called once the application answers. A second signal does not wait for slow clients.
+    `ready` is called once the application accepts requests. A second signal aborts slow clients.
     """
     factory = uvicorn.Config(application).get_loop_factory()
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(_serve(application, host, port, ready))
 
 
-async def _serve(application: Starlette, host: str, port: int, ready: Callable[[Address], None]) -> None:
+async def _serve(
+    application: Starlette, host: str, port: int, ready: Callable[[ListenAddress], None]
+) -> None:
     loop = asyncio.get_running_loop()
-    asked = asyncio.Event()
-    under_way: list[RunningServer] = []
+    stop_requested = asyncio.Event()
+    running: list[RunningServer] = []
 
     def end() -> None:
-        for each in under_way if asked.is_set() else ():
-            each.stop_now()
-        asked.set()
+        for server in running if stop_requested.is_set() else ():
+            server.stop_now()
+        stop_requested.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)
     async with running_server(application, host, port) as served:
-        under_way.append(served)
+        running.append(served)
         ready(served.address)
-        await asked.wait()
+        await stop_requested.wait()
 
 
 @asynccontextmanager
@@ -112,7 +118,7 @@ async def running_server(
 ) -> AsyncIterator[RunningServer]:
     """Serve on the running loop while the block runs; port 0 takes a free one. Signals are left to the caller.
 
-    What the application raises while it starts is raised here.
+    Exceptions of the application's startup are raised here.
     """
     sockets = open_sockets(host, port)
     try:
@@ -122,20 +128,20 @@ async def running_server(
             task = asyncio.create_task(server.serve(sockets=sockets), name="serving")
             try:
                 await server.answering.wait()
-                yield RunningServer(Address(host, sockets[0].getsockname()[1]), server)
+                yield RunningServer(ListenAddress(host, sockets[0].getsockname()[1]), server)
             finally:
                 ending.set()
                 server.should_exit = True
                 await task
     finally:
-        for each in sockets:
-            each.close()
+        for listener in sockets:
+            listener.close()
 
 
 class _DisconnectOnShutdown:
-    """ASGI: tells a stream of events that its client is gone once serving ends, for it would go on for ever.
+    """ASGI middleware: reports a disconnect to event streams when the server stops, because they would never end.
 
-    It tells the same to whoever put `MAY_LEAVE` into the scope: its answer is not worth waiting for.
+    Requests with `CANCEL_ON_DISCONNECT` in their scope are ended in the same way.
     """
 
     def __init__(self, app: ASGIApp, ending: asyncio.Event) -> None:
@@ -149,14 +155,14 @@ class _DisconnectOnShutdown:
 
         events = open_ = False
 
-        async def sent(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             nonlocal events, open_
             if message["type"] == "http.response.start":
                 events = _is_event_stream(message)
             open_ = message["type"] == "http.response.start" or bool(message.get("more_body"))
             await send(message)
 
-        async def received() -> Message:
+        async def receive_or_disconnect() -> Message:
             waiting = asyncio.ensure_future(receive())
             ended = asyncio.ensure_future(self.ending.wait())
             try:
@@ -168,9 +174,10 @@ class _DisconnectOnShutdown:
                 waiting.cancel()
                 ended.cancel()
 
-        await self.app(scope, received, sent)
+        await self.app(scope, receive_or_disconnect, send_and_note)
         if events and open_ and self.ending.is_set():
-            await send({"type": "http.response.body", "body": b""})  # else uvicorn takes it for a mistake
+            # Otherwise uvicorn reports an incomplete response
+            await send({"type": "http.response.body", "body": b""})
 
 
 def _is_event_stream(start: Message) -> bool:
@@ -184,9 +191,9 @@ def _uvicorn_config(application: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         application,
         http="httptools",
-        lifespan="off",  # it is entered here, so that its errors are not lost in a log
+        lifespan="off",  # entered by running_server, so that startup errors are raised
         log_config=None,
-        access_log=False,  # a query string may hold what nobody should read in a log
+        access_log=False,  # query strings may hold personal data
         server_header=False,
         proxy_headers=False,
         ws="none",
@@ -195,7 +202,7 @@ def _uvicorn_config(application: ASGIApp) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, which leaves signals alone and tells when it answers."""
+    """uvicorn's server without signal handlers; `answering` is set once it accepts requests."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -203,11 +210,11 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take none: who runs the loop decides when it ends."""
+        """Install no signal handlers."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer, and say so."""
+        """Start, and set `answering`."""
         try:
             await super().startup(sockets)
         finally:
@@ -217,17 +224,17 @@ class _Server(uvicorn.Server):
 def open_sockets(host: str, port: int) -> list[socket.socket]:
     """Return listening sockets on every address of a host, all on one port; port 0 takes a free one."""
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError, OverflowError) as error:
         raise AddressTaken(host, port, getattr(error, "strerror", None) or str(error)) from error
     sockets: list[socket.socket] = []
     try:
-        for family, kind, protocol, _, address in dict.fromkeys(found):
+        for family, kind, protocol, _, address in dict.fromkeys(addresses):
             listening = socket.socket(family, kind, protocol)
             sockets.append(listening)
             listening.setblocking(False)
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:  # else `::` would take the IPv4 port too
+            if family == socket.AF_INET6:  # otherwise `::` would also take the IPv4 port
                 listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             chosen = sockets[0].getsockname()[1] if port == 0 and len(sockets) > 1 else port
             listening.bind((address[0], chosen, *address[2:]))
@@ -236,7 +243,6 @@ def open_sockets(host: str, port: int) -> list[socket.socket]:
         for opened in sockets:
             opened.close()
         if getattr(error, "errno", None) == errno.EADDRINUSE:
-            reason = "another program does; stop that one, or choose another port (0 takes a free one)"
-            raise AddressTaken(host, port, reason) from error
+            raise AddressTaken(host, port, "another program is using it", in_use=True) from error
         raise AddressTaken(host, port, getattr(error, "strerror", None) or str(error)) from error
     return sockets

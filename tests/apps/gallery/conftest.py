@@ -1,4 +1,4 @@
-"""What the gallery's tests share: a sample loaded on a target, and its demonstrations run."""
+"""Fixtures of the gallery's tests: load a sample on a target and run its demonstrations."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tavola import AsyncConnection, ValidationFault
-from tavola.apps.gallery import SAMPLES, Told
+from tavola.apps.gallery import SAMPLES, StepResult
 from tests.apps.conftest import Run, Target
 
-Shown = Callable[[str, str], tuple[Told, ...]]
+RunDemonstration = Callable[[str, str], tuple[StepResult, ...]]
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def db(target: Target, run: Run[Any]) -> Iterator[AsyncConnection]:
 
 
 def load(run: Run[Any], db: AsyncConnection, sample: str) -> None:
-    """Load a sample; where the server is too old for an index of several attributes, there is nothing to test."""
+    """Load a sample; skip the test if the server is too old for indexes of several attributes."""
     try:
         run(SAMPLES[sample].load(db))
     except ValidationFault as fault:
@@ -37,17 +37,17 @@ def load(run: Run[Any], db: AsyncConnection, sample: str) -> None:
 
 
 @pytest.fixture
-def shown(db: AsyncConnection, run: Run[Any]) -> Shown:
-    """Run a demonstration of a sample and give its steps; the sample is loaded the first time."""
+def run_demonstration(db: AsyncConnection, run: Run[Any]) -> RunDemonstration:
+    """Run a demonstration of a sample and return its steps; the sample is loaded the first time."""
     loaded = set()
 
-    def show(sample: str, demonstration: str) -> tuple[Told, ...]:
+    def show(sample: str, demonstration: str) -> tuple[StepResult, ...]:
         if sample not in loaded:
             load(run, db, sample)
             loaded.add(sample)
         found = SAMPLES[sample].demonstration(demonstration)
         assert found is not None
-        told: tuple[Told, ...] = run(found.run(db))
-        return told
+        steps: tuple[StepResult, ...] = run(found.run(db))
+        return steps
 
     return show

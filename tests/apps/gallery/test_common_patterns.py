@@ -15,23 +15,23 @@ from tavola.apps.gallery.customer_orders import CustomerOrder
 from tavola.apps.gallery.metrics import METRIC, POINTS, START, Point
 from tavola.apps.gallery.social import Follow, Social, follows
 from tests.apps.conftest import Run
-from tests.apps.gallery.conftest import Shown
+from tests.apps.gallery.conftest import RunDemonstration
 
 
-def test_p01_a_company_with_its_users_is_one_query(shown: Shown) -> None:
-    """The company and all its users come with one request, in the order of the collection."""
-    small, large = shown("organisation", "together")
+def test_p01_a_company_with_its_users_is_one_query(run_demonstration: RunDemonstration) -> None:
+    """One request returns the company and all its users, in the order of the collection."""
+    small, large = run_demonstration("organisation", "together")
 
-    assert [type(each).__name__ for each in small.found] == ["Org", "OrgUser", "OrgUser"]
-    assert len(large.found) == 61
+    assert [type(each).__name__ for each in small.items] == ["Org", "OrgUser", "OrgUser"]
+    assert len(large.items) == 61
     assert large.request.count("Query on ") == 1
 
 
-def test_p01_the_filter_trap_shows_its_cost(shown: Shown) -> None:
-    """With a filter sixty items are read and paid to return six; by the key, six are."""
-    trap, design = shown("organisation", "filter-trap")
+def test_p01_the_filter_trap_shows_its_cost(run_demonstration: RunDemonstration) -> None:
+    """With a filter, sixty items are read and paid for to return six; by key, only six are read."""
+    trap, design = run_demonstration("organisation", "filter-trap")
 
-    assert {user.user_id for user in trap.found} == {user.user_id for user in design.found}
+    assert {user.user_id for user in trap.items} == {user.user_id for user in design.items}
     assert (trap.scanned, design.scanned) == (60, 6)
     assert trap.reads >= 8 * design.reads
     assert trap.usd_per_million is not None
@@ -39,36 +39,36 @@ def test_p01_the_filter_trap_shows_its_cost(shown: Shown) -> None:
     assert trap.usd_per_million > design.usd_per_million
 
 
-def test_a_status_change_moves_a_user_in_the_index(shown: Shown) -> None:
-    """The index follows the status in the same write, and the demonstration leaves things as they were."""
-    before, _, after = shown("organisation", "leaves")
+def test_a_status_change_moves_a_user_in_the_index(run_demonstration: RunDemonstration) -> None:
+    """The index follows the status in the same write, and the demonstration restores the item."""
+    before, _, after = run_demonstration("organisation", "leaves")
 
-    assert len(before.found) == len(after.found) + 1
-    assert shown("organisation", "leaves")[0].found == before.found
+    assert len(before.items) == len(after.items) + 1
+    assert run_demonstration("organisation", "leaves")[0].items == before.items
 
 
-def test_c01_follows_and_followers(shown: Shown) -> None:
-    """Whom a user follows and who follows a user are one query each, in pages."""
-    user, out, first, rest = shown("social", "both-sides")
+def test_c01_follows_and_followers(run_demonstration: RunDemonstration) -> None:
+    """Follows and followers of a user are one query each, in pages."""
+    user, out, first, rest = run_demonstration("social", "both-sides")
 
-    assert [each.user_id for each in user.found] == ["user-02"]
-    assert [edge.followed for edge in out.found] == ["user-04", "user-06", "user-08"]
-    assert [edge.follower for edge in (*first.found, *rest.found)] == ["user-01", "user-02", "user-04"]
+    assert [each.user_id for each in user.items] == ["user-02"]
+    assert [edge.followed for edge in out.items] == ["user-04", "user-06", "user-08"]
+    assert [edge.follower for edge in (*first.items, *rest.items)] == ["user-01", "user-02", "user-04"]
     assert first.cursor is not None
     assert rest.cursor is None
 
 
-def test_wrong_18_both_directions_agree(shown: Shown) -> None:
-    """Pitfall 18: after a follow and after it is taken back, both sides tell the same pairs."""
-    there, torn, gone, torn_then = shown("social", "agreement")
+def test_wrong_18_both_directions_agree(run_demonstration: RunDemonstration) -> None:
+    """Pitfall 18: after a follow and after an unfollow, both directions return the same pairs."""
+    there, torn, gone, torn_then = run_demonstration("social", "agreement")
 
-    assert there.found == (13, 13)
-    assert gone.found == (12, 12)
-    assert torn.found == torn_then.found == ()
+    assert there.items == (13, 13)
+    assert gone.items == (12, 12)
+    assert torn.items == torn_then.items == ()
 
 
 def test_wrong_18_any_writer_of_an_edge_keeps_both_sides(db: AsyncConnection, run: Run[Any]) -> None:
-    """Pitfall 18: also an edge that is put past the pattern is found by the followed, for it is one item."""
+    """Pitfall 18: an edge written without the pattern is also found by the followed user, because it is one item."""
     run(db.create_tables(Social))
     edge = Follow(follower="user-90", followed="user-91", since=date(2026, 1, 1))
     run(db.put(edge))
@@ -78,74 +78,74 @@ def test_wrong_18_any_writer_of_an_edge_keeps_both_sides(db: AsyncConnection, ru
     assert run(follows(db).into("user-91")).items == ()
 
 
-def test_c01_an_organisation_chart_is_walked_and_read(shown: Shown) -> None:
-    """Edges are walked down and up; a hierarchy gives a branch with one query, and a branch can be moved."""
-    below, above, two = shown("org-chart", "walks")
-    europe, italy, children, way = shown("org-chart", "branches")
-    moved, asia, back = shown("org-chart", "move")
+def test_c01_an_organisation_chart_is_walked_and_read(run_demonstration: RunDemonstration) -> None:
+    """Edges are traversed down and up; a hierarchy returns a branch with one query, and a branch can be moved."""
+    below, above, two = run_demonstration("org-chart", "walks")
+    europe, italy, children, way = run_demonstration("org-chart", "branches")
+    moved, asia, back = run_demonstration("org-chart", "move")
 
-    assert below.found == ((1, "lead-11"), (1, "lead-12"), (2, "eng-111"), (2, "eng-112"))
-    assert above.found == ((1, "lead-11"), (2, "head-01"), (3, "head-00"))
-    assert {depth for depth, _ in two.found} == {1, 2}
-    assert len(europe.found) == 4
-    assert [unit.path for unit in italy.found] == ["europe/italy/milan", "europe/italy/rome"]
-    assert [unit.path for unit in children.found] == ["europe/italy", "europe/italy-north"]
-    assert [unit.path for unit in way.found] == ["europe", "europe/italy"]
-    assert moved.found[0].nodes == 3
-    assert [unit.path for unit in asia.found][:3] == ["asia/italy", "asia/italy/milan", "asia/italy/rome"]
-    assert [unit.path for unit in back.found] == ["asia/japan"]
+    assert below.items == ((1, "lead-11"), (1, "lead-12"), (2, "eng-111"), (2, "eng-112"))
+    assert above.items == ((1, "lead-11"), (2, "head-01"), (3, "head-00"))
+    assert {depth for depth, _ in two.items} == {1, 2}
+    assert len(europe.items) == 4
+    assert [unit.path for unit in italy.items] == ["europe/italy/milan", "europe/italy/rome"]
+    assert [unit.path for unit in children.items] == ["europe/italy", "europe/italy-north"]
+    assert [unit.path for unit in way.items] == ["europe", "europe/italy"]
+    assert moved.items[0].nodes == 3
+    assert [unit.path for unit in asia.items][:3] == ["asia/italy", "asia/italy/milan", "asia/italy/rome"]
+    assert [unit.path for unit in back.items] == ["asia/japan"]
 
 
-def test_c01_a_bill_of_materials(shown: Shown) -> None:
-    """Quantities multiply along each way and add up; where a part is used is asked upwards; a cycle is named."""
-    one, ten, _ = shown("bill-of-materials", "explosion")
-    bolts, spokes = shown("bill-of-materials", "where-used")
-    [cycle] = shown("bill-of-materials", "cycle")
+def test_c01_a_bill_of_materials(run_demonstration: RunDemonstration) -> None:
+    """Quantities multiply along each path and add up over all paths; uses are found upwards; a cycle is reported."""
+    one, ten, _ = run_demonstration("bill-of-materials", "explosion")
+    bolts, spokes = run_demonstration("bill-of-materials", "where-used")
+    [cycle] = run_demonstration("bill-of-materials", "cycle")
 
-    assert dict(one.found) == {
+    assert dict(one.items) == {
         "wheel": 2, "frame": 1, "bolt": 8, "spoke": 64, "tube": 3, "glue-litre": Decimal("0.05"),
     }  # fmt: skip
-    assert dict(ten.found)["glue-litre"] == Decimal("0.5")
-    assert [edge.whole for edge in bolts.found] == ["bicycle", "wheel"]
-    assert spokes.found == ((1, "wheel"), (2, "bicycle"), (2, "tricycle"))
-    assert "bicycle → frame → tube → bicycle" in cycle.refused
+    assert dict(ten.items)["glue-litre"] == Decimal("0.5")
+    assert [edge.whole for edge in bolts.items] == ["bicycle", "wheel"]
+    assert spokes.items == ((1, "wheel"), (2, "bicycle"), (2, "tricycle"))
+    assert "bicycle → frame → tube → bicycle" in cycle.error
 
 
-def test_c02_a_composite_sort_key_at_each_level(shown: Shown) -> None:
-    """All orders, those of a day, and those of a day and a status are one query each, and read nothing else."""
-    everything, day, shipped, january, one, skipped = shown("customer-orders", "levels")
+def test_c02_a_composite_sort_key_at_each_level(run_demonstration: RunDemonstration) -> None:
+    """All orders, those of a day, and those of a day and a status are one query each that reads nothing else."""
+    everything, day, shipped, january, one, skipped = run_demonstration("customer-orders", "levels")
 
-    assert [len(step.found) for step in (everything, day, shipped, january)] == [6, 4, 3, 5]
-    assert all(step.scanned == len(step.found) for step in (everything, day, shipped, january))
-    assert {order.status for order in shipped.found} == {"shipped"}
-    assert [order.order_id for order in one.found] == ["order-456"]
-    assert "placed_on is fixed" in skipped.refused
-
-
-def test_c02_a_changed_status_changes_the_level(shown: Shown) -> None:
-    """An order that is shipped is no longer among the pending ones of its day."""
-    pending, shipped = shown("customer-orders", "status")
-
-    assert not pending.found
-    assert "order-789" in {order.order_id for order in shipped.found}
-    assert len(shown("customer-orders", "levels")[2].found) == 3  # put back
+    assert [len(step.items) for step in (everything, day, shipped, january)] == [6, 4, 3, 5]
+    assert all(step.scanned == len(step.items) for step in (everything, day, shipped, january))
+    assert {order.status for order in shipped.items} == {"shipped"}
+    assert [order.order_id for order in one.items] == ["order-456"]
+    assert "placed_on is fixed" in skipped.error
 
 
-def test_wrong_19_a_delimiter_never_merges_keys(shown: Shown) -> None:
-    """Pitfall 19: "on#hold" with "1" and "on" with "hold#1" are two keys, and each status finds its own order."""
-    keys, both, on, on_hold = shown("customer-orders", "delimiters")
+def test_c02_a_changed_status_changes_the_level(run_demonstration: RunDemonstration) -> None:
+    """A shipped order is no longer among the pending orders of its day."""
+    pending, shipped = run_demonstration("customer-orders", "status")
 
-    assert len(set(keys.found)) == 2
-    assert len(both.found) == 2
-    assert [order.order_id for order in on.found] == ["hold#1"]
-    assert [order.order_id for order in on_hold.found] == ["1"]
+    assert not pending.items
+    assert "order-789" in {order.order_id for order in shipped.items}
+    assert len(run_demonstration("customer-orders", "levels")[2].items) == 3  # put back
+
+
+def test_wrong_19_a_delimiter_never_merges_keys(run_demonstration: RunDemonstration) -> None:
+    """Pitfall 19: "on#hold" with "1" and "on" with "hold#1" are different keys, and each status finds its own order."""
+    keys, both, on, on_hold = run_demonstration("customer-orders", "delimiters")
+
+    assert len(set(keys.items)) == 2
+    assert len(both.items) == 2
+    assert [order.order_id for order in on.items] == ["hold#1"]
+    assert [order.order_id for order in on_hold.items] == ["1"]
 
 
 @pytest.mark.parametrize(
     "pair", [(("a#b", "c"), ("a", "b#c")), (("a#", "b"), ("a", "#b")), (("#", "##"), ("##", "#"))]
 )
 def test_wrong_19_no_two_pairs_share_a_key(pair: tuple[tuple[str, str], tuple[str, str]]) -> None:
-    """Pitfall 19: whatever the parts are, two different pairs are two different keys."""
+    """Pitfall 19: two different pairs always have different keys."""
     keys = {
         to_item(
             CustomerOrder(
@@ -158,16 +158,16 @@ def test_wrong_19_no_two_pairs_share_a_key(pair: tuple[tuple[str, str], tuple[st
     assert len(keys) == 2
 
 
-def test_wrong_13_totals_are_exact(shown: Shown) -> None:
-    """Pitfall 13: 0.10 and 0.20 are 0.30, and a total of 37 digits comes back as it was."""
-    _, total, _, large = shown("customer-orders", "sums")
+def test_wrong_13_totals_are_exact(run_demonstration: RunDemonstration) -> None:
+    """Pitfall 13: 0.10 plus 0.20 is 0.30, and a total of 37 digits is stored exactly."""
+    _, total, _, large = run_demonstration("customer-orders", "sums")
 
-    assert total.found == (Decimal("100.29"),)
-    assert large.found == (Decimal("12345678901234567890123456789012345.67"),)
+    assert total.items == (Decimal("100.29"),)
+    assert large.items == (Decimal("12345678901234567890123456789012345.67"),)
 
 
 def test_wrong_13_a_float_field_is_refused() -> None:
-    """Pitfall 13: a design that stores a total as a float is refused where it is declared."""
+    """Pitfall 13: a design that stores a total as a float is refused at its declaration."""
     with pytest.raises(ModelError, match="float"):
 
         class Loose(Entity, table=Catalogue):
@@ -178,19 +178,19 @@ def test_wrong_13_a_float_field_is_refused() -> None:
                 loose_id: str
 
 
-def test_c03_one_index_answers_for_three_entities(shown: Shown) -> None:
-    """A user by email, orders of a status and products of a category come from one index, and never mix."""
-    user, pending, products = shown("catalogue", "overloading")
+def test_c03_one_index_serves_three_entities(run_demonstration: RunDemonstration) -> None:
+    """A user by email, orders of a status and products of a category come from one index and never mix."""
+    user, pending, products = run_demonstration("catalogue", "overloading")
 
-    assert [type(each).__name__ for each in user.found] == ["Buyer"]
-    assert {type(each).__name__ for each in pending.found} == {"Purchase"}
-    assert {type(each).__name__ for each in products.found} == {"Product"}
-    days = [order.placed_on for order in pending.found]
+    assert [type(each).__name__ for each in user.items] == ["Buyer"]
+    assert {type(each).__name__ for each in pending.items} == {"Purchase"}
+    assert {type(each).__name__ for each in products.items} == {"Product"}
+    days = [order.placed_on for order in pending.items]
     assert days == sorted(days, reverse=True)
     assert all("IndexName: GSI1" in step.request for step in (user, pending, products))
 
 
-def test_c03_a_page_says_which_entity_uses_the_index_how() -> None:
+def test_c03_the_overview_lists_each_entity_of_the_index() -> None:
     """The overview of the design has a row for each entity of the overloaded index, with its templates."""
     table = design_of(catalogue).tables[0]
 
@@ -199,42 +199,42 @@ def test_c03_a_page_says_which_entity_uses_the_index_how() -> None:
         ("Purchase", ("STATUS#{status}#{shard}",), "Orders of a status by day"),
         ("Product", ("CATEGORY#{category}",), "Products of a category"),
     ]
-    assert [use.members for use in key_uses(table, "GSI2")] == ["featured is True"]
+    assert [use.included for use in key_uses(table, "GSI2")] == ["featured is True"]
 
 
-def test_c04_every_way_of_sharding_gives_one_answer(shown: Shown) -> None:
-    """By hash, at random, by time and by both: the same points, in order, once each."""
-    told = shown("metrics", "scatter-gather")
-    answers = [[point.point_id for point in step.found] for step in told]
+def test_c04_every_sharding_returns_the_same_points(run_demonstration: RunDemonstration) -> None:
+    """By hash, random, by time and combined: the same points, in order, once each."""
+    steps = run_demonstration("metrics", "scatter-gather")
+    answers = [[point.point_id for point in step.items] for step in steps]
 
     assert answers[0] == [f"p{number:04}" for number in range(20, 29)]
     assert answers[1] == answers[2] == answers[3] == answers[0]
-    asks = [step.request.count("more at once") for step in told]
+    asks = [step.request.count("more concurrently") for step in steps]
     assert asks[0] == asks[1] == 1
-    assert asks[2] == 0  # one day, one partition: nobody else is asked
+    assert asks[2] == 0  # one day, one partition: no other is queried
 
 
-def test_c04_pages_run_over_all_shards(shown: Shown) -> None:
-    """One cursor leads through all shards, newest first, without a gap and without a double."""
+def test_c04_pages_run_over_all_shards(run_demonstration: RunDemonstration) -> None:
+    """One cursor pages through all shards, newest first, without gaps or duplicates."""
     newest = [f"p{number:04}" for number in reversed(range(POINTS))]
 
-    for step in shown("metrics", "paging"):
-        assert list(step.found) == newest, step.what
+    for step in run_demonstration("metrics", "paging"):
+        assert list(step.items) == newest, step.title
 
 
-def test_c04_shards_are_even_and_counted(shown: Shown) -> None:
-    """Both ways of spreading use all eight shards; shards of time are asked with both ends only."""
-    hashed, drawn, advice, endless = shown("metrics", "balance")
+def test_c04_shards_are_even_and_counted(run_demonstration: RunDemonstration) -> None:
+    """Hash and random sharding use all eight shards; time shards require a range with both ends."""
+    hashed, drawn, advice, endless = run_demonstration("metrics", "balance")
 
-    assert sum(hashed.found) == sum(drawn.found) == POINTS
-    assert len(hashed.found) == len(drawn.found) == 8
-    assert min(hashed.found) > 0
-    assert advice.found[0] == 6
-    assert "at.between(start, end)" in endless.refused
+    assert sum(hashed.items) == sum(drawn.items) == POINTS
+    assert len(hashed.items) == len(drawn.items) == 8
+    assert min(hashed.items) > 0
+    assert advice.items[0] == 6
+    assert "at.between(start, end)" in endless.error
 
 
-def test_c04_points_of_one_moment_keep_apart(db: AsyncConnection, run: Run[Any]) -> None:
-    """Two points of the same microsecond, in whatever shards, are both there."""
+def test_c04_points_of_one_moment_are_separate(db: AsyncConnection, run: Run[Any]) -> None:
+    """Two points of the same microsecond are both stored, whatever their shards."""
     run(SAMPLES["metrics"].load(db))
     at = datetime(2026, 1, 20, 12, tzinfo=UTC)
     twins = [
@@ -254,19 +254,19 @@ def test_c04_points_of_one_moment_keep_apart(db: AsyncConnection, run: Run[Any])
     assert run(found()) == [[twin.point_id for twin in twins]] * 3
 
 
-def test_c05_products_enter_and_leave_the_sparse_index(shown: Shown) -> None:
-    """A product is in the index from the write that features it to the write that does not."""
-    before, during, after = shown("catalogue", "featured")
+def test_c05_products_enter_and_leave_the_sparse_index(run_demonstration: RunDemonstration) -> None:
+    """A product is in the index from the write that features it until the write that does not."""
+    before, during, after = run_demonstration("catalogue", "featured")
 
-    assert "product-101" not in {product.product_id for product in before.found}
-    assert {product.product_id for product in during.found} - {
-        product.product_id for product in before.found
+    assert "product-101" not in {product.product_id for product in before.items}
+    assert {product.product_id for product in during.items} - {
+        product.product_id for product in before.items
     } == {"product-101"}
-    assert after.found == before.found
+    assert after.items == before.items
 
 
-def test_c05_what_is_not_featured_has_no_key_in_the_index() -> None:
-    """An item that is not in the index pays nothing for it: it has no attribute of its key."""
+def test_c05_an_unfeatured_product_has_no_index_key() -> None:
+    """An item outside the index has no attributes of its key, so it costs nothing there."""
     plain = Product(product_id="p", category="toys", price=Decimal(1))
 
     assert "GSI2PK" not in to_item(plain)

@@ -1,4 +1,4 @@
-"""The gallery's pages and JSON: every sample is listed, shown and run."""
+"""The gallery's pages and JSON: every sample is listed, displayed and run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from tavola.apps.gallery import SAMPLES
 from tavola.apps.gallery.web import create
-from tavola.apps.shell import Settings
+from tavola.apps.shell import AppSettings
 from tests.apps.conftest import Target
 
 Served = Callable[[FastAPI], TestClient]
@@ -34,13 +34,13 @@ def test_the_front_page_leads_to_every_sample(served: Served, target: Target) ->
 
 
 def test_every_page_of_every_sample_is_served(served: Served) -> None:
-    """A sample's page shows its keys and items, a demonstration's what it found; what writes waits for its button."""
-    client = served(create(Settings()))
+    """A sample's page shows its keys and items, a demonstration's page its results; one that writes waits for its button."""
+    client = served(create(AppSettings()))
 
     for sample in SAMPLES.values():
-        shown = client.get(f"/ui/samples/{sample.name}", headers=PAGE)
-        assert shown.status_code == 200
-        assert sample.tables[0].settings.name in shown.text
+        page = client.get(f"/ui/samples/{sample.name}", headers=PAGE)
+        assert page.status_code == 200
+        assert sample.tables[0].settings.name in page.text
         for each in sample.demonstrations:
             address = f"/ui/samples/{sample.name}/{each.name}"
             page = client.get(address, headers=PAGE)
@@ -48,34 +48,34 @@ def test_every_page_of_every_sample_is_served(served: Served) -> None:
             assert ("<form" in page.text) == each.writes
             ran = client.post(address, headers=PAGE, data={}) if each.writes else page
             assert ran.status_code == 200, address
-            assert "units" in ran.text or "Refused" in ran.text or "Pairs" in ran.text, address
+            assert "CU" in ran.text or "Rejected" in ran.text or "Pairs" in ran.text, address
 
 
-def test_c03_the_catalogue_page_tells_the_uses_of_the_index(served: Served) -> None:
-    """The page has the entities beside the keys that they have in the overloaded index, and what for."""
-    page = served(create(Settings())).get("/ui/samples/catalogue", headers=PAGE).text
+def test_c03_the_catalogue_page_lists_the_uses_of_the_index(served: Served) -> None:
+    """The page lists each entity with its key in the overloaded index, and the purpose."""
+    page = served(create(AppSettings())).get("/ui/samples/catalogue", headers=PAGE).text
 
     for text in ("EMAIL#{email}", "STATUS#{status}#{shard}", "CATEGORY#{category}", "featured is True"):
         assert text in page
-    featured = page[page.index("Items as GSI2 holds them") :]
+    featured = page[page.index("Items in GSI2") :]
     assert "product-104" in featured
     assert "product-101" not in featured
 
 
 def test_a_sample_is_filled_once(tmp_path: Path) -> None:
-    """A second start on the same store keeps what is there: views that were counted stay counted."""
-    settings = Settings(target=f"file:{tmp_path / 'gallery.db'}")
+    """A second start on the same store keeps existing data: counted views stay counted."""
+    settings = AppSettings(target=f"file:{tmp_path / 'gallery.db'}")
     for count in (1, 2):
         with TestClient(create(settings), base_url="http://127.0.0.1") as client:
             steps = client.post("/samples/profiles/demonstrations/views").json()
 
-        assert steps[1]["found"] == [count]
+        assert steps[1]["items"] == [count]
 
 
 @pytest.mark.parametrize("path", ["/ui/samples/none", "/ui/samples/social/none"])
 def test_an_unknown_page_is_a_404(served: Served, path: str) -> None:
-    """What is not there is told as a page, with its status."""
-    answer = served(create(Settings())).get(path, headers=PAGE)
+    """A missing page is an HTML page with status 404."""
+    answer = served(create(AppSettings())).get(path, headers=PAGE)
 
     assert answer.status_code == 404
     assert "text/html" in answer.headers["content-type"]
@@ -83,12 +83,12 @@ def test_an_unknown_page_is_a_404(served: Served, path: str) -> None:
 
 def test_the_samples_as_json(served: Served) -> None:
     """Every demonstration can be run as JSON, and every design read as a document."""
-    client = served(create(Settings()))
+    client = served(create(AppSettings()))
     listed = client.get("/samples").json()
 
     assert [each["name"] for each in listed] == list(SAMPLES)
     assert client.get("/samples/social/design").json()["format"] == "tavola-design"
     steps = client.post("/samples/organisation/demonstrations/filter-trap").json()
-    assert [(step["scanned"], len(step["found"])) for step in steps] == [(60, 6), (6, 6)]
+    assert [(step["scanned"], len(step["items"])) for step in steps] == [(60, 6), (6, 6)]
     assert steps[0]["usd_per_million"] == "0.625"
     assert client.post("/samples/none/demonstrations/x").status_code == 404

@@ -1,4 +1,4 @@
-"""The samples keep to one form: each loads, runs, can be run again, and uses every pattern that it declares."""
+"""Every sample loads, runs, can be run again, and uses every pattern that it declares."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 import pytest
 
 from tavola import AsyncConnection, connect_async, design_document, design_of, overview, read_document
-from tavola.apps.gallery import SAMPLES, Told, load_samples
+from tavola.apps.gallery import SAMPLES, StepResult, load_samples
 from tavola.apps.gallery.organisation import OrgUser
 from tavola.apps.gallery.web import create
-from tavola.apps.shell import Settings
+from tavola.apps.shell import AppSettings
 from tests.apps.conftest import Run
 
 
-async def _everything(db: AsyncConnection, name: str) -> list[tuple[str, tuple[Told, ...]]]:
+async def _everything(db: AsyncConnection, name: str) -> list[tuple[str, tuple[StepResult, ...]]]:
     sample = SAMPLES[name]
     await sample.load(db)
     return [(each.name, await each.run(db)) for each in sample.demonstrations]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_sample_runs_twice_with_one_answer(name: str, run: Run[Any]) -> None:
-    """A demonstration puts back what it changed: a second run of all of them tells what the first told."""
+def test_a_sample_runs_twice_with_the_same_result(name: str, run: Run[Any]) -> None:
+    """A demonstration restores what it changed: a second run of all demonstrations returns the same steps."""
 
     async def twice() -> tuple[Any, Any]:
         async with connect_async("memory:") as db:
@@ -32,21 +32,21 @@ def test_a_sample_runs_twice_with_one_answer(name: str, run: Run[Any]) -> None:
             return first, [(each.name, await each.run(db)) for each in sample.demonstrations]
 
     first, second = run(twice())
-    assert [_plain(name, told) for _, told in first] == [_plain(name, told) for _, told in second]
-    assert all(told for _, told in first)
+    assert [_plain(name, steps) for _, steps in first] == [_plain(name, steps) for _, steps in second]
+    assert all(steps for _, steps in first)
 
 
-def _plain(name: str, told: tuple[Told, ...]) -> list[Any]:
-    """Return steps as they can be compared; `profiles` counts views, and goes on counting."""
+def _plain(name: str, steps: tuple[StepResult, ...]) -> list[Any]:
+    """Return steps in a comparable form; `profiles` counts views, which continue to grow."""
     counting = name == "profiles"
     return [
         (
-            step.what,
-            step.refused,
+            step.title,
+            step.error,
             step.writes,
-            [type(each) if counting else str(each) for each in step.found],
+            [type(each) if counting else str(each) for each in step.items],
         )
-        for step in told
+        for step in steps
     ]
 
 
@@ -60,13 +60,13 @@ class Cut(BaseException):
 
 
 @pytest.mark.parametrize(("name", "demonstration"), WRITING)
-def test_a_run_that_broke_off_leaves_nothing_behind(
+def test_an_aborted_run_leaves_nothing_behind(
     name: str, demonstration: str, run: Run[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed after any of its calls, it tells the next time what it would have told, and so do its neighbours."""
+    """Killed after any of its calls, a demonstration returns the usual result the next time, and so do the others."""
     sample = SAMPLES[name]
-    shown = sample.demonstration(demonstration)
-    assert shown is not None
+    chosen = sample.demonstration(demonstration)
+    assert chosen is not None
 
     async def cut_after(calls: int) -> tuple[bool, list[Any]]:
         async with connect_async("memory:") as db:
@@ -84,10 +84,10 @@ def test_a_run_that_broke_off_leaves_nothing_behind(
             with monkeypatch.context() as patch:
                 patch.setattr(db.backend, "call", cut)
                 try:
-                    await shown.run(db)
+                    await chosen.run(db)
                 except Cut:
                     broken = True
-            again = _plain(name, await shown.run(db))
+            again = _plain(name, await chosen.run(db))
             others = [_plain(name, await each.run(db)) for each in sample.demonstrations if not each.writes]
             return broken, [again, *others]
 
@@ -103,9 +103,9 @@ def test_a_run_that_broke_off_leaves_nothing_behind(
     assert calls > 2
 
 
-def test_two_who_press_run_at_once_both_see_it(served: Any) -> None:
-    """What writes waits for what writes; nobody sees half of another's change."""
-    client = served(create(Settings()))
+def test_concurrent_runs_do_not_see_each_other(served: Any) -> None:
+    """Demonstrations that write run one at a time, so that no run sees half of another's change."""
+    client = served(create(AppSettings()))
     with ThreadPoolExecutor(4) as pool:
         for name, demonstration in WRITING:
             path = f"/samples/{name}/demonstrations/{demonstration}"
@@ -116,8 +116,8 @@ def test_two_who_press_run_at_once_both_see_it(served: Any) -> None:
                 assert len({each.text for each in answers}) == 1, path
 
 
-def test_a_load_that_broke_off_is_completed(run: Run[Any]) -> None:
-    """What is missing is stored at the next start, and what is there stays as it is."""
+def test_an_aborted_load_is_completed(run: Run[Any]) -> None:
+    """Missing items are stored at the next start; existing ones stay unchanged."""
 
     async def loaded() -> list[int]:
         async with connect_async("memory:") as db:
@@ -130,9 +130,9 @@ def test_a_load_that_broke_off_is_completed(run: Run[Any]) -> None:
                 OrgUser.Key(org_id="org-1", user_id="user-01"), OrgUser.bio.set("changed by somebody")
             )
             again = await load_samples(db)
-            kept = await db.get(OrgUser.Key(org_id="org-1", user_id="user-01"))
-            assert kept is not None
-            assert kept.bio == "changed by somebody"
+            user = await db.get(OrgUser.Key(org_id="org-1", user_id="user-01"))
+            assert user is not None
+            assert user.bio == "changed by somebody"
             return [first, whole, again - len(half)]
 
     every = sum(len(sample.entities()) for sample in SAMPLES.values())
@@ -141,7 +141,7 @@ def test_a_load_that_broke_off_is_completed(run: Run[Any]) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_is_a_design(name: str) -> None:
-    """Each is a declared design: as a document and back, with a title on every query pattern that it declares."""
+    """Each sample is a design that survives a round trip through a document, with a title on every query pattern."""
     sample = SAMPLES[name]
     design = design_of(*sample.tables)
 
@@ -156,25 +156,25 @@ def test_a_sample_is_a_design(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_every_query_of_a_sample_is_asked(name: str, run: Run[Any]) -> None:
-    """A pattern that no demonstration asks would be no pattern: every index is read by one, and every key that tells its rate is got."""
+def test_every_query_of_a_sample_is_run(name: str, run: Run[Any]) -> None:
+    """A demonstration reads every index, and gets by every key that declares a rate."""
     sample = SAMPLES[name]
     got: set[str] = set()
 
-    async def asked() -> set[str]:
+    async def run_query() -> set[str]:
         found = set()
         async with connect_async("memory:") as db:
             await sample.load(db)
             for each in sample.demonstrations:
-                with db.measured() as spent:
-                    told = await each.run(db)
+                with db.measure() as spent:
+                    steps = await each.run(db)
                 found |= {
-                    line for step in told for line in step.request.split() if "IndexName:" in step.request
+                    line for step in steps for line in step.request.split() if "IndexName:" in step.request
                 }
                 got.update(
                     type(entity).__name__
-                    for step in told
-                    for entity in step.found
+                    for step in steps
+                    for entity in step.items
                     if "GetItem" in step.request
                 )
                 if not each.writes:  # what was written in an index would count as well
@@ -182,8 +182,8 @@ def test_every_query_of_a_sample_is_asked(name: str, run: Run[Any]) -> None:
         return found
 
     design = design_of(*sample.tables)
-    wanted = {index.name for table in design.tables for index in table.indexes}
-    assert run(asked()) >= wanted
+    declared = {index.name for table in design.tables for index in table.indexes}
+    assert run(run_query()) >= declared
     assert got >= {
         entity.name
         for _, entity, pattern in design.patterns()

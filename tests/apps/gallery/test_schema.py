@@ -1,4 +1,4 @@
-"""Whatever is sent, the gallery answers what its OpenAPI document says it answers, and never with a 5xx."""
+"""For any request, the gallery's response matches its OpenAPI document and is never a 5xx."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemathesis.python.asgi import shutdown_lifespans
 
 from tavola.apps.gallery import SAMPLES
 from tavola.apps.gallery.web import create
-from tavola.apps.shell import Settings
+from tavola.apps.shell import AppSettings
 
 EXAMPLES = 10
 CONFIG = SchemathesisConfig.from_dict(
@@ -23,20 +23,20 @@ CONFIG = SchemathesisConfig.from_dict(
 
 @pytest.fixture(scope="module")
 def schema() -> Iterator[Any]:
-    """The gallery in this process, by its document."""
-    yield schemathesis.openapi.from_asgi("/openapi.json", create(Settings()), config=CONFIG)
+    """The gallery in this process, read from its OpenAPI document."""
+    yield schemathesis.openapi.from_asgi("/openapi.json", create(AppSettings()), config=CONFIG)
     shutdown_lifespans()
 
 
 def operations() -> list[tuple[str, str]]:
     """Return every operation of the document."""
-    document = create(Settings()).openapi()
+    document = create(AppSettings()).openapi()
     return [(method, path) for path, item in document["paths"].items() for method in item]
 
 
 @pytest.mark.parametrize(("method", "path"), operations())
-def test_every_operation_keeps_to_its_schema(schema: Any, method: str, path: str) -> None:
-    """Names that are there and names that are not are answered as declared."""
+def test_every_operation_matches_its_schema(schema: Any, method: str, path: str) -> None:
+    """Existing and unknown names both get a declared response."""
     names = [(sample.name, each.name) for sample in SAMPLES.values() for each in sample.demonstrations]
     turns = iter(range(1_000_000))
 
@@ -49,7 +49,7 @@ def test_every_operation_keeps_to_its_schema(schema: Any, method: str, path: str
         suppress_health_check=list(HealthCheck),
     )
     @given(case=schema[path][method.upper()].as_strategy())
-    def ask(case: Any) -> None:
+    def send(case: Any) -> None:
         turn = next(turns)
         if turn % 2 and case.path_parameters:
             sample, demonstration = names[turn % len(names)]
@@ -57,4 +57,4 @@ def test_every_operation_keeps_to_its_schema(schema: Any, method: str, path: str
             case.path_parameters.update({name: known[name] for name in case.path_parameters})
         case.call_and_validate()
 
-    ask()
+    send()

@@ -1,4 +1,4 @@
-"""The desk on a target, with a client of it and a clock that is moved by hand."""
+"""The desk on a target, with a client and a manual clock."""
 
 from __future__ import annotations
 
@@ -31,20 +31,22 @@ class Desk:
     def report(
         self, caller: str = "poc-user-001", issue: str = "My laptop won't turn on", **headers: str
     ) -> Response:
-        """Report an issue; each a second after the one before."""
+        """Report an issue, one second after the previous one."""
         self.clock.advance(1)
-        told = {name.replace("_", "-"): value for name, value in headers.items()}
+        headers_sent = {name.replace("_", "-"): value for name, value in headers.items()}
         body = {"caller_id": caller, "issue_description": issue}
-        return self.client.post("/tickets", json=body, headers=told)
+        return self.client.post("/tickets", json=body, headers=headers_sent)
 
     def comment(self, ticket_id: str, text: str = "Tried restarting", **headers: str) -> Response:
         """Add a comment."""
         self.clock.advance(1)
-        told = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.client.post(f"/tickets/{ticket_id}/comments", json={"comment_text": text}, headers=told)
+        headers_sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.client.post(
+            f"/tickets/{ticket_id}/comments", json={"comment_text": text}, headers=headers_sent
+        )
 
     def items(self) -> list[dict[str, Any]]:
-        """Return every item of the table, as DynamoDB has it."""
+        """Return every item of the table, in DynamoDB's JSON."""
         store = self.application.state.desk
         assert self.client.portal is not None
         found: dict[str, Any] = self.client.portal.call(

@@ -1,4 +1,4 @@
-"""What the design document's own program does, with boto3 and nothing of Tavola, and its command that makes the table."""
+"""The design document's own program, with boto3 and without Tavola, and its command that creates the table."""
 
 from __future__ import annotations
 
@@ -31,19 +31,21 @@ aws dynamodb create-table \
 """
 
 
-def parsed(command: str) -> dict[str, Any]:
-    """Return the arguments of a command of the AWS CLI as boto3 takes them; its region left aside."""
+def parse_command(command: str) -> dict[str, Any]:
+    """Return the arguments of an AWS CLI command as boto3 takes them, without its region."""
     words = shlex.split(command.replace("\\\n", " "))
     assert words[:3] == ["aws", "dynamodb", "create-table"]
-    told: dict[str, list[str]] = {}
+    options: dict[str, list[str]] = {}
     for word in words[3:]:
         if word.startswith("--"):
-            told[word[2:]] = []
+            options[word[2:]] = []
         else:
-            told[list(told)[-1]].append(word)
-    region = told.pop("region")
+            options[list(options)[-1]].append(word)
+    region = options.pop("region")
     assert region == ["us-east-1"]
-    return {"".join(part.title() for part in name.split("-")): _value(words) for name, words in told.items()}
+    return {
+        "".join(part.title() for part in name.split("-")): _value(words) for name, words in options.items()
+    }
 
 
 def _value(words: list[str]) -> Any:
@@ -61,7 +63,7 @@ class Program:
         self._table = table  # a boto3 resource
 
     def create(self, **changed: Any) -> dict[str, Any]:
-        """Put the document's sample ticket, with what is changed of it."""
+        """Put the document's sample ticket with some changes."""
         item = {
             "ticket_id": "33567ee8-f182-4f8a-b03e-2f1515915471",
             "caller_id": "poc-user-001",
@@ -81,7 +83,7 @@ class Program:
         return found
 
     def comment(self, ticket_id: str, comment_text: str, added_at: str) -> None:
-        """Add a comment, without asking whether there is a ticket."""
+        """Add a comment without checking that the ticket exists."""
         self._table.update_item(
             Key={"ticket_id": ticket_id},
             UpdateExpression="SET comments = list_append(if_not_exists(comments, :empty_list), :comment), "

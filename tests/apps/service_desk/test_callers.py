@@ -1,4 +1,4 @@
-"""Who calls: session ids as they are, telephone numbers as keyed hashes, and nothing in doubt."""
+"""Callers: session IDs are stored unchanged, phone numbers as keyed hashes, and anything ambiguous is refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tavola.apps.service_desk.callers import Callers, telephone
+from tavola.apps.service_desk.callers import Callers, phone_number
 from tavola.apps.service_desk.errors import CallerRefused
 
 CALLERS = Callers(b"a secret of the service")
@@ -33,13 +33,13 @@ CALLERS = Callers(b"a secret of the service")
     ],
 )
 def test_one_number_is_one_caller_however_it_is_written(written: str) -> None:
-    """Spaces, dashes, brackets, 00, scheme and script make no difference to who called."""
-    assert telephone(written) == "+390600000000"
+    """Spaces, dashes, brackets, 00, a scheme or another script do not change the caller."""
+    assert phone_number(written) == "+390600000000"
     assert CALLERS.caller_id(written) == CALLERS.caller_id("+390600000000")
 
 
-def test_a_number_is_kept_as_a_keyed_hash() -> None:
-    """The id of a number tells that it is one and not which, and is another with another secret."""
+def test_a_number_is_stored_as_a_keyed_hash() -> None:
+    """The ID shows that it is a number but not which one, and differs with another secret."""
     number = "+390600000000"
 
     hashed = CALLERS.caller_id(number)
@@ -48,7 +48,7 @@ def test_a_number_is_kept_as_a_keyed_hash() -> None:
     assert number[1:] not in hashed
     assert Callers(b"another secret").caller_id(number) != hashed
     assert CALLERS.caller_id("+390600000001") != hashed
-    assert CALLERS.caller_id(hashed) == hashed, "what the API gave may be asked with"
+    assert CALLERS.caller_id(hashed) == hashed, "a caller ID from the API is accepted as a caller"
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_a_number_is_kept_as_a_keyed_hash() -> None:
         "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     ],
 )
-def test_a_session_id_passes_as_it_is(session: str) -> None:
-    """What is no number is stored letter for letter."""
+def test_a_session_id_is_stored_unchanged(session: str) -> None:
+    """Text that is not a number is stored unchanged."""
     assert CALLERS.caller_id(session) == session
 
 
@@ -124,7 +124,7 @@ def test_a_session_id_passes_as_it_is(session: str) -> None:
         "2025550100#",
         "*31*0612345678",
         "➕390612345678",
-        "3\ufe0f\u20e39\ufe0f\u20e30\ufe0f\u20e36\ufe0f\u20e31\ufe0f\u20e32\ufe0f\u20e33\ufe0f\u20e3",  # keys of a telephone
+        "3\ufe0f\u20e39\ufe0f\u20e30\ufe0f\u20e36\ufe0f\u20e31\ufe0f\u20e32\ufe0f\u20e33\ufe0f\u20e3",  # keys of a phone_number
         "➌➒⓪➏➊➋➌➍➎➏",
         "session-➌➒⓪➏➊➋➌➍➎➏",
         "0114915123456789",  # as it is dialled from another country
@@ -133,8 +133,8 @@ def test_a_session_id_passes_as_it_is(session: str) -> None:
         "session-1707481225343",
     ],
 )
-def test_what_is_in_doubt_is_refused_and_not_repeated(doubtful: str) -> None:
-    """What may be a number and cannot be normalised is stored neither in clear nor as a hash of something else."""
+def test_an_ambiguous_caller_is_refused_and_not_repeated(doubtful: str) -> None:
+    """Text that may be a number and cannot be normalised is stored neither in clear nor as a wrong hash."""
     with pytest.raises(CallerRefused) as refused:
         CALLERS.caller_id(doubtful)
 
@@ -143,13 +143,13 @@ def test_what_is_in_doubt_is_refused_and_not_repeated(doubtful: str) -> None:
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_session_a_hash_or_refused(text: str) -> None:
-    """No text gets through changed: it is kept as it is, hashed, or refused with a sentence."""
+    """Any text is stored unchanged, hashed, or refused with a message."""
     try:
-        kept = CALLERS.caller_id(text)
+        caller_id = CALLERS.caller_id(text)
     except CallerRefused:
         return
 
-    assert kept == text or re.fullmatch(r"tel:[0-9a-f]{64}", kept)
+    assert caller_id == text or re.fullmatch(r"tel:[0-9a-f]{64}", caller_id)
 
 
 @given(
@@ -158,19 +158,19 @@ def test_any_text_is_a_session_a_hash_or_refused(text: str) -> None:
     st.sampled_from(["", "id", "sip:", "phone", "(", "è"]),
     st.sampled_from(["", "x", "@pbx", "ext12", ";", ")"]),
 )
-def test_no_number_is_kept_in_clear(digits: str, between: str, before: str, after: str) -> None:
-    """Seven to eighteen digits are hashed or refused, whatever stands before, between and after them."""
+def test_no_number_is_stored_in_clear(digits: str, between: str, before: str, after: str) -> None:
+    """Seven to eighteen digits are hashed or refused, whatever surrounds or separates them."""
     try:
-        kept = CALLERS.caller_id(before + between.join(digits) + after)
+        caller_id = CALLERS.caller_id(before + between.join(digits) + after)
     except CallerRefused:
         return
 
-    assert re.fullmatch(r"tel:[0-9a-f]{64}", kept)
+    assert re.fullmatch(r"tel:[0-9a-f]{64}", caller_id)
 
 
 @given(st.from_regex(r"[1-9][0-9]{6,14}", fullmatch=True), st.randoms(use_true_random=False))
 def test_any_number_with_any_punctuation_is_hashed(digits: str, chance: object) -> None:
-    """Whatever stands between its digits, a number with its country becomes the same hash."""
+    """A number with its country code has the same hash, whatever separates its digits."""
     punctuation = [chance.choice(["", " ", "-", ".", "/"]) for _ in digits]  # type: ignore[attr-defined]
     written = "".join(sign + digit for sign, digit in zip(punctuation, digits, strict=True))
 
@@ -178,7 +178,7 @@ def test_any_number_with_any_punctuation_is_hashed(digits: str, chance: object) 
 
 
 def test_the_id_of_a_request_is_a_uuid_of_key_and_caller() -> None:
-    """An idempotency key gives one ticket id to each caller, which only who has the secret can work out."""
+    """An idempotency key gives one ticket ID per caller, which cannot be computed without the secret."""
     one = CALLERS.ticket_id("poc-user-001", "key")
 
     assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", one)

@@ -1,4 +1,4 @@
-"""The edge of 400 KB, and many at once: nothing is lost, nothing is half done."""
+"""The limit of 400 KB, and concurrent requests: nothing is lost, nothing is half done."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ from tests.apps.service_desk.conftest import SECRET, Desk
 from tests.apps.service_desk.test_rest import problem
 
 
-def _room(desk: Desk) -> int:
-    """Return how many bytes the only item may still grow."""
+def _bytes_left(desk: Desk) -> int:
+    """Return by how many bytes the only item may still grow."""
     (item,) = desk.items()
     return ITEM_BYTES_MAX - item_size(item)
 
 
-def _fits(desk: Desk, caller: str, sign: str) -> str:
-    """Return the longest description of a sign that a ticket of a caller can have."""
+def _longest_description(desk: Desk, caller: str, sign: str) -> str:
+    """Return the longest description of repeated characters that fits into a caller's ticket."""
     probe = desk.report(caller=caller, issue="x").json()
     (item,) = [each for each in desk.items() if each["ticket_id"]["S"] == probe["ticket_id"]]
     return sign * ((ITEM_BYTES_MAX - item_size(item) + 1) // len(sign.encode()))
 
 
 @pytest.mark.parametrize("sign", ["x", "è", "\u0001", "🙂"])
-def test_a_ticket_of_exactly_400_kb_is_kept_and_one_more_byte_is_not(desk: Desk, sign: str) -> None:
-    """The edge is DynamoDB's own: bytes of UTF-8, however long the request that carries them."""
-    longest = _fits(desk, "edge", sign)
+def test_a_ticket_of_400_kb_is_stored_and_one_more_byte_is_not(desk: Desk, sign: str) -> None:
+    """The limit is DynamoDB's own: bytes of UTF-8, however long the request is."""
+    longest = _longest_description(desk, "edge", sign)
 
-    kept = desk.report(caller="edge", issue=longest)
-    told = problem(desk.report(caller="edge", issue=longest + sign), 413, "item-too-large")
+    created = desk.report(caller="edge", issue=longest)
+    refusal = problem(desk.report(caller="edge", issue=longest + sign), 413, "item-too-large")
 
-    assert kept.status_code == 201
-    assert desk.client.get(kept.headers["location"]).json()["issue_description"] == longest
-    assert "400 KB" in told["detail"]
-    assert "Shorten" in told["detail"]
+    assert created.status_code == 201
+    assert desk.client.get(created.headers["location"]).json()["issue_description"] == longest
+    assert "400 KB" in refusal["detail"]
+    assert "Shorten" in refusal["detail"]
     assert len(desk.items()) == 2
 
 
-def test_wrong_16_a_comment_that_would_pass_400_kb_is_told(desk: Desk) -> None:
-    """Pitfall 16: the last byte is used, the next is a 413 that says what to do, and the ticket stays as it was."""
+def test_wrong_16_a_comment_beyond_400_kb_is_refused(desk: Desk) -> None:
+    """Pitfall 16: the last byte can be used, the next gets a 413 with advice, and the ticket stays unchanged."""
     ticket_id = desk.report().json()["ticket_id"]
     desk.comment(ticket_id, "x")
-    before = _room(desk)
+    before = _bytes_left(desk)
     desk.comment(ticket_id, "x")
-    each = before - _room(desk) - 1  # what a comment takes besides its text
+    each = before - _bytes_left(desk) - 1  # what a comment takes besides its text
 
-    fills = "y" * (_room(desk) - each)
-    told = problem(desk.comment(ticket_id, fills + "y"), 413, "item-too-large")
+    fills = "y" * (_bytes_left(desk) - each)
+    refusal = problem(desk.comment(ticket_id, fills + "y"), 413, "item-too-large")
     assert desk.comment(ticket_id, fills).status_code == 201
 
-    assert _room(desk) == 0
-    assert "an item of its own" in told["detail"]
-    assert "another ticket" in told["detail"]
+    assert _bytes_left(desk) == 0
+    assert "its own item" in refusal["detail"]
+    assert "another ticket" in refusal["detail"]
     standing = desk.client.get(f"/tickets/{ticket_id}").json()
     problem(desk.comment(ticket_id, "z"), 413, "item-too-large")
     assert desk.client.get(f"/tickets/{ticket_id}").json() == standing
@@ -69,15 +69,15 @@ def test_wrong_16_a_comment_that_would_pass_400_kb_is_told(desk: Desk) -> None:
 
 
 def test_a_body_that_no_ticket_could_hold_is_not_read(desk: Desk) -> None:
-    """More than 400 KB in its longest spelling is refused before it is parsed."""
-    told = problem(desk.report(issue="x" * 2_600_000), 413, "too-large")
+    """A body that is larger than 400 KB even in its longest encoding is refused before it is parsed."""
+    refusal = problem(desk.report(issue="x" * 2_600_000), 413, "too-large")
 
-    assert "bytes" in told["detail"]
+    assert "bytes" in refusal["detail"]
     assert desk.items() == []
 
 
 def test_wrong_17_large_tickets_are_listed_past_one_megabyte(desk: Desk) -> None:
-    """Pitfall 17: a page is ten tickets and not one answer of DynamoDB, which ends at 1 MB."""
+    """Pitfall 17: a page has ten tickets, although one response of DynamoDB ends at 1 MB."""
     made = [desk.report(issue=str(n) * 390_000).json()["ticket_id"] for n in range(4)]
 
     listed = desk.client.get("/tickets", params={"caller": "poc-user-001"}).json()
@@ -87,8 +87,8 @@ def test_wrong_17_large_tickets_are_listed_past_one_megabyte(desk: Desk) -> None
 
 
 @asynccontextmanager
-async def at_once(target: Target) -> AsyncIterator[tuple[AsyncClient, Any]]:
-    """Give a client that sends many requests at the same time, and the desk's store."""
+async def concurrent_client(target: Target) -> AsyncIterator[tuple[AsyncClient, Any]]:
+    """Yield a client that sends many requests at the same time, and the desk's store."""
     application = create(target.settings(secret=SECRET))
     async with application.router.lifespan_context(application):
         transport = ASGITransport(application)
@@ -97,11 +97,11 @@ async def at_once(target: Target) -> AsyncIterator[tuple[AsyncClient, Any]]:
 
 
 def test_two_hundred_duplicates_make_one_ticket(target: Target, run: Run[Any]) -> None:
-    """However many send the same create under one key at the same time, there is one ticket and one answer."""
+    """Concurrent creates with one key make one ticket and get the same response."""
     body = {"caller_id": "poc-user-001", "issue_description": "No network"}
 
     async def work() -> tuple[list[Any], int]:
-        async with at_once(target) as (client, store):
+        async with concurrent_client(target) as (client, store):
             answers = await asyncio.gather(
                 *(client.post("/tickets", json=body, headers={"Idempotency-Key": "k-1"}) for _ in range(200))
             )
@@ -116,11 +116,11 @@ def test_two_hundred_duplicates_make_one_ticket(target: Target, run: Run[Any]) -
     assert sum("idempotency-replayed" not in answer.headers for answer in answers) == 1
 
 
-def test_comments_at_the_same_time_are_all_kept(target: Target, run: Run[Any]) -> None:
-    """Fifty comments that come together are fifty comments, each once; none overwrites another."""
+def test_concurrent_comments_are_all_stored(target: Target, run: Run[Any]) -> None:
+    """Fifty concurrent comments are stored, each once; none overwrites another."""
 
     async def work() -> tuple[list[Any], dict[str, Any]]:
-        async with at_once(target) as (client, _):
+        async with concurrent_client(target) as (client, _):
             made = await client.post("/tickets", json={"caller_id": "c", "issue_description": "x"})
             where = made.headers["location"]
             answers = await asyncio.gather(
@@ -137,11 +137,11 @@ def test_comments_at_the_same_time_are_all_kept(target: Target, run: Run[Any]) -
     assert {len(answer.json()["comments"]) for answer in answers} == set(range(1, 51)), "each saw itself last"
 
 
-def test_of_comments_with_one_etag_one_is_kept(target: Target, run: Run[Any]) -> None:
-    """If-Match is decided where the item is: of ten that were written for one version, one is added."""
+def test_of_comments_with_the_same_etag_one_is_stored(target: Target, run: Run[Any]) -> None:
+    """If-Match is checked where the item is: of ten comments for one version, one is added."""
 
     async def work() -> tuple[list[int], int]:
-        async with at_once(target) as (client, _):
+        async with concurrent_client(target) as (client, _):
             made = await client.post("/tickets", json={"caller_id": "c", "issue_description": "x"})
             where, etag = made.headers["location"], made.headers["etag"]
             answers = await asyncio.gather(

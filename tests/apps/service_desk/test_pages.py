@@ -1,4 +1,4 @@
-"""The pages, without a browser: forms, redirects, what is shown and what is not."""
+"""The pages without a browser: forms, redirects and content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from httpx2 import Response
 
 from tavola.apps.service_desk.web import create
-from tavola.apps.shell import Settings
+from tavola.apps.shell import AppSettings
 from tests.apps.service_desk.conftest import SECRET, Desk
 
 HTML = {"Accept": "text/html"}
@@ -22,8 +22,8 @@ def _form(desk: Desk, path: str, **fields: str) -> Response:
     return desk.client.post(path, data=fields, headers=HTML, follow_redirects=False)
 
 
-def _tells(text: str) -> bool:
-    """Whether a text gives the number away, however its digits are grouped; an id may hold a few of them."""
+def _reveals(text: str) -> bool:
+    """Return whether a text contains the number, however its digits are grouped; an ID may contain a few of them."""
     return "98765432" in re.sub(r"[\s().+%-]", "", text)
 
 
@@ -34,16 +34,16 @@ def _value(page: str, name: str) -> str:
 
 
 def test_the_root_leads_to_the_form(desk: Desk) -> None:
-    """A browser lands on the form to report an issue, which says what not to write into it."""
+    """A browser at the root gets the form to report an issue, which says what not to enter."""
     landed = desk.client.get("/", headers=HTML)
 
     assert landed.url.path == "/ui/"
-    assert "No passwords" in landed.text
+    assert "Do not include passwords" in landed.text
     assert "<form" in landed.text
 
 
 def test_an_issue_is_reported_and_shown(desk: Desk) -> None:
-    """The form makes a ticket and leads to its page; sent twice, it makes one."""
+    """The form creates a ticket and redirects to its page; submitted twice, it creates one."""
     key = _value(desk.client.get("/ui/").text, "key")
     sent = {"caller": NUMBER, "issue": "No <b>sound</b>\r\nin calls", "key": key}
 
@@ -54,27 +54,27 @@ def test_an_issue_is_reported_and_shown(desk: Desk) -> None:
     page = desk.client.get(first.headers["location"], headers=HTML)
     assert page.status_code == 200
     assert "No &lt;b&gt;sound&lt;/b&gt;\nin calls" in page.text
-    assert "The ticket is open." in page.text
-    assert not _tells(page.text)
+    assert "Ticket opened." in page.text
+    assert not _reveals(page.text)
     assert len(desk.items()) == 1
 
 
-def test_a_form_that_was_changed_and_sent_again_asks_once_more(desk: Desk) -> None:
-    """The key of a form belongs to its text; with another text it is shown again with a new key."""
+def test_a_changed_form_gets_a_new_key(desk: Desk) -> None:
+    """A form's key belongs to its text; with another text the form is returned with a new key."""
     key = _value(desk.client.get("/ui/").text, "key")
     _form(desk, "/ui/", caller="c", issue="one", key=key)
 
-    shown = _form(desk, "/ui/", caller="c", issue="two", key=key)
-    assert shown.status_code == 422
-    other = _value(shown.text, "key")
+    page = _form(desk, "/ui/", caller="c", issue="two", key=key)
+    assert page.status_code == 422
+    other = _value(page.text, "key")
 
     assert other != key
     assert _form(desk, "/ui/", caller="c", issue="two", key=other).status_code == 303
     assert len(desk.items()) == 2
 
 
-def test_what_is_wrong_is_said_beside_what_was_typed(desk: Desk) -> None:
-    """A refused form comes back with the sentence at its field, and with what was typed."""
+def test_a_refused_form_shows_the_error_at_its_field(desk: Desk) -> None:
+    """A refused form is returned with the message at its field and the entered text."""
     refused = _form(desk, "/ui/", caller="06 9876 5432", issue="No sound", key="k")
     no_issue = _form(desk, "/ui/", caller="poc-user-001", issue="  ", key="k")
     too_large = _form(desk, "/ui/", caller="poc-user-001", issue="x" * 410_000, key="k")
@@ -89,7 +89,7 @@ def test_what_is_wrong_is_said_beside_what_was_typed(desk: Desk) -> None:
 
 
 def test_a_callers_tickets_are_found_ten_at_a_time(desk: Desk) -> None:
-    """The number goes in a form and never into an address; the list leads on to older tickets and back."""
+    """The number is submitted in a form and never appears in a URL; the list links to older tickets and back."""
     for n in range(12):
         desk.report(caller=NUMBER, issue=f"issue number {n}")
 
@@ -103,21 +103,21 @@ def test_a_callers_tickets_are_found_ten_at_a_time(desk: Desk) -> None:
 
     assert [int(n) for n in re.findall(r">issue number (\d+)<", first)] == list(range(11, 1, -1))
     assert [int(n) for n in re.findall(r">issue number (\d+)<", second)] == [1, 0]
-    assert not _tells(first + second)
+    assert not _reveals(first + second)
 
 
-def test_a_number_in_an_address_is_taken_out_of_it(desk: Desk) -> None:
-    """Whoever asks with a number in the address is sent to the one that hides it."""
+def test_a_number_in_a_url_is_redirected(desk: Desk) -> None:
+    """A request with a number in its URL is redirected to a URL that hides it."""
     answer = desk.client.get(f"/ui/tickets?caller={quote(NUMBER)}", headers=HTML, follow_redirects=False)
 
     assert answer.status_code == 303
-    assert not _tells(answer.headers["location"])
+    assert not _reveals(answer.headers["location"])
 
 
-def test_lists_of_nobody_and_of_nothing(desk: Desk) -> None:
-    """Without a caller the page asks for one, of one without tickets it says so, of one that is none it says why."""
-    assert "Whose tickets?" in desk.client.get("/ui/tickets", headers=HTML).text
-    assert "has reported nothing" in desk.client.get("/ui/tickets?caller=nobody", headers=HTML).text
+def test_lists_without_a_caller_or_tickets(desk: Desk) -> None:
+    """Without a caller the page asks for one; for a caller without tickets, or an invalid one, it says so."""
+    assert "Find tickets by caller" in desk.client.get("/ui/tickets", headers=HTML).text
+    assert "has not opened any tickets" in desk.client.get("/ui/tickets?caller=nobody", headers=HTML).text
     wrong = _form(desk, "/ui/callers", whose="06 9876 5432")
     assert (wrong.status_code, 'id="whose-error"' in wrong.text) == (422, True)
     assert desk.client.get("/ui/tickets?caller=a%20b", headers=HTML).status_code == 422
@@ -125,7 +125,7 @@ def test_lists_of_nobody_and_of_nothing(desk: Desk) -> None:
 
 
 def test_a_comment_is_added_once(desk: Desk) -> None:
-    """A form that is sent twice adds one comment; the same words later, on the page that shows them, are another."""
+    """A form submitted twice adds one comment; the same text submitted later from the updated page adds another."""
     where = "/ui" + desk.report().headers["location"]
     sent = {"comment": "Still silent", "known": _value(desk.client.get(where).text, "known")}
 
@@ -138,8 +138,8 @@ def test_a_comment_is_added_once(desk: Desk) -> None:
     assert desk.client.get(where).text.count("Still silent") == 2
 
 
-def test_a_comment_that_is_refused_is_kept_in_the_form(desk: Desk) -> None:
-    """An empty comment or one too many is told at its field, and what was typed is still there."""
+def test_a_refused_comment_stays_in_the_form(desk: Desk) -> None:
+    """An empty comment, or one too many, is reported at its field with the entered text."""
     made = desk.report(issue="x" * 400_000)
     where = "/ui" + made.headers["location"]
 
@@ -153,19 +153,19 @@ def test_a_comment_that_is_refused_is_kept_in_the_form(desk: Desk) -> None:
     assert "400 KB" in large.text
 
 
-def test_a_ticket_that_is_not_there_is_a_page_that_says_so(desk: Desk) -> None:
-    """Reading and commenting on an unknown ticket is a 404 for people, and makes nothing."""
+def test_an_unknown_ticket_is_a_404_page(desk: Desk) -> None:
+    """Reading and commenting on an unknown ticket is a 404 page, and stores nothing."""
     read = desk.client.get("/ui/tickets/unknown", headers=HTML)
-    said = _form(desk, "/ui/tickets/unknown/comments", comment="x", known="0")
+    response = _form(desk, "/ui/tickets/unknown/comments", comment="x", known="0")
 
-    assert (read.status_code, said.status_code) == (404, 404)
+    assert (read.status_code, response.status_code) == (404, 404)
     assert read.headers["content-type"].startswith("text/html")
     assert desk.items() == []
 
 
 def test_pages_work_under_a_base_path(served: Callable[[FastAPI], TestClient]) -> None:
-    """Every address that a page or an answer gives lies under the path that a proxy has the desk under."""
-    client = served(create(Settings(secret=SECRET, base_path="/service-desk")))
+    """Every URL in a page or response is below the path that a proxy serves the desk at."""
+    client = served(create(AppSettings(secret=SECRET, base_path="/service-desk")))
     front = client.get("/service-desk/ui/").text
     made = client.post("/service-desk/tickets", json={"caller_id": "c", "issue_description": "x"})
     listed = client.get("/service-desk/ui/tickets?caller=c").text

@@ -1,4 +1,4 @@
-"""The application's identity may do four things to one table and its index; each is needed, and nothing else is allowed."""
+"""The application's identity needs each of four actions on one table and its index, and is allowed nothing else."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 
 from tavola import AccessDeniedFault, AsyncConnection, Credentials, Engine, connect, connect_async
 from tavola.apps.service_desk import service
-from tavola.apps.service_desk.model import Tickets
+from tavola.apps.service_desk.model import ServiceTickets
 from tavola.apps.service_desk.policies import least_privilege
 from tavola.apps.service_desk.store import ServiceDeskStore
-from tavola.apps.shell import ready_tables
+from tavola.apps.shell import ensure_tables
 from tavola.clock import SYSTEM_CLOCK
 from tavola.iam import DirectoryFile
 from tavola.server.authorization import StrictCallers
@@ -28,38 +28,38 @@ POLICY = least_privilege("us-east-1", ACCOUNT)
 NEEDED = ["PutItem", "GetItem", "UpdateItem", "Query"]
 
 
-class House:
-    """A strict server with the desk's table, whose directory can be written anew."""
+class StrictServer:
+    """A strict server with the desk's table, whose identity file can be rewritten."""
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         self._engine = engine
         self._folder = folder
 
     def run(self, policy: dict[str, Any], work: Any) -> Any:
-        """Return what work comes to that is given the desk's connection, under a policy."""
+        """Return the result of work that gets the desk's connection under a policy."""
         directory = write_directory(self._folder / "iam.json", desk=user(DESK, policy))
         safeguards = Safeguards(callers=StrictCallers(DirectoryFile(directory), SYSTEM_CLOCK))
         with running(self._engine, safeguards=safeguards) as endpoint:
             with connect(endpoint.url, region="us-east-1", credentials=Credentials(*WRITER)) as db:
-                db.create_tables(Tickets)
+                db.create_tables(ServiceTickets)
 
             async def whole() -> Any:
-                told = Credentials(*DESK)
-                async with connect_async(endpoint.url, region="us-east-1", credentials=told) as db:
+                credentials = Credentials(*DESK)
+                async with connect_async(endpoint.url, region="us-east-1", credentials=credentials) as db:
                     return await work(db)
 
             return asyncio.run(whole())
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def server(tmp_path: Path) -> Iterator[StrictServer]:
     with Engine.open() as engine:
-        yield House(engine, tmp_path)
+        yield StrictServer(engine, tmp_path)
 
 
 async def _four_operations(db: AsyncConnection) -> int:
     store = ServiceDeskStore(db, b"secret")
-    await ready_tables(db, Tickets)  # it may not look, and goes on
+    await ensure_tables(db, ServiceTickets)  # it may not look, and goes on
     made = await service.report_issue(store, "poc-user-001", "No network", "key-1")
     again = await service.report_issue(store, "poc-user-001", "No network", "key-1")
     await service.ticket_status(store, made.ticket.ticket_id)
@@ -71,13 +71,13 @@ async def _four_operations(db: AsyncConnection) -> int:
 def _without(action: str) -> dict[str, Any]:
     policy = deepcopy(POLICY)
     for statement in policy["Statement"]:
-        statement["Action"] = [told for told in statement["Action"] if told != f"dynamodb:{action}"]
+        statement["Action"] = [name for name in statement["Action"] if name != f"dynamodb:{action}"]
     policy["Statement"] = [statement for statement in policy["Statement"] if statement["Action"]]
     return policy
 
 
 def test_d03_the_policy_is_scoped_to_the_table_and_its_index() -> None:
-    """Four actions by name on the table, Query on the index, and no wildcard anywhere."""
+    """Four named actions on the table, Query on the index, and no wildcard."""
     table, index = POLICY["Statement"]
 
     assert table["Action"] == [f"dynamodb:{action}" for action in NEEDED]
@@ -89,25 +89,27 @@ def test_d03_the_policy_is_scoped_to_the_table_and_its_index() -> None:
     assert "*" not in str(POLICY)
 
 
-def test_d03_the_desk_works_with_exactly_its_policy(house: House, caplog: pytest.LogCaptureFixture) -> None:
-    """All four operations are done by an identity that may do nothing else; the table is made by another."""
-    assert house.run(POLICY, _four_operations) == 1
-    assert "Not allowed to make or look at the table" in caplog.text
+def test_d03_the_desk_works_with_exactly_its_policy(
+    server: StrictServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An identity with only this policy can do all four operations; another identity creates the table."""
+    assert server.run(POLICY, _four_operations) == 1
+    assert "No permission to create or describe the table" in caplog.text
 
 
 @pytest.mark.parametrize("action", NEEDED)
-def test_d03_each_action_is_needed(house: House, action: str) -> None:
-    """Without one of the actions the desk is denied that one, by the engine."""
+def test_d03_each_action_is_needed(server: StrictServer, action: str) -> None:
+    """Without one of the actions, the engine denies the desk that action."""
     with pytest.raises(AccessDeniedFault, match=f"dynamodb:{action}"):
-        house.run(_without(action), _four_operations)
+        server.run(_without(action), _four_operations)
 
 
-def test_d03_the_index_is_a_resource_of_its_own(house: House) -> None:
-    """Query on the table alone does not open the index."""
+def test_d03_the_index_is_a_separate_resource(server: StrictServer) -> None:
+    """Query on the table alone does not allow the index."""
     policy = {**POLICY, "Statement": POLICY["Statement"][:1]}
 
     with pytest.raises(AccessDeniedFault, match="index/CallerIdIndex"):
-        house.run(policy, _four_operations)
+        server.run(policy, _four_operations)
 
 
 TABLE = {"TableName": "poc-itsm-tickets"}
@@ -131,11 +133,13 @@ KEY = {"ticket_id": {"S": "t-1"}}
         ("PutItem", {"TableName": "another", "Item": KEY}),
     ],
 )
-def test_d03_everything_else_is_denied(house: House, operation: str, request_: dict[str, Any]) -> None:
-    """Scans, deletions, batches, statements, the table itself and any other table are not the desk's."""
+def test_d03_everything_else_is_denied(
+    server: StrictServer, operation: str, request_: dict[str, Any]
+) -> None:
+    """Scans, deletes, batches, statements, table operations and other tables are denied."""
 
-    async def ask(db: AsyncConnection) -> Any:
+    async def call(db: AsyncConnection) -> Any:
         return await db.call(operation, request_)
 
     with pytest.raises(AccessDeniedFault):
-        house.run(POLICY, ask)
+        server.run(POLICY, call)

@@ -1,4 +1,4 @@
-"""A telephone number is nowhere in clear, and what a person wrote is in their ticket and nowhere else."""
+"""A phone number is never stored or logged in clear, and what a person wrote is only in their ticket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from tavola.apps.service_desk import service
 from tavola.apps.service_desk.web import create
-from tavola.apps.shell import Settings, running_server
+from tavola.apps.shell import AppSettings, running_server
 from tests.apps.conftest import Run
 from tests.apps.service_desk.conftest import SECRET, Desk
 
@@ -39,7 +39,7 @@ def _leaks(text: str, *more: str) -> list[str]:
 
 
 def _use_everything(client: TestClient) -> list[Any]:
-    """Do and ask everything with the number in each spelling, rightly and wrongly; return the answers."""
+    """Use every operation with the number in each spelling, correctly and incorrectly; return the responses."""
     answers = []
     for number in SPELLINGS:
         made = client.post(
@@ -63,7 +63,7 @@ def _use_everything(client: TestClient) -> list[Any]:
 
 
 def _use_wrongly(client: TestClient) -> list[Any]:
-    """Ask everything wrongly, with the number and the words in what is wrong; return the answers."""
+    """Use every operation incorrectly, with the number and the text in the invalid parts; return the responses."""
     json = {"Content-Type": "application/json"}
     return [
         client.post("/tickets", json={"caller_id": "06 9876 5432", "issue_description": WORDS}),
@@ -92,14 +92,14 @@ def _use_wrongly(client: TestClient) -> list[Any]:
 
 
 def _logged(caplog: pytest.LogCaptureFixture) -> str:
-    """Return what was logged, the lines of the client left aside that this test asks with."""
+    """Return the log without the lines of the test's own client."""
     lines = [record for record in caplog.records if not record.name.startswith(("httpx", "httpcore"))]
     formatter = logging.Formatter("%(name)s %(message)s")
     return "\n".join(formatter.format(record) for record in lines)
 
 
-def test_a_number_is_in_no_answer_and_no_log(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither a good answer nor a problem nor a log tells the number, in a body, a header or a link."""
+def test_a_number_is_in_no_response_and_no_log(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither responses nor logs contain the number, in a body, a header or a link."""
     caplog.set_level(logging.DEBUG)
 
     good, bad = _use_everything(desk.client), _use_wrongly(desk.client)
@@ -112,38 +112,38 @@ def test_a_number_is_in_no_answer_and_no_log(desk: Desk, caplog: pytest.LogCaptu
     assert not _leaks(_logged(caplog), WORDS, REMARK)
 
 
-def test_an_address_that_leads_on_leaves_its_question_behind(desk: Desk) -> None:
-    """What stands in an address without its slash is not repeated in where it leads to."""
+def test_a_redirect_drops_the_query(desk: Desk) -> None:
+    """The query of a URL without its trailing slash is not repeated in the redirect."""
     answer = desk.client.get(f"/ui?caller={quote(NUMBER)}", follow_redirects=False)
 
     assert answer.status_code == 303
     assert answer.headers["location"].endswith("/ui/")
 
 
-def test_a_problem_does_not_repeat_what_was_written(desk: Desk) -> None:
-    """What was sent wrongly is named by its place, and not by its value."""
+def test_a_problem_does_not_repeat_the_value(desk: Desk) -> None:
+    """Invalid input is named by its location, not by its value."""
     for answer in _use_wrongly(desk.client):
         assert not _leaks(answer.text, WORDS, REMARK), answer.text
 
 
 def test_a_number_is_in_no_byte_of_the_store(tmp_path: Path, served: Callable[[FastAPI], TestClient]) -> None:
-    """The files of the store and what lies beside them have the words, which is their purpose, and not the number."""
-    client = served(create(Settings(target=f"file:{tmp_path / 'desk.db'}")))
+    """The store's files contain the text of tickets, as intended, but not the number."""
+    client = served(create(AppSettings(target=f"file:{tmp_path / 'desk.db'}")))
     _use_everything(client)
     _use_wrongly(client)
 
-    kept = b"".join(path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file())
+    stored_bytes = b"".join(path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file())
 
-    assert WORDS.encode() in kept, "the files were looked at"
-    assert b"tel:" in kept
+    assert WORDS.encode() in stored_bytes, "the files were looked at"
+    assert b"tel:" in stored_bytes
     for trace in TRACES:
-        assert trace.encode() not in kept
+        assert trace.encode() not in stored_bytes
 
 
-def test_an_error_that_nobody_foresaw_tells_nothing(
+def test_an_unexpected_error_reveals_nothing(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A 500 has an incident's id; the log has where it happened, and not with what."""
+    """A 500 has an incident ID; the log says where it happened, without the data."""
 
     async def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError(f"{NUMBER} {WORDS}")
@@ -158,12 +158,12 @@ def test_an_error_that_nobody_foresaw_tells_nothing(
     assert not _leaks(_logged(caplog), WORDS)
 
 
-def test_a_server_logs_no_address_with_its_question(run: Run[Any], caplog: pytest.LogCaptureFixture) -> None:
-    """Served on a port, a list asked by number leaves no line that has it."""
+def test_a_server_does_not_log_queries(run: Run[Any], caplog: pytest.LogCaptureFixture) -> None:
+    """On a real port, a list by number leaves no log line that contains it."""
     caplog.set_level(logging.DEBUG)
 
     async def work() -> bytes:
-        async with running_server(create(Settings(secret=SECRET))) as served:
+        async with running_server(create(AppSettings(secret=SECRET))) as served:
             reader, writer = await asyncio.open_connection("127.0.0.1", served.address.port)
             request = f"GET /tickets?caller={quote(NUMBER)} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
             writer.write(request.encode())
@@ -179,11 +179,11 @@ def test_a_server_logs_no_address_with_its_question(run: Run[Any], caplog: pytes
     assert not _leaks(_logged(caplog))
 
 
-def test_the_hash_is_of_the_secret_beside_the_store(
+def test_the_secret_beside_the_store_is_reused(
     tmp_path: Path, served: Callable[[FastAPI], TestClient]
 ) -> None:
-    """A second start finds the callers of the first: the secret is kept beside a file, for its owner alone."""
-    settings = Settings(target=f"file:{tmp_path / 'desk.db'}")
+    """A second start finds the callers of the first: the secret is stored beside the file, readable by its owner only."""
+    settings = AppSettings(target=f"file:{tmp_path / 'desk.db'}")
     with TestClient(create(settings), base_url="http://127.0.0.1") as first:
         made = first.post("/tickets", json={"caller_id": NUMBER, "issue_description": "x"}).json()
     again = served(create(settings))
@@ -195,13 +195,13 @@ def test_the_hash_is_of_the_secret_beside_the_store(
     assert secret.stat().st_mode & 0o077 == 0
 
 
-def test_reprs_tell_neither_caller_nor_words(desk: Desk) -> None:
-    """A ticket in a log line shows its id, state and times."""
+def test_reprs_contain_neither_caller_nor_text(desk: Desk) -> None:
+    """The repr of a ticket has its ID, status and times."""
     ticket_id = desk.report(caller=NUMBER, issue=WORDS).json()["ticket_id"]
     desk.comment(ticket_id, REMARK)
     assert desk.client.portal is not None
 
-    shown = repr(desk.client.portal.call(service.ticket_status, desk.application.state.desk, ticket_id))
+    text = repr(desk.client.portal.call(service.ticket_status, desk.application.state.desk, ticket_id))
 
-    assert ticket_id in shown
-    assert not _leaks(shown, WORDS, REMARK, "tel:")
+    assert ticket_id in text
+    assert not _leaks(text, WORDS, REMARK, "tel:")

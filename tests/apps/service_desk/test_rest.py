@@ -1,4 +1,4 @@
-"""The four operations over HTTP, on every target: what is right, and each way to be wrong."""
+"""The four operations over HTTP, on every target: valid requests, and every kind of invalid one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from httpx2 import Response
 
-from tavola.apps.service_desk.model import Ticket
+from tavola.apps.service_desk.model import ServiceTicket
 from tavola.apps.service_desk.store import ServiceDeskStore
 from tests.apps.service_desk.conftest import Desk
 
@@ -17,19 +17,19 @@ NUMBER = "+39 06 0000 0000"
 
 
 def problem(answer: Response, status: int, slug: str) -> dict[str, Any]:
-    """Return a problem, which has to be of a status and a kind."""
+    """Return a problem document after checking its status and code."""
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), (
         answer.text
     )
-    told: dict[str, Any] = answer.json()
-    assert told["type"] == f"urn:tavola:problem:{slug}"
-    assert told["status"] == status
-    assert told["detail"]
-    return told
+    document: dict[str, Any] = answer.json()
+    assert document["type"] == f"urn:tavola:problem:{slug}"
+    assert document["status"] == status
+    assert document["detail"]
+    return document
 
 
 def test_d02_report_read_comment_and_list(desk: Desk) -> None:
-    """The four operations answer with exactly the JSON of the document."""
+    """The four operations return exactly the JSON of the document."""
     made = desk.report()
 
     assert made.status_code == 201
@@ -67,7 +67,7 @@ def test_d02_report_read_comment_and_list(desk: Desk) -> None:
 
 
 def test_d01_the_item_has_exactly_the_documents_attributes(desk: Desk) -> None:
-    """Nothing is stored beside them: no tag, no version, no key of a request."""
+    """No tag, version or request key is stored."""
     ticket_id = desk.report(Idempotency_Key="k-1").json()["ticket_id"]
     desk.comment(ticket_id)
 
@@ -85,8 +85,8 @@ def test_d01_the_item_has_exactly_the_documents_attributes(desk: Desk) -> None:
     }
 
 
-def test_wrong_10_moments_have_a_zone_and_six_digits(desk: Desk) -> None:
-    """Pitfall 10: a moment on the second is still written with microseconds and Z, so that text sorts as time."""
+def test_wrong_10_times_have_a_zone_and_six_digits(desk: Desk) -> None:
+    """Pitfall 10: a time on the full second is also written with microseconds and Z, so that text sorts as time."""
     desk.clock.set(1_770_639_699.0)
 
     made = desk.report().json()
@@ -96,14 +96,14 @@ def test_wrong_10_moments_have_a_zone_and_six_digits(desk: Desk) -> None:
 
 def test_wrong_16_a_comment_on_no_ticket_makes_no_ghost(desk: Desk) -> None:
     """Pitfall 16: a comment on an unknown ticket is a 404, and nothing is stored."""
-    told = problem(desk.comment("33567ee8-f182-4f8a-b03e-2f1515915471"), 404, "not-found")
+    refusal = problem(desk.comment("33567ee8-f182-4f8a-b03e-2f1515915471"), 404, "not-found")
 
-    assert told["instance"] == "/tickets/33567ee8-f182-4f8a-b03e-2f1515915471/comments"
+    assert refusal["instance"] == "/tickets/33567ee8-f182-4f8a-b03e-2f1515915471/comments"
     assert desk.items() == []
 
 
-def test_wrong_16_a_ghost_that_stands_is_no_ticket(desk: Desk) -> None:
-    """Pitfall 16: the ghost that another program made is a 404 to read and to comment on, and stays as it is."""
+def test_wrong_16_an_existing_ghost_is_not_a_ticket(desk: Desk) -> None:
+    """Pitfall 16: a ghost that another program created is a 404 for reading and commenting, and stays unchanged."""
     ghost = {"ticket_id": {"S": "ghost"}, "comments": {"L": []}, "updated_at": {"S": "2026-02-09T12:30:00Z"}}
     desk.put(ghost)
 
@@ -114,7 +114,7 @@ def test_wrong_16_a_ghost_that_stands_is_no_ticket(desk: Desk) -> None:
 
 
 def test_wrong_17_the_eleventh_ticket_has_a_cursor(desk: Desk) -> None:
-    """Pitfall 17: a page has ten, newest first, and leads on until each ticket was given once; others' are never among them."""
+    """Pitfall 17: a page has ten tickets, newest first, and cursors lead to every ticket of the caller once, and to no other."""
     made = [desk.report(issue=f"issue {n}").json() for n in range(23)]
     desk.report(caller="poc-user-002")
 
@@ -131,7 +131,7 @@ def test_wrong_17_the_eleventh_ticket_has_a_cursor(desk: Desk) -> None:
 
 
 def test_ten_tickets_are_one_page(desk: Desk) -> None:
-    """Where ten are all, no second page is promised that would be empty."""
+    """Exactly ten tickets have no cursor to an empty second page."""
     for n in range(10):
         desk.report(issue=f"issue {n}")
 
@@ -142,12 +142,12 @@ def test_ten_tickets_are_one_page(desk: Desk) -> None:
 
 
 def test_a_number_is_one_caller_however_it_is_written(desk: Desk) -> None:
-    """A list can be asked by the number, in every spelling and escaped or not, and by what is stored for it."""
+    """A list can be requested by the number, in any spelling, escaped or not, and by the stored caller ID."""
     hashed = desk.report(caller=NUMBER).json()["caller_id"]
     assert re.fullmatch(r"tel:[0-9a-f]{64}", hashed)
     desk.report(caller="0039-06-0000-0000")
 
-    for asked in (
+    for query in (
         quote("+39 06 0000 0000"),
         "+390600000000",  # a plus in a query is a space, and is meant as a plus
         "+39%2006%200000%200000",
@@ -155,9 +155,9 @@ def test_a_number_is_one_caller_however_it_is_written(desk: Desk) -> None:
         "%2B39(06)00000000",
         quote(hashed),
     ):
-        listed = desk.client.get(f"/tickets?caller={asked}")
-        assert listed.status_code == 200, (asked, listed.text)
-        assert [ticket["caller_id"] for ticket in listed.json()["items"]] == [hashed, hashed], asked
+        listed = desk.client.get(f"/tickets?caller={query}")
+        assert listed.status_code == 200, (query, listed.text)
+        assert [ticket["caller_id"] for ticket in listed.json()["items"]] == [hashed, hashed], query
 
 
 @pytest.mark.parametrize(
@@ -178,8 +178,8 @@ def test_a_number_is_one_caller_however_it_is_written(desk: Desk) -> None:
         (None, 422, "invalid"),
     ],
 )
-def test_a_ticket_that_is_wrong_is_refused(desk: Desk, body: Any, status: int, slug: str) -> None:
-    """Each mistake has its own 4xx, which says where it is; nothing is stored."""
+def test_an_invalid_ticket_is_refused(desk: Desk, body: Any, status: int, slug: str) -> None:
+    """Each mistake has its own 4xx that names its location; nothing is stored."""
     problem(desk.client.post("/tickets", json=body), status, slug)
 
     assert desk.items() == []
@@ -188,8 +188,8 @@ def test_a_ticket_that_is_wrong_is_refused(desk: Desk, body: Any, status: int, s
 @pytest.mark.parametrize(
     "body", [{}, {"comment_text": ""}, {"comment_text": " "}, {"comment_text": None}, {"text": "x"}, "x"]
 )
-def test_a_comment_that_is_wrong_is_refused(desk: Desk, body: Any) -> None:
-    """A comment has a text and nothing else; the ticket stays as it is."""
+def test_an_invalid_comment_is_refused(desk: Desk, body: Any) -> None:
+    """A comment has only a text; the ticket stays unchanged."""
     made = desk.report()
 
     problem(desk.client.post(f"{made.headers['location']}/comments", json=body), 422, "invalid")
@@ -197,8 +197,8 @@ def test_a_comment_that_is_wrong_is_refused(desk: Desk, body: Any) -> None:
     assert desk.client.get(made.headers["location"]).json() == made.json()
 
 
-def test_bodies_that_are_no_json_are_refused(desk: Desk) -> None:
-    """Broken JSON is a 400, half a character too, another kind of body a 415."""
+def test_bodies_that_are_not_json_are_refused(desk: Desk) -> None:
+    """Malformed JSON and truncated characters are a 400, another content type is a 415."""
     headers = {"Content-Type": "application/json"}
     broken = desk.client.post("/tickets", content=b'{"caller_id": ', headers=headers)
     half = desk.client.post(
@@ -224,13 +224,13 @@ def test_bodies_that_are_no_json_are_refused(desk: Desk) -> None:
         (f"?caller=a&cursor={'x' * 9_000}", 422, "invalid"),
     ],
 )
-def test_a_list_that_is_asked_wrongly_is_refused(desk: Desk, query: str, status: int, slug: str) -> None:
-    """A list is of one caller, and goes on where a cursor of ours says."""
+def test_an_invalid_list_request_is_refused(desk: Desk, query: str, status: int, slug: str) -> None:
+    """A list names one caller and continues at a cursor of ours."""
     problem(desk.client.get(f"/tickets{query}"), status, slug)
 
 
-def test_a_cursor_is_of_its_caller(desk: Desk) -> None:
-    """A cursor of one caller's list opens no other's, and one that was changed opens none."""
+def test_a_cursor_belongs_to_its_caller(desk: Desk) -> None:
+    """A cursor of another caller's list, or a changed one, is refused."""
     for n in range(11):
         desk.report(issue=f"issue {n}")
     cursor = desk.client.get("/tickets", params={"caller": "poc-user-001"}).json()["next"]
@@ -243,15 +243,15 @@ def test_a_cursor_is_of_its_caller(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("ticket_id", ["unknown", "%20", "a%2Fb", "x" * 3_000, "%C3%A8" * 1_100])
-def test_an_id_that_no_ticket_has_is_not_found(desk: Desk, ticket_id: str) -> None:
-    """Whatever stands for an id, a ticket that is not there is a 404."""
+def test_an_unknown_id_is_not_found(desk: Desk, ticket_id: str) -> None:
+    """Any unknown ID is a 404."""
     assert desk.client.get(f"/tickets/{ticket_id}").status_code == 404
     assert desk.comment(ticket_id).status_code == 404
     assert desk.items() == []
 
 
 def test_other_methods_are_refused(desk: Desk) -> None:
-    """There are four operations: nothing updates or deletes a ticket."""
+    """There are only four operations: nothing updates or deletes a ticket."""
     where = desk.report().headers["location"]
 
     for method in ("PUT", "PATCH", "DELETE"):
@@ -261,7 +261,7 @@ def test_other_methods_are_refused(desk: Desk) -> None:
 
 
 class TestETags:
-    """A ticket has no version of its own; its ETag is of what is shown."""
+    """A ticket has no version number; its ETag is a digest of its JSON."""
 
     def test_an_unchanged_ticket_is_not_sent_again(self, desk: Desk) -> None:
         """304 while nothing changed, 200 with another ETag after a comment."""
@@ -279,8 +279,8 @@ class TestETags:
         assert after.status_code == 200
         assert after.headers["etag"] == commented.headers["etag"] != etag
 
-    def test_a_comment_sent_again_with_if_match_is_kept_once(self, desk: Desk) -> None:
-        """Whoever heard nothing sends the comment again with the ETag it was written for, and is told 412."""
+    def test_a_comment_repeated_with_if_match_is_stored_once(self, desk: Desk) -> None:
+        """A client that got no response repeats the comment with the same ETag, and gets a 412."""
         made = desk.report()
         ticket_id, etag = made.json()["ticket_id"], made.headers["etag"]
         assert desk.comment(ticket_id, If_Match=etag).status_code == 201
@@ -295,10 +295,10 @@ class TestETags:
 
 
 class TestIdempotency:
-    """A key makes one ticket, and is kept nowhere."""
+    """A key makes one ticket and is not stored."""
 
-    def test_a_replay_is_the_first_answer(self, desk: Desk) -> None:
-        """The same key and payload give what was answered first, also when the ticket has moved on."""
+    def test_a_replay_returns_the_first_response(self, desk: Desk) -> None:
+        """The same key and payload return the first response, even after the ticket has changed."""
         first = desk.report(Idempotency_Key="k-1")
         desk.comment(first.json()["ticket_id"])
 
@@ -311,7 +311,7 @@ class TestIdempotency:
         assert len(desk.items()) == 1
 
     def test_another_payload_is_refused(self, desk: Desk) -> None:
-        """One key is for one request of its caller; another caller's key is another."""
+        """A key is for one request of one caller; the same key of another caller is independent."""
         first = desk.report(Idempotency_Key="k-1")
 
         problem(desk.report(issue="Something else", Idempotency_Key="k-1"), 422, "idempotency-mismatch")
@@ -322,7 +322,7 @@ class TestIdempotency:
         assert len(desk.items()) == 2
 
     def test_a_number_in_another_spelling_is_the_same_request(self, desk: Desk) -> None:
-        """The key counts for the caller that is meant, not for how the number is written."""
+        """A key is bound to the caller, not to the spelling of the number."""
         first = desk.report(caller="+39 06 0000 0000", Idempotency_Key="k-1")
 
         again = desk.report(caller="0039-06-00000000", Idempotency_Key="k-1")
@@ -331,7 +331,7 @@ class TestIdempotency:
         assert again.headers["idempotency-replayed"] == "true"
 
     @pytest.mark.parametrize("key", ["", " ", "x" * 256, "k\u00e9y"])
-    def test_a_key_that_is_none_is_refused(self, desk: Desk, key: str) -> None:
+    def test_an_invalid_key_is_refused(self, desk: Desk, key: str) -> None:
         """A key has 1 to 255 printable characters."""
         answer = desk.client.post(
             "/tickets",
@@ -343,17 +343,17 @@ class TestIdempotency:
         assert desk.items() == []
 
     def test_a_comment_takes_no_key(self, desk: Desk) -> None:
-        """A promise that the item cannot keep is not made: 400, and how to send a comment again safely."""
+        """The item cannot store a key for a comment: 400, with advice on how to repeat a comment safely."""
         ticket_id = desk.report().json()["ticket_id"]
 
-        told = problem(desk.comment(ticket_id, Idempotency_Key="k-1"), 400, "idempotency-not-kept")
+        refusal = problem(desk.comment(ticket_id, Idempotency_Key="k-1"), 400, "idempotency-not-kept")
 
-        assert "If-Match" in told["detail"]
+        assert "If-Match" in refusal["detail"]
         assert desk.client.get(f"/tickets/{ticket_id}").json()["comments"] == []
 
 
 def _stored(ticket_id: str, **more: Any) -> dict[str, Any]:
-    """Return a ticket as another program stores it; without what is None."""
+    """Return a ticket as another program stores it, without the fields that are None."""
     at = {"S": "2026-02-09T12:20:25.343883Z"}
     item = {
         "ticket_id": {"S": ticket_id}, "caller_id": {"S": "poc-user-001"}, "issue_description": {"S": "No sound"},
@@ -366,7 +366,7 @@ def _stored(ticket_id: str, **more: Any) -> dict[str, Any]:
     "more", [{"updated_at": {"S": "2026-02-09T12:30:00Z"}}, {"comments": None}, {"status": None}]
 )
 def test_a_ticket_that_another_program_wrote_can_be_commented_on(desk: Desk, more: dict[str, Any]) -> None:
-    """By the page and with If-Match, whether its times have a fraction, and whether it has comments and a state."""
+    """From the page and with If-Match, with or without fractions in its times, comments and a status."""
     desk.put(_stored("t1", **more))
     seen = desk.client.get("/tickets/t1")
 
@@ -381,16 +381,16 @@ def test_a_ticket_that_another_program_wrote_can_be_commented_on(desk: Desk, mor
     assert [each["M"]["comment_text"]["S"] for each in item["comments"]["L"]] == ["One", "Three"]
 
 
-def test_a_change_of_state_in_between_is_seen(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If-Match holds against another program that sets the state and leaves the time as it was."""
+def test_a_concurrent_status_change_fails_if_match(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If-Match fails if another program changes the status and leaves the time unchanged."""
     desk.put(_stored("t1"))
     etag = desk.client.get("/tickets/t1").headers["etag"]
     plain = ServiceDeskStore.append
 
-    async def overtaken(store: ServiceDeskStore, ticket_id: str, *told: Any) -> Ticket:
+    async def overtaken(store: ServiceDeskStore, ticket_id: str, *arguments: Any) -> ServiceTicket:
         name = desk.target.prefix + "poc-itsm-tickets"
         await store.db.call("PutItem", {"TableName": name, "Item": _stored("t1", status={"S": "closed"})})
-        return await plain(store, ticket_id, *told)
+        return await plain(store, ticket_id, *arguments)
 
     monkeypatch.setattr(ServiceDeskStore, "append", overtaken)
 
@@ -408,10 +408,10 @@ def test_a_change_of_state_in_between_is_seen(desk: Desk, monkeypatch: pytest.Mo
         {"comments": {"L": [{"M": {"comment_text": {"S": "a private word"}}}]}},
     ],
 )
-def test_what_is_no_ticket_is_in_nobodys_way(
+def test_an_item_that_is_not_a_ticket_is_skipped(
     desk: Desk, more: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An item of another program that is no ticket is left out of lists, takes no comment, and is told of in the log."""
+    """An unreadable item of another program is left out of lists, takes no comment, and is logged."""
     strange = _stored("strange", **more)
     desk.put(strange)
     desk.put(_stored("good"))

@@ -1,4 +1,4 @@
-"""Whatever is sent, the desk answers what its OpenAPI document says it answers, and never with a 5xx."""
+"""For any request, the desk's response matches its OpenAPI document and is never a 5xx."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemathesis.generation import GenerationMode
 from schemathesis.python.asgi import shutdown_lifespans
 
 from tavola.apps.service_desk.web import create
-from tavola.apps.shell import Settings
+from tavola.apps.shell import AppSettings
 from tests.apps.service_desk.conftest import SECRET
 
 EXAMPLES = 40
@@ -33,7 +33,7 @@ OPERATIONS = [
     ("get", "/readyz"),
     ("get", "/metrics"),
 ]
-CHECKED = [  # those that can be asked wrongly: any text may be an id
+CHECKED = [  # those with invalid requests: any text may be an id
     ("post", "/tickets"),
     ("get", "/tickets"),
     ("post", "/tickets/{ticket_id}/comments"),
@@ -42,8 +42,8 @@ CHECKED = [  # those that can be asked wrongly: any text may be an id
 
 @pytest.fixture(scope="module")
 def schema() -> Iterator[Any]:
-    """The desk in this process, by its document."""
-    yield schemathesis.openapi.from_asgi("/openapi.json", create(Settings(secret=SECRET)), config=CONFIG)
+    """The desk in this process, read from its OpenAPI document."""
+    yield schemathesis.openapi.from_asgi("/openapi.json", create(AppSettings(secret=SECRET)), config=CONFIG)
     shutdown_lifespans()
 
 
@@ -54,10 +54,10 @@ def schema() -> Iterator[Any]:
         *((*operation, GenerationMode.NEGATIVE) for operation in CHECKED),
     ],
 )
-def test_every_operation_keeps_to_its_schema(
+def test_every_operation_matches_its_schema(
     schema: Any, method: str, path: str, mode: GenerationMode
 ) -> None:
-    """Valid requests are done or told what is wrong with them; invalid ones are refused; every answer is as declared."""
+    """Valid requests succeed or get a declared error, invalid ones are refused, and every response is as declared."""
     operation = schema[path][method.upper()]
     made = schema["/tickets"]["POST"].Case(
         body={"caller_id": "c", "issue_description": "x"}, media_type="application/json"
@@ -74,20 +74,20 @@ def test_every_operation_keeps_to_its_schema(
         suppress_health_check=list(HealthCheck),
     )
     @given_(case=operation.as_strategy(generation_mode=mode))
-    def ask(case: Any) -> None:
+    def send(case: Any) -> None:
         if mode is GenerationMode.POSITIVE and case.path_parameters and next(turns) % 2:
             case.path_parameters["ticket_id"] = known
         case.call_and_validate()
 
-    ask()
+    send()
 
 
-def test_the_document_tells_of_four_operations() -> None:
-    """OpenAPI 3.1, the four operations and the service's own, each with its problems."""
-    document = create(Settings(secret=SECRET)).openapi()
+def test_the_document_lists_four_operations() -> None:
+    """OpenAPI 3.1 with the four operations and the service's own, each with its problems."""
+    document = create(AppSettings(secret=SECRET)).openapi()
 
-    told = [(method, path) for path, item in document["paths"].items() for method in item]
-    assert sorted(told) == sorted(OPERATIONS)
+    operations = [(method, path) for path, item in document["paths"].items() for method in item]
+    assert sorted(operations) == sorted(OPERATIONS)
     assert document["openapi"].startswith("3.1")
     comment = document["paths"]["/tickets/{ticket_id}/comments"]["post"]["responses"]
     assert {"201", "404", "412", "413", "415", "422"} <= set(comment)

@@ -1,4 +1,4 @@
-"""The table and its items are those of the design document, for whoever reads or writes them."""
+"""The table and its items are those of the design document, for any program that reads or writes them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ import pytest
 import tavola
 from tavola import Engine, SeededEntropy, connect, connect_async, design_of
 from tavola.apps.service_desk import model, seed, service
-from tavola.apps.service_desk.errors import TicketMissing
-from tavola.apps.service_desk.model import Ticket, Tickets
+from tavola.apps.service_desk.errors import ServiceTicketMissing
+from tavola.apps.service_desk.model import ServiceTicket, ServiceTickets
 from tavola.apps.service_desk.store import ServiceDeskStore
 from tavola.server.listener import running
-from tests.apps.service_desk.seed_code import COMMAND, Program, parsed
+from tests.apps.service_desk.seed_code import COMMAND, Program, parse_command
 
 ATTRIBUTES = {
     "ticket_id", "caller_id", "issue_description", "status", "created_at", "updated_at", "comments",
@@ -35,22 +35,22 @@ SECRET = b"secret of a test"
 
 @contextmanager
 def in_process(engine: Engine) -> Iterator[tuple[Any, Any]]:
-    """Give boto3's client and table, answered by an engine in this process."""
+    """Yield boto3's client and table on an engine in this process."""
     with tavola.mock(engine=engine, region="us-east-1"):
         yield boto3.client("dynamodb"), boto3.resource("dynamodb").Table("poc-itsm-tickets")
 
 
 @contextmanager
 def over_http(engine: Engine) -> Iterator[tuple[Any, Any]]:
-    """Give boto3's client and table, over our endpoint."""
+    """Yield boto3's client and table on our endpoint."""
     with running(engine) as endpoint:
-        told = {
+        description = {
             "endpoint_url": endpoint.url,
             "region_name": "us-east-1",
             "aws_access_key_id": "000000000000",
             "aws_secret_access_key": "x",
         }
-        client, resource = boto3.client("dynamodb", **told), boto3.resource("dynamodb", **told)
+        client, resource = boto3.client("dynamodb", **description), boto3.resource("dynamodb", **description)
         yield client, resource.Table("poc-itsm-tickets")
         client.close()
         resource.meta.client.close()
@@ -63,34 +63,34 @@ Way = Callable[[Engine], Any]
 async def _with_store(engine: Engine, work: Callable[[ServiceDeskStore], Any]) -> Any:
     async with connect_async(engine) as db:
         store = ServiceDeskStore(db, SECRET)
-        await db.create_tables(Tickets)
+        await db.create_tables(ServiceTickets)
         return await work(store)
 
 
 def _described(client: Any) -> dict[str, Any]:
-    """Return what DescribeTable and the tags tell of the table, without what differs from one making to the next."""
+    """Return DescribeTable and the tags, without what differs each time a table is created."""
     table = client.describe_table(TableName="poc-itsm-tickets")["Table"]
     tags = client.list_tags_of_resource(ResourceArn=table["TableArn"])["Tags"]
     for passing in ("CreationDateTime", "TableId"):
         del table[passing]
     del table["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"]
-    table.setdefault("TableClassSummary", {"TableClass": "STANDARD"})  # told of where it was asked for
+    table.setdefault("TableClassSummary", {"TableClass": "STANDARD"})  # only returned if it was set
     table["AttributeDefinitions"].sort(key=lambda found: found["AttributeName"])
     return {**table, "Tags": sorted(tags, key=lambda found: found["Key"])}
 
 
 @WAYS
-def test_d03_the_documents_command_makes_the_table(way: Way) -> None:
-    """The AWS CLI's command of the document makes on our endpoint the table that the model declares, and the desk runs on it."""
+def test_d03_the_documents_command_creates_the_table(way: Way) -> None:
+    """The document's AWS CLI command creates the model's table on our endpoint, and the desk runs on it."""
     with Engine.open() as by_command, way(by_command) as (client, _):
-        client.create_table(**parsed(COMMAND))
+        client.create_table(**parse_command(COMMAND))
         made = _described(client)
         asyncio.run(
             _with_store(by_command, lambda store: service.report_issue(store, "poc-user-001", "No sound"))
         )
     with Engine.open() as by_model, way(by_model) as (client, _):
         with connect(by_model) as db:
-            db.create_tables(Tickets)
+            db.create_tables(ServiceTickets)
         declared = _described(client)
 
     assert made == declared
@@ -108,7 +108,7 @@ def test_d03_the_documents_command_makes_the_table(way: Way) -> None:
 
 @pytest.mark.skipif(shutil.which("aws") is None, reason="the AWS CLI is not installed")
 def test_d03_the_aws_cli_runs_the_documents_command(tmp_path: Path) -> None:
-    """The command as it is written, run by the AWS CLI itself against our endpoint, makes the table of the model."""
+    """The AWS CLI itself runs the document's command against our endpoint, and creates the model's table."""
     with Engine.open() as engine, running(engine) as endpoint:
         words = [*shlex.split(COMMAND.replace("\\\n", " ")), "--endpoint-url", endpoint.url]
         mine = {
@@ -127,13 +127,13 @@ def test_d03_the_aws_cli_runs_the_documents_command(tmp_path: Path) -> None:
             made = _described(client)
     with Engine.open() as by_model, in_process(by_model) as (client, _):
         with connect(by_model) as db:
-            db.create_tables(Tickets)
+            db.create_tables(ServiceTickets)
         assert made == _described(client)
 
 
 @WAYS
 def test_d01_what_the_desk_writes_the_documents_program_reads(way: Way) -> None:
-    """An item has exactly the document's attributes and forms, and nothing of the library's."""
+    """An item has exactly the document's attributes and formats, and nothing from the library."""
     with Engine.open() as engine, way(engine) as (client, table):
 
         async def work(store: ServiceDeskStore) -> str:
@@ -162,9 +162,9 @@ def test_d01_what_the_desk_writes_the_documents_program_reads(way: Way) -> None:
 
 @WAYS
 def test_d01_what_the_documents_program_writes_the_desk_reads(way: Way) -> None:
-    """Tickets and comments that boto3 wrote are tickets and comments of the desk, also with times without a fraction."""
+    """The desk reads tickets and comments written by boto3, including times without a fraction."""
     with Engine.open() as engine, way(engine) as (client, table):
-        client.create_table(**parsed(COMMAND))
+        client.create_table(**parse_command(COMMAND))
         program = Program(table)
         item = program.create()
         program.comment(item["ticket_id"], "Tried restarting", "2026-02-09T12:30:00Z")
@@ -192,16 +192,16 @@ def test_d01_what_the_documents_program_writes_the_desk_reads(way: Way) -> None:
     assert again["comments"][0] == {"comment_text": "Tried restarting", "added_at": "2026-02-09T12:30:00Z"}
 
 
-def test_wrong_16_a_ghost_of_another_program_is_no_ticket(caplog: pytest.LogCaptureFixture) -> None:
-    """Pitfall 16: what an unconditional update left behind is read as no ticket, and takes no comment."""
+def test_wrong_16_a_ghost_of_another_program_is_not_a_ticket(caplog: pytest.LogCaptureFixture) -> None:
+    """Pitfall 16: an item left by an unconditional update is not a ticket and takes no comment."""
     with Engine.open() as engine, in_process(engine) as (client, table):
-        client.create_table(**parsed(COMMAND))
+        client.create_table(**parse_command(COMMAND))
         Program(table).comment("ghost", "a private word", "2026-02-09T12:30:00Z")
 
         async def work(store: ServiceDeskStore) -> None:
-            with pytest.raises(TicketMissing):
+            with pytest.raises(ServiceTicketMissing):
                 await service.ticket_status(store, "ghost")
-            with pytest.raises(TicketMissing):
+            with pytest.raises(ServiceTicketMissing):
                 await service.add_comment(store, "ghost", "Boo")
 
         asyncio.run(_with_store(engine, work))
@@ -209,13 +209,13 @@ def test_wrong_16_a_ghost_of_another_program_is_no_ticket(caplog: pytest.LogCapt
 
     assert ghost is not None
     assert len(ghost["comments"]) == 1
-    assert "is no ticket" in caplog.text
+    assert "is not a complete ticket" in caplog.text
     assert "private word" not in caplog.text
 
 
-def test_every_declared_pattern_says_how_often_and_how_much() -> None:
-    """The design tells the tools its rates and sizes, and each of its patterns is one of the four operations."""
-    explained = [pattern.__compiled__().access for pattern in (Ticket.Key, Ticket.ByCaller)]
+def test_every_access_pattern_declares_rate_and_size() -> None:
+    """Every access pattern is one of the four operations and declares its rate and size."""
+    explained = [pattern.__get_pattern__().access for pattern in (ServiceTicket.Key, ServiceTicket.ByCaller)]
 
     assert [found.name for found in design_of(model).tables] == ["poc-itsm-tickets"]
     for access in explained:
@@ -224,23 +224,23 @@ def test_every_declared_pattern_says_how_often_and_how_much() -> None:
         assert access.item_bytes
 
 
-def test_the_seed_is_a_month_that_repeats() -> None:
-    """One seed gives one month: tickets of many callers, none in the future, none with a number in clear."""
+def test_the_seed_is_reproducible() -> None:
+    """One seed gives one month: tickets of many callers, none in the future, no number in clear."""
     now = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
     async def work(store: ServiceDeskStore) -> Any:
-        told: list[int] = []
+        counts: list[int] = []
         count = await seed.load(
-            store, entropy=SeededEntropy(7), now=now, progress=lambda progress: told.append(progress.done)
+            store, entropy=SeededEntropy(7), now=now, progress=lambda progress: counts.append(progress.done)
         )
         again = list(seed.month(store, entropy=SeededEntropy(7), now=now))
-        found = [ticket async for ticket in await store.db.scan(Ticket)]
-        return count, told[-1], again, found
+        found = [ticket async for ticket in await store.db.scan(ServiceTicket)]
+        return count, counts[-1], again, found
 
     with Engine.open() as engine:
-        count, told, again, found = asyncio.run(_with_store(engine, work))
+        count, counts, again, found = asyncio.run(_with_store(engine, work))
 
-    assert count == told == len(found) == seed.TICKETS
+    assert count == counts == len(found) == seed.TICKETS
     assert sorted(again, key=lambda t: t.ticket_id) == sorted(found, key=lambda t: t.ticket_id)
     callers = {ticket.caller_id for ticket in found}
     assert 35 <= len(callers) <= 40

@@ -1,4 +1,4 @@
-"""A page with every part that the shell offers, to be looked at and measured; the product does not have it."""
+"""A page with every macro of the shell, for tests that inspect and measure it; it is not part of the product."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pydantic import BaseModel
 
 from tavola import ManualClock, TavolaError
 from tavola.apps.shell import (
+    AppSettings,
     Link,
     Pages,
-    Settings,
     etag_of,
     new_application,
     not_found,
@@ -31,15 +31,15 @@ NOW = datetime(2026, 11, 3, 14, 5, tzinfo=UTC)
 
 
 class Note(BaseModel):
-    """What the sample routes take and give."""
+    """The body of the sample routes."""
 
     text: str
 
 
-def sample(settings: Settings | None = None) -> FastAPI:
+def sample(settings: AppSettings | None = None) -> FastAPI:
     """Return an application with the page of parts and a few routes."""
     clock = ManualClock(NOW.timestamp())
-    settings = settings or Settings(clock=clock)
+    settings = settings or AppSettings(clock=clock)
     links = [Link("Parts", "/ui/"), Link("Tickets", "/ui/tickets"), Link("Dashboard", "/ui/dashboard")]
     pages = Pages(
         "Sample desk",
@@ -50,7 +50,7 @@ def sample(settings: Settings | None = None) -> FastAPI:
     )
 
     @asynccontextmanager
-    async def life(application: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(application: FastAPI) -> AsyncIterator[None]:
         async with opened_store(settings) as store:
             shell_of(application).watch(store)
             yield
@@ -60,7 +60,7 @@ def sample(settings: Settings | None = None) -> FastAPI:
         title="Sample desk",
         description="Every part of the shell.",
         pages=pages,
-        life=life,
+        lifespan=lifespan,
         tags=[("notes", "Notes that are kept nowhere.")],
         body_bytes_max=10_000,
     )

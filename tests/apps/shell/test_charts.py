@@ -1,4 +1,4 @@
-"""Charts: drawings that say what they show."""
+"""Charts: images with a description and a table of their numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Values = st.lists(st.one_of(st.none(), st.floats(-1e9, 1e12), st.integers(0, 10*
 
 
 def svg(found: str) -> ElementTree.Element:
-    """Return the drawing of a chart; that it parses says that it is well-formed."""
+    """Return the drawing of a chart, parsed, so that it is known to be well-formed."""
     tree = ElementTree.fromstring(f"<div>{found}</div>")
     drawn = tree.find(".//figure/svg")
     assert drawn is not None
@@ -37,7 +37,7 @@ def paths(found: str) -> list[str]:
         charts.lines("Tickets", ["mon", "tue"], [("open", [1, 2])]),
     ],
 )
-def test_a_chart_is_an_image_with_words(found: str) -> None:
+def test_a_chart_is_an_accessible_image(found: str) -> None:
     """A chart has a role, a title, a description, a table of its numbers, and the number on each mark."""
     drawn = svg(found)
     ids = {each.attrib.get("id"): each.text for each in drawn if each.tag in ("title", "desc")}
@@ -52,15 +52,15 @@ def test_a_chart_is_an_image_with_words(found: str) -> None:
 
 
 @pytest.mark.parametrize("values", [[], [("a", None)]])
-def test_no_data_is_said(values: Any) -> None:
-    """A chart without a number says so."""
+def test_a_chart_without_data_says_so(values: Any) -> None:
+    """A chart without numbers says so."""
     assert "No data yet" in charts.bars("Tickets", values)
     assert "No data yet" in charts.lines("x", [label for label, _ in values], [("s", [None] * len(values))])
     assert "No data" in charts.sparkline("Tickets", [None])
 
 
-def test_what_is_not_known_is_a_gap() -> None:
-    """A line breaks where a number is None, and goes through nothing; a number alone is a dot."""
+def test_an_unknown_value_is_a_gap() -> None:
+    """A line breaks where a value is None; a single value is a dot."""
     found = charts.lines("Risk", list("abcdef"), [("s", [1, 2, None, 3, 4, None])])
     alone = charts.lines("Risk", list("abc"), [("s", [None, 2, None])])
 
@@ -70,22 +70,22 @@ def test_what_is_not_known_is_a_gap() -> None:
     assert ">—</td>" in found
 
 
-def test_not_a_number_is_not_known() -> None:
-    """What cannot be drawn is left out."""
+def test_nan_is_an_unknown_value() -> None:
+    """NaN and infinity are left out."""
     assert len(paths(charts.lines("x", list("abc"), [("s", [1, float("nan"), 2])]))) == 0
     assert "No data yet" in charts.bars("x", [("a", float("inf"))])
 
 
 def test_an_unknown_bar_is_not_a_bar_of_zero() -> None:
-    """None has no bar, 0 has its number."""
+    """None has no bar; 0 has its number."""
     found = charts.bars("x", [("a", None), ("b", 0), ("c", 5)])
 
     assert len(list(svg(found).iter("rect"))) == 2
     assert ">0</text>" in found
 
 
-def test_names_from_outside_are_escaped() -> None:
-    """A label is text, whatever is in it."""
+def test_labels_are_escaped() -> None:
+    """A label is text, whatever it contains."""
     bad = '"><script>x</script>&'
     for found in (
         charts.bars(bad, [(bad, 1)], unit=bad),
@@ -101,22 +101,22 @@ def test_names_from_outside_are_escaped() -> None:
 @given(st.lists(st.text("abcdefghij", min_size=1, max_size=24), min_size=1, max_size=8, unique=True))
 @example(["Open", "Processing", "Resolved", "Escalated", "Closed", "Failed"])
 def test_a_few_bars_all_have_their_label(labels: list[str]) -> None:
-    """Whoever reads eight bars or fewer need not guess which is which."""
+    """Charts of up to eight bars label every bar."""
     drawn = svg(charts.bars("Tickets by status", [(label, 3) for label in labels]))
-    told = [each.text for each in drawn.iter("text") if each.attrib["class"] == "chart-text"]
+    texts = [each.text for each in drawn.iter("text") if each.attrib["class"] == "chart-text"]
 
-    assert [label for label in labels if label not in told] == []
+    assert [label for label in labels if label not in texts] == []
 
 
-def test_tones_colour_what_they_name() -> None:
-    """A status has its tone everywhere, a series without one the next colour."""
+def test_tones_set_colours() -> None:
+    """A status has the same tone in every chart; a series without a tone gets the next colour."""
     found = charts.stacked_bars("x", ["a"], [("low", [1]), ("high", [2])], tones={"high": "bad"})
 
     assert re.findall(r'class="chart-bar (series-\w+)" x', found) == ["series-1", "series-bad"]
 
 
-def test_stacked_bars_stand_on_one_another() -> None:
-    """The second begins where the first ends."""
+def test_stacked_bars_are_stacked() -> None:
+    """The second bar begins where the first ends."""
     first, second = [
         (float(each.attrib["y"]), float(each.attrib["height"]))
         for each in svg(charts.stacked_bars("x", ["a"], [("low", [3]), ("high", [4])])).iter("rect")
@@ -136,7 +136,7 @@ def test_stacked_bars_stand_on_one_another() -> None:
     ],
 )
 def test_ticks_are_round_numbers(values: Sequence[float], ticks: list[str]) -> None:
-    """An axis has a few round numbers that hold all there is, whole ones for counts."""
+    """An axis has a few round numbers that cover all values, whole ones for counts."""
     found = charts.bars("x", [(str(number), value) for number, value in enumerate(values)])
 
     assert re.findall(r'<text class="chart-text"[^>]*text-anchor="end">([^<]*)<', found) == ticks
@@ -144,7 +144,7 @@ def test_ticks_are_round_numbers(values: Sequence[float], ticks: list[str]) -> N
 
 @given(Values)
 def test_every_series_can_be_drawn(values: list[Any]) -> None:
-    """Whatever the numbers, the drawing is well-formed and everything is inside of it."""
+    """For any numbers, the drawing is well-formed and everything lies inside it."""
     labels = [f"{number} Oct" for number in range(len(values))]
     for found in (
         charts.bars("x", list(zip(labels, values, strict=True))),
@@ -159,5 +159,5 @@ def test_every_series_can_be_drawn(values: list[Any]) -> None:
 
 
 def test_the_smallest_number_can_be_drawn() -> None:
-    """A number that is next to nothing has a scale like nothing itself."""
+    """A number close to zero has the same scale as zero."""
     assert "<svg" in charts.bars("x", [("a", 5e-324), ("b", 0.0)])

@@ -1,4 +1,4 @@
-"""A follower keeps numbers exact, whatever happens to it."""
+"""A follower keeps numbers exact through failures and restarts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tavola import (
     ThrottlingFault,
     connect_async,
 )
-from tavola.apps.shell import Follower, ProblemError, Settings, checkpoints, followers, shell_of
+from tavola.apps.shell import AppSettings, Follower, ProblemError, followers, shell_of
 from tavola.patterns import MarkCheckpoint, Metric, ProjectionMark, Projector, Share
 from tests.apps.conftest import Run, Target
 from tests.apps.shell.parts import sample
@@ -54,14 +54,14 @@ async def count(projector: Projector[Any, Any, Any], status: str) -> int:
 
 
 def follower_of(db: AsyncConnection, projector: Any = None, **more: Any) -> Follower:
-    """Return a follower that looks seldom, so that a test sees it being woken."""
+    """Return a follower with a long polling interval, so that a test can see that it was woken."""
     return Follower(projector or projector_on(db), Helpdesk, db, **{"poll_s": 60.0, **more})
 
 
-def test_what_is_written_is_counted(target: Target, run: Run[Any]) -> None:
-    """Changes are counted as they come, and the generation grows with them."""
+def test_writes_are_counted(target: Target, run: Run[Any]) -> None:
+    """Changes are counted as they arrive, and the generation grows."""
 
-    async def followed() -> None:
+    async def check() -> None:
         async with desk(target) as db, follower_of(db) as follower:
             await follower.catch_up()
             before = follower.generation
@@ -73,19 +73,19 @@ def test_what_is_written_is_counted(target: Target, run: Run[Any]) -> None:
             assert await count(projector_on(db), "new") == 2
             assert await count(projector_on(db), "working") == 1
             assert follower.generation > before
-            assert (follower.state, follower.lag_s, follower.counted) == ("following", 0.0, 4)
+            assert (follower.state, follower.lag_s, follower.changes_counted) == ("following", 0.0, 4)
             still = follower.generation
             await follower.catch_up()
             assert follower.generation == still
         assert follower.state == "stopped"
 
-    run(followed())
+    run(check())
 
 
-def test_what_was_there_before_is_counted_at_the_first_start(target: Target, run: Run[Any]) -> None:
-    """On a store without a checkpoint the numbers are made from the table."""
+def test_existing_items_are_counted_at_the_first_start(target: Target, run: Run[Any]) -> None:
+    """On a store without a checkpoint, the numbers are computed from the table."""
 
-    async def followed() -> None:
+    async def check() -> None:
         async with desk(target) as db:
             for number in range(5):
                 await db.create(case(number))
@@ -93,13 +93,13 @@ def test_what_was_there_before_is_counted_at_the_first_start(target: Target, run
                 await follower.catch_up()
             assert await count(projector_on(db), "new") == 5
 
-    run(followed())
+    run(check())
 
 
-def test_nothing_falls_between_the_rebuild_and_the_stream(run: Run[Any]) -> None:
-    """It listens before it rebuilds: what is written meanwhile is counted, once."""
+def test_writes_during_a_rebuild_are_counted_once(run: Run[Any]) -> None:
+    """It subscribes before it rebuilds, so that writes in between are counted, once."""
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
             await db.create(case(1))
@@ -116,14 +116,14 @@ def test_nothing_falls_between_the_rebuild_and_the_stream(run: Run[Any]) -> None
                 await follower.catch_up()
             assert await count(projector_on(db), "new") == 2
 
-    run(followed())
+    run(check())
 
 
-def test_it_goes_on_where_it_stopped(tmp_path: Path, run: Run[Any]) -> None:
-    """What came while it was away is read from the stream and the table is not; the place is in the store, and in no file."""
+def test_it_continues_at_its_checkpoint(tmp_path: Path, run: Run[Any]) -> None:
+    """Changes made while it was stopped are read from the stream, not from the table; the checkpoint is in the store, not in a file."""
     path = tmp_path / "place.json"
 
-    async def followed() -> None:
+    async def check() -> None:
         with Engine.open() as engine:
             async with connect_async(engine) as db:
                 await db.create_tables(Helpdesk, Board)
@@ -142,14 +142,14 @@ def test_it_goes_on_where_it_stopped(tmp_path: Path, run: Run[Any]) -> None:
                 assert await count(projector_on(db), "new") == 2
                 assert not path.exists()
 
-    run(followed())
+    run(check())
 
 
-def test_a_rebuild_that_broke_off_is_done_again(tmp_path: Path, run: Run[Any]) -> None:
-    """The place is kept only once the numbers are whole: else the next start would go on from half of them."""
+def test_an_aborted_rebuild_is_repeated(tmp_path: Path, run: Run[Any]) -> None:
+    """The checkpoint is stored only when the numbers are complete; otherwise the next start would continue from partial numbers."""
     path = tmp_path / "place.json"
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
             await db.create(case(1))
@@ -170,38 +170,36 @@ def test_a_rebuild_that_broke_off_is_done_again(tmp_path: Path, run: Run[Any]) -
                 await follower.catch_up()
             assert await count(projector_on(db), "new") == 1
 
-    run(followed())
+    run(check())
 
 
-def test_records_that_were_lost_are_made_good_from_the_table(
-    tmp_path: Path, run: Run[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A stream that was not read for a day has a gap: the numbers are made anew, and followed on."""
+def test_lost_records_cause_a_rebuild(tmp_path: Path, run: Run[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that was not read for a day has a gap: the numbers are rebuilt, then followed."""
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
             subscribe = db.subscribe
             lost = [RecordsLost("Helpdesk", "shard-1", "100", "trimmed")]
 
-            async def once(*given: Any, **more: Any) -> Any:
+            async def once(*batches: Any, **more: Any) -> Any:
                 if lost:
                     raise lost.pop()
-                return await subscribe(*given, **more)
+                return await subscribe(*batches, **more)
 
             monkeypatch.setattr(db, "subscribe", once)
             await db.create(case(1))
-            place = tmp_path / "place.json"
-            async with follower_of(db, checkpoint=place) as follower:
+            checkpoint = tmp_path / "place.json"
+            async with follower_of(db, checkpoint=checkpoint) as follower:
                 await follower.catch_up()
                 assert follower.failures == 0
             assert await count(projector_on(db), "new") == 1
 
-    run(followed())
+    run(check())
 
 
-class Falters:
-    """A projector that fails at first, some records or all."""
+class FailingProjector:
+    """A projector that fails at first, for some records or all."""
 
     name = "falters"
 
@@ -209,28 +207,28 @@ class Falters:
         self.inner = inner
         self.times = times
         self.error = error or ThrottlingFault()
-        self.given: list[int] = []
+        self.batches: list[int] = []
 
     async def apply(self, records: Sequence[Any]) -> Any:
         """Fail, then count."""
-        self.given.append(len(records))
+        self.batches.append(len(records))
         if self.times:
             self.times -= 1
             raise self.error
         return await self.inner.apply(records)
 
     async def rebuild(self) -> Any:
-        """Bring the numbers up to date."""
+        """Rebuild the numbers."""
         return await self.inner.rebuild()
 
 
-def test_a_batch_that_fails_comes_again(run: Run[Any], caplog: pytest.LogCaptureFixture) -> None:
-    """What cannot be counted is tried again, whole, and no later change passes it; the log says so once."""
+def test_a_failed_batch_is_retried(run: Run[Any], caplog: pytest.LogCaptureFixture) -> None:
+    """A failed batch is retried as a whole before any later change; it is logged once."""
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
-            projector = Falters(projector_on(db), 3)
+            projector = FailingProjector(projector_on(db), 3)
             async with follower_of(db, projector) as follower:
                 await follower.catch_up()
                 await db.create(case(1))
@@ -240,22 +238,22 @@ def test_a_batch_that_fails_comes_again(run: Run[Any], caplog: pytest.LogCapture
                 await follower.catch_up()
 
                 assert await count(projector_on(db), "new") == 1
-                assert projector.given == [1, 1, 1, 1]
+                assert projector.batches == [1, 1, 1, 1]
                 assert (follower.state, follower.failures) == ("following", 3)
 
-    run(followed())
+    run(check())
 
-    assert caplog.text.count("cannot be followed") == 1
-    assert "c1" not in caplog.text
+    assert caplog.text.count("cannot read its stream") == 1
+    assert "'c1'" not in caplog.text
 
 
-def test_a_follower_that_fails_can_be_stopped(run: Run[Any]) -> None:
-    """Stopping does not wait for what never succeeds."""
+def test_a_failing_follower_can_be_stopped(run: Run[Any]) -> None:
+    """Stopping does not wait for a batch that never succeeds."""
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
-            projector = Falters(projector_on(db), 1_000_000)
+            projector = FailingProjector(projector_on(db), 1_000_000)
             async with follower_of(db, projector) as follower:
                 await follower.catch_up()
                 await db.create(case(1))
@@ -265,13 +263,13 @@ def test_a_follower_that_fails_can_be_stopped(run: Run[Any]) -> None:
                 assert follower.state == "failing"
                 assert follower.lag_s > 0
 
-    run(followed())
+    run(check())
 
 
 def test_waiting_for_a_stopped_follower_ends(run: Run[Any]) -> None:
-    """Nobody waits for ever for a follower that is not running, or that ends while it is waited for."""
+    """`catch_up` returns if the follower is not running or stops meanwhile."""
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
             follower = follower_of(db)
@@ -279,7 +277,7 @@ def test_waiting_for_a_stopped_follower_ends(run: Run[Any]) -> None:
             await follower.stop()
             assert not follower.running
 
-            follower = follower_of(db, Falters(projector_on(db), 1_000_000))
+            follower = follower_of(db, FailingProjector(projector_on(db), 1_000_000))
             follower.start()
             await follower.catch_up()
             await db.create(case(1))
@@ -290,49 +288,49 @@ def test_waiting_for_a_stopped_follower_ends(run: Run[Any]) -> None:
             await asyncio.wait_for(waiting, 5)
             assert (follower.state, follower.running) == ("stopped", False)
 
-    run(followed())
+    run(check())
 
 
-def test_who_is_not_patient_is_told(run: Run[Any]) -> None:
-    """A start that needs the numbers hears why they cannot be had, and does not wait for ever."""
+def test_catch_up_can_fail_fast(run: Run[Any]) -> None:
+    """A start that needs the numbers gets the error instead of waiting forever."""
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
-            async with follower_of(db, Falters(projector_on(db), 1_000_000)) as follower:
+            async with follower_of(db, FailingProjector(projector_on(db), 1_000_000)) as follower:
                 await follower.catch_up(fail_fast=True)
                 await db.create(case(1))
                 with pytest.raises(ThrottlingFault):
                     await asyncio.wait_for(follower.catch_up(fail_fast=True), 5)
 
-    run(followed())
+    run(check())
 
 
 async def until(true: Any) -> None:
-    """Let the loop turn until something is so."""
+    """Run the loop until a condition holds."""
     async with asyncio.timeout(10):
         while not true():
             await asyncio.sleep(0)
 
 
 async def readiness(follower: Follower) -> str:
-    """Return what readiness says of a follower."""
-    shell = shell_of(sample(Settings()))
+    """Return the readiness of a follower."""
+    shell = shell_of(sample(AppSettings()))
     shell.followers = (follower,)
-    shell.store = type("Store", (), {"db": follower.db})()  # all it is asked for
+    shell.store = type("Store", (), {"db": follower.db})()  # the only attribute that is read
     try:
         return (await shell.ready())[follower.name]
     except ProblemError as problem:
         return f"{problem.status} {problem.extensions['followers'][follower.name]}"
 
 
-def test_a_bug_does_not_end_it(run: Run[Any], caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever a projector raises is tried again; readiness says so meanwhile, and the log where, without what was sent."""
+def test_a_bug_in_a_projector_does_not_stop_it(run: Run[Any], caplog: pytest.LogCaptureFixture) -> None:
+    """Any exception of a projector is retried; readiness reports it, and the log says where, without the data."""
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
-            projector = Falters(projector_on(db), 3, KeyError("c1"))
+            projector = FailingProjector(projector_on(db), 3, KeyError("c1"))
             async with follower_of(db, projector) as follower:
                 await follower.catch_up()
                 await db.create(case(1))
@@ -345,25 +343,25 @@ def test_a_bug_does_not_end_it(run: Run[Any], caplog: pytest.LogCaptureFixture) 
                 assert await readiness(follower) == "following"
             assert await readiness(follower) == "503 stopped"
 
-    run(followed())
+    run(check())
 
     assert "KeyError at" in caplog.text
     assert "test_followers.py" in caplog.text
-    assert "c1" not in caplog.text
+    assert "'c1'" not in caplog.text
 
 
-def test_a_place_that_cannot_be_kept_does_not_stop_the_counting(
+def test_a_checkpoint_that_cannot_be_stored_does_not_stop_counting(
     tmp_path: Path, run: Run[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A full or missing disk is told, by readiness too, and tried again; what is written meanwhile is counted."""
-    monkeypatch.setattr(checkpoints, "FLUSH_S", 0.0)
+    """A full or missing disk is reported, also by readiness, and retried; writes are counted meanwhile."""
+    monkeypatch.setattr(followers, "FLUSH_S", 0.0)
     folder = tmp_path / "state"
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
             folder.mkdir()
-            projector = Falters(projector_on(db), 0)  # which has no marks to keep it beside
+            projector = FailingProjector(projector_on(db), 0)  # which has no marks to keep it beside
             async with follower_of(db, projector, checkpoint=folder / "place.json") as follower:
                 await follower.catch_up()
                 assert (folder / "place.json").exists()
@@ -386,35 +384,35 @@ def test_a_place_that_cannot_be_kept_does_not_stop_the_counting(
                 await follower.catch_up()
             assert follower.state == "stopped"  # and nothing was raised
 
-    run(followed())
+    run(check())
 
     assert "FileExistsError" in caplog.text
 
 
-def test_the_log_says_why_and_says_it_again(
+def test_a_lasting_failure_is_logged_again(
     run: Run[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What goes on failing is told now and then, in the store's own words."""
+    """A failure that continues is logged from time to time, with the store's message."""
     monkeypatch.setattr(followers, "LOG_INTERVAL_S", 0.0)
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
-            async with follower_of(db, Falters(projector_on(db), 2)) as follower:
+            async with follower_of(db, FailingProjector(projector_on(db), 2)) as follower:
                 await follower.catch_up()
                 await db.create(case(1))
                 await follower.catch_up()
 
-    run(followed())
+    run(check())
 
-    assert caplog.text.count("cannot be followed: ThrottlingFault: Rate of requests") == 2
+    assert caplog.text.count("cannot read its stream: ThrottlingFault: Rate of requests") == 2
 
 
-def test_who_cannot_read_the_stream_lags(run: Run[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows what waits then; it is told how long that is so, and not that nothing waits."""
+def test_an_unreadable_stream_is_reported_as_lag(run: Run[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The backlog is unknown then; the lag grows instead of being zero."""
     clock = ManualClock(AT.timestamp())
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
             async with follower_of(db, clock=clock) as follower:
@@ -431,51 +429,51 @@ def test_who_cannot_read_the_stream_lags(run: Run[Any], monkeypatch: pytest.Monk
                 await until(lambda: follower.failures > 0)
                 assert follower.lag_s == 100.0
 
-    run(followed())
+    run(check())
 
 
-# Where the place is.
+# Where the checkpoint is.
 
 
 @pytest.mark.parametrize("marked", [True, False])
-def test_a_store_that_was_put_back_is_counted_right(
+def test_a_restored_store_is_counted_correctly(
     tmp_path: Path, run: Run[Any], monkeypatch: pytest.MonkeyPatch, marked: bool
 ) -> None:
-    """A copy holds the numbers and the place that belongs to them; a file that is ahead of its store is not gone on from."""
-    file, copy, place = tmp_path / "desk.db", tmp_path / "copy.db", tmp_path / "place.json"
+    """A copy contains the numbers and their checkpoint; a checkpoint file that is ahead of its store is not used."""
+    file, copy, checkpoint = tmp_path / "desk.db", tmp_path / "copy.db", tmp_path / "place.json"
 
-    async def followed(numbers: range) -> int:
+    async def check(numbers: range) -> int:
         async with connect_async(f"file:{file}") as db:
             await db.create_tables(Helpdesk, Board)
             projector: Any = projector_on(db)
-            given = projector if marked else Falters(projector, 0)
-            async with follower_of(db, given, checkpoint=place) as follower:
+            followed_projector = projector if marked else FailingProjector(projector, 0)
+            async with follower_of(db, followed_projector, checkpoint=checkpoint) as follower:
                 await follower.catch_up()
                 for number in numbers:
                     await db.create(case(number))
                 await follower.catch_up()
             return await count(projector, "new")
 
-    assert run(followed(range(10))) == 10
+    assert run(check(range(10))) == 10
     shutil.copy(file, copy)
-    assert run(followed(range(10, 40))) == 40
+    assert run(check(range(10, 40))) == 40
     shutil.copy(copy, file)
 
-    assert run(followed(range(100, 100))) == 10
-    assert run(followed(range(100, 160))) == 70
-    assert run(followed(range(200, 200))) == 70
+    assert run(check(range(100, 100))) == 10
+    assert run(check(range(100, 160))) == 70
+    assert run(check(range(200, 200))) == 70
 
 
-def test_a_store_that_does_not_let_it_be_kept_has_it_in_the_file(
+def test_a_denied_checkpoint_is_stored_in_the_file(
     tmp_path: Path, run: Run[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who may not touch the item keeps the place in the file, and goes on from there."""
+    """A follower that may not write the item stores the checkpoint in the file, and continues from there."""
     path = tmp_path / "place.json"
 
-    async def denied(*given: Any, **more: Any) -> Any:
+    async def denied(*batches: Any, **more: Any) -> Any:
         raise AccessDeniedFault("not for you")
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
             for name in ("save", "load"):
@@ -495,13 +493,13 @@ def test_a_store_that_does_not_let_it_be_kept_has_it_in_the_file(
                 await follower.catch_up()
             assert await count(projector_on(db), "new") == 1
 
-    run(followed())
+    run(check())
 
 
-def test_whoever_counted_says_so(run: Run[Any]) -> None:
-    """After a fill, a follower begins where it was told, and does not read the table."""
+def test_skip_to_end_after_a_bulk_load(run: Run[Any]) -> None:
+    """After a bulk load that counted, a follower starts at the end and does not read the table."""
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
             await db.create(case(1))
@@ -519,13 +517,13 @@ def test_whoever_counted_says_so(run: Run[Any]) -> None:
                 await follower.catch_up()
             assert await count(projector_on(db), "new") == 2
 
-    run(followed())
+    run(check())
 
 
-def test_a_stream_that_was_off_for_a_while_is_a_gap(run: Run[Any], caplog: pytest.LogCaptureFixture) -> None:
-    """While it is off, it is said that nothing is counted; when it is on again, the numbers are made from the table."""
+def test_a_disabled_stream_is_a_gap(run: Run[Any], caplog: pytest.LogCaptureFixture) -> None:
+    """While the stream is off, readiness says that nothing is counted; when it is on again, the numbers are rebuilt."""
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Helpdesk, Board)
             name = db.context.name_of(Helpdesk)
@@ -551,17 +549,17 @@ def test_a_stream_that_was_off_for_a_while_is_a_gap(run: Run[Any], caplog: pytes
                 await follower.catch_up()
             assert await count(projector_on(db), "new") == 3
 
-    run(followed())
+    run(check())
 
-    assert "Helpdesk is switched off" in caplog.text
+    assert "Helpdesk is disabled" in caplog.text
 
 
 class Mixed(Table, ttl="expires", stream="NEW_AND_OLD_IMAGES"):
-    """Work and its numbers in one table."""
+    """Jobs and their numbers in one table."""
 
 
 class Job(Entity, table=Mixed):
-    """Work."""
+    """A job."""
 
     job_id: Attr[str]
 
@@ -570,7 +568,7 @@ class Job(Entity, table=Mixed):
 
 
 class JobNumber(Metric, table=Mixed):
-    """A number of it."""
+    """A number about jobs."""
 
     class Key(PrimaryKey["JobNumber"], pk="METRIC#{name}", sk="{part}"):
         name: str
@@ -578,23 +576,23 @@ class JobNumber(Metric, table=Mixed):
 
 
 class JobMark(ProjectionMark, table=Mixed):
-    """What is counted."""
+    """A mark of the projector."""
 
     class Key(PrimaryKey["JobMark"], pk="MARK#{source}", sk="{projector}"):
         source: str
         projector: str
 
 
-def test_a_place_in_the_table_itself_does_not_feed_itself(
+def test_a_checkpoint_in_the_table_does_not_trigger_itself(
     run: Run[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Keeping the place is a change of the table; it is no reason to keep the place."""
-    monkeypatch.setattr(checkpoints, "FLUSH_S", 0.0)
+    """Storing the checkpoint changes the table; that does not cause another checkpoint."""
+    monkeypatch.setattr(followers, "FLUSH_S", 0.0)
 
     def shares(job: Job) -> Iterator[Share]:
         yield Share("jobs")
 
-    async def followed() -> None:
+    async def check() -> None:
         async with connect_async("memory:") as db:
             await db.create_tables(Mixed)
             projector: Any = Projector(db, Mixed, JobNumber, JobMark)
@@ -604,11 +602,11 @@ def test_a_place_in_the_table_itself_does_not_feed_itself(
                 await db.create(Job(job_id="1"))
                 for _ in range(4):
                     await follower.catch_up()
-                still = follower.counted
+                still = follower.changes_counted
                 for _ in range(4):
                     await follower.catch_up()
 
-                assert follower.counted == still
+                assert follower.changes_counted == still
             assert (await projector.value("jobs")).count == 1
 
-    run(followed())
+    run(check())

@@ -1,4 +1,4 @@
-"""What every request passes before a route sees it."""
+"""The checks that every request passes before its route."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ import pytest
 from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 
-from tavola.apps.shell import Pages, Settings, Upload, new_application, opened_store, running_server, shell_of
+from tavola.apps.shell import (
+    AppSettings,
+    Pages,
+    Upload,
+    new_application,
+    opened_store,
+    running_server,
+    shell_of,
+)
 from tests.apps.conftest import Run
 from tests.apps.shell.parts import sample
 
@@ -27,8 +35,8 @@ def client(served: Served) -> TestClient:
     return served(sample())
 
 
-def test_an_answer_tells_browsers_what_they_may_not(client: TestClient) -> None:
-    """Every answer, also a refusal, has the policy of content and the headers beside it, each once."""
+def test_every_response_has_security_headers(client: TestClient) -> None:
+    """Every response, also a refusal, has the content security policy and the other headers, each once."""
     for path in ("/ui/", "/healthz", "/nothing"):
         headers = client.get(path).headers
         policy = (
@@ -53,14 +61,14 @@ def test_an_answer_tells_browsers_what_they_may_not(client: TestClient) -> None:
         ("127.0.0.1.example.com", 403),
     ],
 )
-def test_on_this_machine_only_its_names_are_answered(client: TestClient, host: str, status: int) -> None:
-    """A page that points a name of its own at this machine is refused by that name."""
+def test_only_local_host_names_are_accepted(client: TestClient, host: str, status: int) -> None:
+    """A request with a foreign Host that resolves to this machine is refused."""
     assert client.get("/healthz", headers={"Host": host}).status_code == status
 
 
-def test_a_name_that_is_allowed_is_answered(served: Served) -> None:
-    """A proxy's name is allowed by a setting; its pages may send forms, also where the proxy does not pass its name on."""
-    client = served(sample(Settings(hosts=("desk.example.com",))))
+def test_an_allowed_host_name_is_accepted(served: Served) -> None:
+    """A proxy's name is allowed by a setting; its pages may send forms, even if the proxy does not forward its name."""
+    client = served(sample(AppSettings(hosts=("desk.example.com",))))
     form = {"Origin": "https://desk.example.com", "Sec-Fetch-Site": "same-origin"}
 
     assert client.get("/healthz", headers={"Host": "Desk.example.com"}).status_code == 200
@@ -85,21 +93,19 @@ def test_a_name_that_is_allowed_is_answered(served: Served) -> None:
         ({"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1"}, 403),
     ],
 )
-def test_a_change_comes_from_a_program_or_from_an_own_page(
-    client: TestClient, headers: dict[str, str], status: int
-) -> None:
+def test_a_cross_site_change_is_refused(client: TestClient, headers: dict[str, str], status: int) -> None:
     """A page of another site cannot make a browser change anything here."""
     assert client.post("/notes", json={"text": "x"}, headers=headers).status_code == status
 
 
-def test_reading_across_sites_is_a_matter_of_the_browser(client: TestClient) -> None:
+def test_a_cross_site_link_is_allowed(client: TestClient) -> None:
     """A link from another site may be followed."""
     assert client.get("/healthz", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200
 
 
 @pytest.mark.parametrize("body", [b'{"text": "' + b"x" * 10_000 + b'"}'])
 def test_a_body_has_a_limit(client: TestClient, body: bytes) -> None:
-    """A body over the limit is a 413, told by its length or found while it comes."""
+    """A body over the limit is a 413, detected by its length or while it is received."""
 
     def in_parts() -> Iterator[bytes]:
         for start in range(0, len(body), 1000):
@@ -125,7 +131,7 @@ def test_a_body_has_a_limit(client: TestClient, body: bytes) -> None:
     ],
 )
 def test_another_content_type_is_refused(client: TestClient, kind: str) -> None:
-    """JSON is what is taken; a body of another kind, or of a malformed one, is a 415."""
+    """Only JSON is accepted; another or malformed content type is a 415."""
     answer = client.post("/notes", content=b'{"text": "x"}', headers={"Content-Type": kind})
 
     assert answer.status_code == 415
@@ -135,8 +141,8 @@ def test_another_content_type_is_refused(client: TestClient, kind: str) -> None:
 @pytest.mark.parametrize(
     "kind", ["application/json", "APPLICATION/JSON; charset=utf-8", "application/merge-patch+json"]
 )
-def test_every_spelling_of_json_is_taken(client: TestClient, kind: str) -> None:
-    """A charset and a suffix make it no other thing."""
+def test_every_json_content_type_is_accepted(client: TestClient, kind: str) -> None:
+    """A charset or a suffix is still JSON."""
     assert client.post("/notes", content=b'{"text": "x"}', headers={"Content-Type": kind}).status_code == 201
 
 
@@ -158,8 +164,8 @@ def test_every_spelling_of_json_is_taken(client: TestClient, kind: str) -> None:
         b"\xef\xbb\xbf{}",
     ],
 )
-def test_json_that_cannot_be_kept_is_refused(client: TestClient, body: bytes) -> None:
-    """What is no JSON in UTF-8, or no text that a record can hold, is the client's mistake and never a 500."""
+def test_json_that_cannot_be_stored_is_refused(client: TestClient, body: bytes) -> None:
+    """Invalid JSON, invalid UTF-8 and text that cannot be stored are client errors, never a 500."""
     answer = client.post("/notes", content=body, headers=JSON)
 
     assert 400 <= answer.status_code < 500
@@ -169,35 +175,35 @@ def test_json_that_cannot_be_kept_is_refused(client: TestClient, body: bytes) ->
 @pytest.mark.parametrize(
     "text", ["\\\\ud800 is no escape", "\\ud83d\\ude00", "\\u00e8 NaN Infinity", "\\\\u0000"]
 )
-def test_json_that_only_looks_doubtful_is_taken(client: TestClient, text: str) -> None:
-    """A whole pair, an escaped backslash and the word NaN in a text are what they say."""
+def test_json_that_only_looks_invalid_is_accepted(client: TestClient, text: str) -> None:
+    """A complete surrogate pair, an escaped backslash and the word NaN in a string are valid."""
     answer = client.post("/notes", content=b'{"text": "%s"}' % text.encode(), headers=JSON)
 
     assert answer.status_code == 201
 
 
-def test_an_unforeseen_error_tells_nothing_but_its_incident(
+def test_an_unexpected_error_shows_only_its_incident_id(
     client: TestClient, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The answer has an id and no traceback; the log has the id, the kind and the place, and not what was sent."""
+    """The response has an ID and no traceback; the log has the ID, the type and the location, not the data."""
     with caplog.at_level(logging.ERROR, "tavola.apps"):
         answer = client.get("/notes/broken")
 
-    told = answer.json()
+    document = answer.json()
     assert answer.status_code == 500
-    assert told["incident"] in told["detail"]
+    assert document["incident"] in document["detail"]
     assert "ZeroDivision" not in answer.text
-    assert told["incident"] in caplog.text
+    assert document["incident"] in caplog.text
     assert "ZeroDivisionError" in caplog.text
     assert "GET /notes/{note_id}" in caplog.text
     assert "parts.py" in caplog.text
     assert "a value that was sent" not in caplog.text
 
 
-def test_an_unforeseen_error_is_a_page_for_a_browser(
+def test_an_unexpected_error_is_a_page_for_a_browser(
     client: TestClient, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An error of Tavola's that nobody mapped is a 500 too; a browser is shown a page, as it is of a refusal."""
+    """A Tavola error without a mapping is a 500 too; a browser gets a page."""
     browser = {"Accept": "text/html"}
     page = client.get("/ui/broken", headers=browser)
     refused = client.post("/ui/broken", headers={**browser, "Origin": "http://evil.example"})
@@ -209,7 +215,7 @@ def test_an_unforeseen_error_is_a_page_for_a_browser(
 
 
 def test_head_is_get_without_its_body(client: TestClient) -> None:
-    """Same status and headers, the length too; monitors and proxies ask so."""
+    """Same status and headers, including the length, for monitors and proxies."""
     for path in ("/healthz", "/ui/", "/notes/1", "/notes/x", "/nothing"):
         get, head = client.get(path), client.head(path)
 
@@ -218,29 +224,29 @@ def test_head_is_get_without_its_body(client: TestClient) -> None:
         assert head.headers["content-length"] == get.headers["content-length"]
         assert head.headers["content-type"] == get.headers["content-type"]
     assert client.head("/notes").headers["allow"] == "POST"
-    assert 'route="/healthz",method="HEAD"' in client.get("/metrics").text
+    assert 'method="HEAD",route="/healthz"' in client.get("/metrics").text
 
 
-def test_head_is_answered_by_a_server(run: Run[Any]) -> None:
-    """The length of a body that is not sent confuses no connection."""
+def test_head_works_on_a_real_server(run: Run[Any]) -> None:
+    """The length of a body that is not sent does not confuse the connection."""
 
-    async def asked() -> bytes:
+    async def send_raw() -> bytes:
         async with running_server(sample(), port=0) as served:
             reader, writer = await asyncio.open_connection("127.0.0.1", served.address.port)
             line = b"HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n"
             writer.write(line + b"\r\n" + line + b"Connection: close\r\n\r\n")
-            told = await reader.read()
+            received = await reader.read()
             writer.close()
-            return told
+            return received
 
-    told = run(asked())
-    assert told.count(b"HTTP/1.1 200 OK") == 2
-    assert b'"ok"' not in told
-    assert told.count(b"content-length: 15") == 2
+    received = run(send_raw())
+    assert received.count(b"HTTP/1.1 200 OK") == 2
+    assert b'"ok"' not in received
+    assert received.count(b"content-length: 15") == 2
 
 
-def test_a_client_that_goes_away_is_no_incident(run: Run[Any], caplog: pytest.LogCaptureFixture) -> None:
-    """What was being sent is not complete, and that is nobody's error here: nothing in the log, no 5xx."""
+def test_a_disconnected_client_is_not_an_incident(run: Run[Any], caplog: pytest.LogCaptureFixture) -> None:
+    """An incomplete request is not an error of the server: nothing is logged, no 5xx."""
     application = sample()
 
     @application.put("/ui/form")
@@ -248,10 +254,10 @@ def test_a_client_that_goes_away_is_no_incident(run: Run[Any], caplog: pytest.Lo
         return len(await request.form())
 
     sent: list[Any] = []
-    given = iter([{"type": "http.request", "body": b"ab", "more_body": True}, {"type": "http.disconnect"}])
+    messages = iter([{"type": "http.request", "body": b"ab", "more_body": True}, {"type": "http.disconnect"}])
 
     async def receive() -> Any:
-        return next(given)
+        return next(messages)
 
     async def send(message: Any) -> None:
         sent.append(message)
@@ -275,12 +281,12 @@ def test_a_client_that_goes_away_is_no_incident(run: Run[Any], caplog: pytest.Lo
     assert sent[0]["status"] == 400
 
 
-def test_an_upload_is_taken_as_it_is(served: Served) -> None:
-    """A path for files takes any body up to a limit of its own, also what calls itself JSON and is none."""
-    settings = Settings()
+def test_an_upload_is_accepted_unchanged(served: Served) -> None:
+    """A path for files accepts any body up to its own limit, also invalid JSON."""
+    settings = AppSettings()
 
     @asynccontextmanager
-    async def life(application: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(application: FastAPI) -> AsyncIterator[None]:
         async with opened_store(settings) as store:
             shell_of(application).watch(store)
             yield
@@ -290,7 +296,7 @@ def test_an_upload_is_taken_as_it_is(served: Served) -> None:
         title="Files",
         description="x",
         pages=Pages("Files"),
-        life=life,
+        lifespan=lifespan,
         body_bytes_max=10,
         uploads=(Upload(re.compile(r"/files/[^/]+"), 1000),),
     )

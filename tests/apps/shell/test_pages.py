@@ -1,4 +1,4 @@
-"""Pages, their addresses and their filters."""
+"""Pages, their URLs and their filters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ from jinja2 import UndefinedError
 
 from tavola import ManualClock
 from tavola.apps.shell import Link, Pages
-from tavola.apps.shell.pages import address, current, day, duration, number, percent, plural, size, when
+from tavola.apps.shell.pages import (
+    build_url,
+    current,
+    day,
+    duration,
+    money,
+    number,
+    percent,
+    plural,
+    size,
+    when,
+)
 from tests.apps.shell.parts import NOW, sample
 
 Served = Callable[[FastAPI], TestClient]
@@ -35,8 +46,8 @@ def made() -> Callable[..., str]:
     return render
 
 
-def test_what_a_page_loads_is_kept_for_ever(served: Served) -> None:
-    """A file's address has the digest of its content; an old address still works and is not kept."""
+def test_assets_are_cached_forever(served: Served) -> None:
+    """An asset's URL contains the digest of its content; an old URL still works but is not cached."""
     client = served(sample())
     found = re.search(r'href="(/ui/static/([0-9a-f]{16})/shell\.css)"', client.get("/ui/").text)
     assert found is not None
@@ -51,7 +62,7 @@ def test_what_a_page_loads_is_kept_for_ever(served: Served) -> None:
 
 
 def test_a_page_has_nothing_inline(served: Served) -> None:
-    """The policy of content forbids inline script and style, and the pages have none."""
+    """The content security policy forbids inline scripts and styles, and the pages have none."""
     client = served(sample())
     for path in ("/ui/", "/ui/api", "/ui/missing"):
         page = client.get(path, headers={"Accept": "text/html"}).text
@@ -59,7 +70,7 @@ def test_a_page_has_nothing_inline(served: Served) -> None:
         assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
 
 
-def test_what_comes_from_outside_is_escaped(made: Callable[..., str]) -> None:
+def test_values_are_escaped(made: Callable[..., str]) -> None:
     """A macro shows markup in a value as text."""
     bad = '<img src=x onerror="x">'
     page = made(
@@ -77,13 +88,13 @@ def test_what_comes_from_outside_is_escaped(made: Callable[..., str]) -> None:
 
 
 def test_a_forgotten_value_is_an_error(made: Callable[..., str]) -> None:
-    """A template that names what it was not given fails, and shows no empty place."""
+    """A template that uses an undefined value fails instead of showing nothing."""
     with pytest.raises(UndefinedError):
         made("{{ forgotten }}")
 
 
 def test_a_field_has_its_label_hint_and_error(made: Callable[..., str]) -> None:
-    """An input is labelled and described by what stands beside it."""
+    """An input is labelled and described by its hint and error."""
     page = made(
         "{{ ui.field('subject', 'Subject', 'Hi', error='Too short', hint='Say it in a line', required=true) }}"
     )
@@ -95,10 +106,10 @@ def test_a_field_has_its_label_hint_and_error(made: Callable[..., str]) -> None:
 
 
 def test_a_list_without_entries_says_so(made: Callable[..., str]) -> None:
-    """No list is an empty box."""
-    assert "Nothing has happened" in made("{{ ui.timeline([]) }}")
+    """An empty list has a message."""
+    assert "No events yet" in made("{{ ui.timeline([]) }}")
     assert "None yet" in made("{{ ui.table('t', ['a'], [], empty='None yet') }}")
-    assert "Nothing differs" in made("{{ ui.differences([]) }}")
+    assert "No differences" in made("{{ ui.differences([]) }}")
     assert "href" not in made("{{ ui.pager(shown='20') }}")
 
 
@@ -112,25 +123,25 @@ def test_a_list_without_entries_says_so(made: Callable[..., str]) -> None:
         ("/ui/x", None),
     ],
 )
-def test_the_navigation_says_where_one_is(here: str, label: str | None) -> None:
-    """The longest entry that a page lies under is the current one; the first page stands for itself alone."""
+def test_the_navigation_marks_the_current_page(here: str, label: str | None) -> None:
+    """The longest matching entry is current; the first page matches only itself."""
     assert [link.label for link in NAVIGATION if current(link, here, NAVIGATION)] == (
         [label] if label else []
     )
 
 
-def test_an_address_is_quoted() -> None:
-    """Paths are quoted under their base, and a query leaves out what there is not."""
-    assert address("/desk", "/ui/tickets/a b?c#d", {}) == "/desk/ui/tickets/a%20b%3Fc%23d"
+def test_a_url_is_quoted() -> None:
+    """Paths are quoted below their base, and a query leaves out None."""
+    assert build_url("/desk", "/ui/tickets/a b?c#d", {}) == "/desk/ui/tickets/a%20b%3Fc%23d"
     assert (
-        address("", "/ui/", {"status": "in progress", "cursor": None, "q": "", "from_": 1})
+        build_url("", "/ui/", {"status": "in progress", "cursor": None, "q": "", "from_": 1})
         == "/ui/?status=in+progress&from=1"
     )
-    assert address("", "/ui/", {"tag": ["a", "b"]}) == "/ui/?tag=a&tag=b"
+    assert build_url("", "/ui/", {"tag": ["a", "b"]}) == "/ui/?tag=a&tag=b"
 
 
-def test_moments_are_told_in_utc() -> None:
-    """A moment is told in UTC, whatever its zone, with its exact value beside it."""
+def test_times_are_shown_in_utc() -> None:
+    """A time is shown in UTC, whatever its zone, with its exact value in an attribute."""
     moment = datetime(2026, 11, 3, 1, 5, tzinfo=timezone(timedelta(hours=2)))
 
     assert when(moment) == '<time datetime="2026-11-02T23:05:00Z">2 Nov 2026, 23:05 UTC</time>'
@@ -140,27 +151,27 @@ def test_moments_are_told_in_utc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "expected"),
     [
         (10, "just now"),
-        (300, "5 min ago"),
+        (300, "5 minutes ago"),
         (3700, "1 hour ago"),
         (200_000, "2 days ago"),
         (-7300, "2 hours from now"),
         (9e7, "2 years ago"),
     ],
 )
-def test_how_long_ago_is_told_roughly(seconds: float, told: str) -> None:
-    """One unit is enough for a list; the moment itself is in the title."""
+def test_ages_are_rounded(seconds: float, expected: str) -> None:
+    """Ages in lists have one unit; the exact time is in the title."""
     pages = Pages("Desk", clock=ManualClock(NOW.timestamp()))
-    shown = pages.ago(datetime.fromtimestamp(NOW.timestamp() - seconds, UTC))
+    text = pages.ago(datetime.fromtimestamp(NOW.timestamp() - seconds, UTC))
 
-    assert f">{told}</time>" in shown
-    assert 'title="' in shown
+    assert f">{expected}</time>" in text
+    assert 'title="' in text
 
 
 @pytest.mark.parametrize(
-    ("span", "told"),
+    ("span", "expected"),
     [
         (0.0123, "12 ms"),
         (-30, "0 ms"),
@@ -174,27 +185,34 @@ def test_how_long_ago_is_told_roughly(seconds: float, told: str) -> None:
         (None, "—"),
     ],
 )
-def test_a_duration_has_two_units_at_most(span: Any, told: str) -> None:
-    """A duration is told as people say it."""
-    assert duration(span) == told
+def test_a_duration_has_two_units_at_most(span: Any, expected: str) -> None:
+    """A duration has at most two units."""
+    assert duration(span) == expected
 
 
-def test_numbers_are_told_as_people_read_them() -> None:
-    """Thousands are apart, shares are percentages, bytes have units, nouns their plural."""
+def test_numbers_are_formatted() -> None:
+    """Thousands have separators, fractions are percentages, bytes have units, nouns a plural."""
     assert (number(1284), number(Decimal("4.25")), number(4.256, 2), number(None)) == (
         "1,284",
         "4.2",
         "4.26",
         "—",
     )
-    assert (percent(0.421), percent(0.4215, 1), percent(None)) == ("42 %", "42.1 %", "—")
+    assert (percent(0.421), percent(0.4215, 1), percent(None)) == ("42%", "42.1%", "—")
     assert (size(12), size(2048), size(5 * 1024**2), size(3 * 1024**3), size(None)) == (
         "12 B",
-        "2.0 KB",
-        "5.0 MB",
-        "3.0 GB",
+        "2 KB",
+        "5 MB",
+        "3 GB",
         "—",
     )
+    assert [money(Decimal(text)) for text in ("0", "12.5", "7151.664", "0.000338125", "-0.5")] == [
+        "$0.00",
+        "$12.50",
+        "$7,151.66",
+        "$0.00034",
+        "-$0.50",
+    ]
     assert (plural(1, "ticket"), plural(1200, "ticket"), plural(2, "entry", "entries")) == (
         "1 ticket",
         "1,200 tickets",

@@ -1,4 +1,4 @@
-"""Every error of Tavola is one problem to whoever sent the request."""
+"""Every error of Tavola becomes one problem document."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from tavola import (
     ItemMissing,
     ItemSizeExceeded,
     KeyPartMissing,
-    LockLost,
+    LockConflict,
     ProvisionedThroughputExceededFault,
-    Reason,
     ResourceNotFoundFault,
     StoreError,
     TavolaError,
     ThrottlingFault,
     TransactionCancelled,
     TransactionConflictFault,
-    UniqueTaken,
+    UniqueViolation,
     UpdateContended,
     ValidationFault,
+    WriteFailure,
 )
 from tavola.apps.shell import ProblemError, field_errors, not_found, problem_of
 from tavola.patterns import (
@@ -62,11 +62,11 @@ AT = datetime(2026, 11, 3, tzinfo=UTC)
 MAPPED: list[tuple[Exception, int, str]] = [
     (ItemMissing("the Ticket t1"), 404, "not-found"),
     (ItemExists("the Ticket t1"), 409, "exists"),
-    (LockLost("the Ticket t1"), 409, "conflict"),
+    (LockConflict("the Ticket t1"), 409, "conflict"),
     (ConditionFailed("the Ticket t1"), 409, "conflict"),
     (ConditionalCheckFailedFault(), 409, "conflict"),
     (VersionConflict("the Review r1", 2, None), 409, "conflict"),
-    (UniqueTaken("the Customer c1", "email", "x"), 409, "taken"),
+    (UniqueViolation("the Customer c1", "email", "x"), 409, "taken"),
     (ItemImmutable("the Version v1", "put"), 409, "immutable"),
     (UpdateContended("the Ticket t1", 8), 409, "contended"),
     (TransactionConflictFault(), 409, "contended"),
@@ -114,7 +114,7 @@ MAPPED: list[tuple[Exception, int, str]] = [
 
 @pytest.mark.parametrize(("error", "status", "slug"), MAPPED, ids=lambda each: type(each).__name__)
 def test_an_error_is_one_problem(error: Exception, status: int, slug: str) -> None:
-    """An error has a status, a slug and a sentence for whoever sent the request."""
+    """An error has a status, a code and a sentence for the caller."""
     found = problem_of(error)
 
     assert found is not None
@@ -125,14 +125,14 @@ def test_an_error_is_one_problem(error: Exception, status: int, slug: str) -> No
 @pytest.mark.parametrize(
     "error", [ValidationFault("Invalid UpdateExpression"), TavolaError("x"), ValueError("x")]
 )
-def test_what_nobody_foresaw_is_no_problem_of_the_client(error: Exception) -> None:
-    """An error that the client cannot have caused is left to the guard, which answers 500."""
+def test_an_unmapped_error_is_left_to_the_guard(error: Exception) -> None:
+    """An error that the client cannot have caused is left to the guard, which responds with 500."""
     assert problem_of(error) is None
 
 
-@pytest.mark.parametrize("error", [LockLost("t"), VersionConflict("r", 1, None), ConditionFailed("t")])
+@pytest.mark.parametrize("error", [LockConflict("t"), VersionConflict("r", 1, None), ConditionFailed("t")])
 def test_a_lost_race_after_if_match_is_a_failed_precondition(error: Exception) -> None:
-    """Who said which version is meant is told 412, who did not 409."""
+    """With If-Match a lost race is a 412, without it a 409."""
     found = problem_of(error, conditional=True)
 
     assert found is not None
@@ -143,8 +143,8 @@ def test_a_lost_race_after_if_match_is_a_failed_precondition(error: Exception) -
     "error",
     [ThrottlingFault(), EndpointUnreachable("e", "r"), InProgress("s", "k", AT), TransactionConflictFault()],
 )
-def test_what_passes_says_when_to_come_again(error: Exception) -> None:
-    """A problem that goes by itself has a Retry-After."""
+def test_a_temporary_problem_has_retry_after(error: Exception) -> None:
+    """A temporary problem has a Retry-After header."""
     found = problem_of(error)
 
     assert found is not None
@@ -152,18 +152,18 @@ def test_what_passes_says_when_to_come_again(error: Exception) -> None:
 
 
 class Intent:
-    """What a reason is about, as far as a sentence needs it."""
+    """The part of an intent that a message needs."""
 
     what = "the Ticket t1"
 
 
 def cancelled(*kinds: tuple[str, TavolaError] | None) -> TransactionCancelled:
     """Return a cancelled transaction with a reason for each intent."""
-    told: list[Any] = [
-        None if each is None else Reason(Intent(), each[0], each[1], None)  # type: ignore[arg-type]
+    errors: list[Any] = [
+        None if each is None else WriteFailure(Intent(), each[0], each[1], None)  # type: ignore[arg-type]
         for each in kinds
     ]
-    return TransactionCancelled(told)
+    return TransactionCancelled(errors)
 
 
 @pytest.mark.parametrize(
@@ -172,23 +172,23 @@ def cancelled(*kinds: tuple[str, TavolaError] | None) -> TransactionCancelled:
         ([("missing", ItemMissing("t"))], 404, "not-found"),
         ([None, ("exists", ItemExists("t"))], 409, "exists"),
         ([("condition", ConditionFailed("t")), ("conflict", TransactionConflictFault())], 409, "contended"),
-        ([("throttled", ThrottlingFault()), ("lock", LockLost("t"))], 503, "store-busy"),
+        ([("throttled", ThrottlingFault()), ("lock", LockConflict("t"))], 503, "store-busy"),
         ([("too_large", ItemSizeExceeded("x"))], 413, "item-too-large"),
-        ([("unique", UniqueTaken("c", "email", "x"))], 409, "taken"),
+        ([("unique", UniqueViolation("c", "email", "x"))], 409, "taken"),
         ([("exists", ItemExists("t")), ("missing", ItemMissing("t"))], 404, "not-found"),
-        ([("lock", LockLost("t"))], 409, "conflict"),
+        ([("lock", LockConflict("t"))], 409, "conflict"),
     ],
 )
-def test_a_cancelled_transaction_is_told_by_its_reasons(reasons: Any, status: int, slug: str) -> None:
-    """What passes by itself goes before what does not; else the first that stood in the way."""
+def test_a_cancelled_transaction_is_described_by_its_reasons(reasons: Any, status: int, slug: str) -> None:
+    """Temporary reasons come first, otherwise the first reason counts."""
     found = problem_of(cancelled(*reasons))
 
     assert found is not None
     assert (found.status, found.code) == (status, slug)
 
 
-def test_invalid_fields_are_told_by_their_place_and_not_by_their_value() -> None:
-    """A 422 has a pointer and a sentence for each field, and never what was sent."""
+def test_invalid_fields_are_named_by_location_not_value() -> None:
+    """A 422 has a pointer and a message for each field, and never the value."""
     error = RequestValidationError(
         [
             {
@@ -209,14 +209,14 @@ def test_invalid_fields_are_told_by_their_place_and_not_by_their_value() -> None
 
     assert found is not None
     assert found.extensions["errors"] == [
-        {"in": "body", "pointer": "#/a~1b/0", "detail": "Input should be a valid string"},
+        {"in": "body", "pointer": "#/a~1b/0", "detail": "Must be a string."},
         {"in": "query", "pointer": "#/limit", "detail": "not a number"},
     ]
     assert "hush" not in json.dumps(found.document("/x"))
 
 
-def test_a_form_is_told_the_first_complaint_about_each_field() -> None:
-    """A pydantic error becomes what a form shows beside its fields."""
+def test_a_form_gets_the_first_error_of_each_field() -> None:
+    """A pydantic error becomes the messages that a form shows at its fields."""
 
     class Form(BaseModel):
         subject: str
@@ -233,7 +233,7 @@ def test_a_form_is_told_the_first_complaint_about_each_field() -> None:
 
 
 def test_a_problem_is_an_rfc_9457_document() -> None:
-    """A problem has type, title, status, detail, instance and the members that it was given."""
+    """A problem has type, title, status, detail, instance and its extension members."""
     problem = ProblemError(409, "transition", "Not so", "A closed ticket stays closed.", allowed=["reopen"])
     answer = problem.response("/tickets/1")
 
@@ -248,8 +248,8 @@ def test_a_problem_is_an_rfc_9457_document() -> None:
     }
 
 
-def test_a_choice_is_told_by_its_member_and_its_values() -> None:
-    """The branches that pydantic gives a union are no members, and a choice is told by what may be sent; the whole body is `#`."""
+def test_a_union_error_names_the_member_and_its_values() -> None:
+    """Pydantic's branches of a union are not members; a choice lists its allowed values; the whole body is `#`."""
 
     class Colour(StrEnum):
         RED = "red"
@@ -261,31 +261,31 @@ def test_a_choice_is_told_by_its_member_and_its_values() -> None:
         names: dict[str, int | list[int]] = {}
 
     def errors_of(body: Any) -> list[Any]:
-        told: list[list[Any]] = []
+        errors: list[list[Any]] = []
         with pytest.raises(ValidationError) as caught:
             Asked.model_validate(body)
         placed = [{**each, "loc": ("body", *each["loc"])} for each in caught.value.errors()]
         for error in (caught.value, RequestValidationError(placed, body=body)):
             found = problem_of(error)
             assert found is not None
-            told.append(found.extensions["errors"])
-        assert told[0] == told[1], "with and without what was sent"
-        return told[0]
+            errors.append(found.extensions["errors"])
+        assert errors[0] == errors[1], "with and without what was sent"
+        return errors[0]
 
     assert errors_of({"colour": "green"}) == [
-        {"in": "body", "pointer": "#/colour", "detail": "Give one of red, blue."}
+        {"in": "body", "pointer": "#/colour", "detail": "Must be one of red, blue."}
     ]
     assert [each["pointer"] for each in errors_of({"names": {"a": "x"}})] == ["#/names/a"]
     assert errors_of({"other": 1})[0]["pointer"] == "#/other"
     assert errors_of([])[0]["pointer"] == "#"
 
 
-def test_a_cursor_that_is_refused_is_told_in_words_of_http() -> None:
-    """Who asks over HTTP is told to ask from the beginning, and nothing of how the program is made."""
+def test_a_refused_cursor_is_explained_in_http_terms() -> None:
+    """The caller is told to start from the beginning, without details of the implementation."""
     found = problem_of(CursorRefused("its signature does not hold (connect(…, cursor_secret=…))"))
 
     assert found is not None
-    assert (found.status, "from the beginning" in found.detail, "connect" in found.detail) == (
+    assert (found.status, "without a cursor" in found.detail, "connect" in found.detail) == (
         400,
         True,
         False,

@@ -20,6 +20,7 @@ from tavola.apps.shell import (
     parameters,
     require_match,
 )
+from tavola.patterns import Slice
 
 
 def request(query: str = "", headers: Sequence[tuple[str, str]] = ()) -> Request:
@@ -30,8 +31,8 @@ def request(query: str = "", headers: Sequence[tuple[str, str]] = ()) -> Request
     )
 
 
-def refused(request: Request, etag: str) -> int | None:
-    """Return the status that a change is refused with, None where it is let pass."""
+def refusal_status(request: Request, etag: str) -> int | None:
+    """Return the status that a change is refused with; None if it is accepted."""
     try:
         require_match(request, etag)
     except ProblemError as problem:
@@ -56,58 +57,56 @@ def refused(request: Request, etag: str) -> int | None:
         ([("If-Match", '"3" "4"')], 400),
     ],
 )
-def test_a_change_says_which_version_it_is_meant_for(
-    headers: list[tuple[str, str]], status: int | None
-) -> None:
-    """Without If-Match that is 428, with another version 412, and a malformed one 400."""
-    assert refused(request(headers=headers), etag_of(3)) == status
+def test_a_change_must_name_its_version(headers: list[tuple[str, str]], status: int | None) -> None:
+    """Without If-Match it is a 428, with another version a 412, with a malformed one a 400."""
+    assert refusal_status(request(headers=headers), etag_of(3)) == status
 
 
 @pytest.mark.parametrize(
-    ("told", "fresh"), [('"3"', True), ('W/"3"', True), ("*", True), ('"2"', False), ('"2","3"', True)]
+    ("value", "fresh"), [('"3"', True), ('W/"3"', True), ("*", True), ('"2"', False), ('"2","3"', True)]
 )
-def test_who_has_the_version_is_told_so(told: str, fresh: bool) -> None:
+def test_a_current_copy_gets_a_304(value: str, fresh: bool) -> None:
     """If-None-Match compares weakly, and a 304 repeats the ETag."""
-    answer = not_modified(request(headers=[("If-None-Match", told)]), etag_of(3))
+    answer = not_modified(request(headers=[("If-None-Match", value)]), etag_of(3))
 
     assert (answer is not None) is fresh
     assert answer is None or (answer.status_code, answer.headers["etag"]) == (304, '"3"')
 
 
-def test_an_etag_of_parts_is_one() -> None:
-    """Several parts make one tag, in quotes."""
+def test_an_etag_may_have_parts() -> None:
+    """Several parts make one quoted ETag."""
     assert etag_of("review", 3) == '"review-3"'
     assert not_modified(request(), etag_of(1)) is None
 
 
-@pytest.mark.parametrize("told", ["", "a" * 256, "naïve", "a\x01b", "   "])
-def test_an_idempotency_key_is_printable_ascii(told: str) -> None:
+@pytest.mark.parametrize("value", ["", "a" * 256, "naïve", "a\x01b", "   "])
+def test_an_idempotency_key_is_printable_ascii(value: str) -> None:
     """A key has 1 to 255 printable ASCII characters."""
     with pytest.raises(ProblemError) as caught:
-        idempotency_key(request(headers=[("Idempotency-Key", told)]))
+        idempotency_key(request(headers=[("Idempotency-Key", value)]))
 
     assert caught.value.status == 422
 
 
 def test_one_idempotency_key_is_read() -> None:
-    """No key is None, one is taken without the blanks around it, two are refused."""
+    """No key is None, one key is stripped, two are refused."""
     assert idempotency_key(request()) is None
     assert idempotency_key(request(headers=[("Idempotency-Key", " k 1 ")])) == "k 1"
     with pytest.raises(ProblemError):
         idempotency_key(request(headers=[("Idempotency-Key", "a"), ("Idempotency-Key", "a")]))
 
 
-@pytest.mark.parametrize("told", ["0", "101", "-1", "x", "1.5", "", "٣", "9" * 30])
-def test_a_limit_is_a_number_within_bounds(told: str) -> None:
+@pytest.mark.parametrize("value", ["0", "101", "-1", "x", "1.5", "", "٣", "9" * 30])
+def test_a_limit_is_a_number_within_bounds(value: str) -> None:
     """A limit is 1 to 100."""
     with pytest.raises(ProblemError) as caught:
-        limit_of(request(f"limit={told}"))
+        limit_of(request(f"limit={value}"))
 
     assert caught.value.extensions["errors"][0]["pointer"] == "#/limit"
 
 
 def test_limit_and_cursor_have_their_defaults() -> None:
-    """Without parameters a list begins at its beginning, with 20."""
+    """Without parameters a list starts at the beginning, with 20 entries."""
     assert (limit_of(request()), cursor_of(request())) == (20, None)
     assert (limit_of(request("limit=7")), cursor_of(request("cursor=abc"))) == (7, "abc")
     with pytest.raises(ProblemError):
@@ -115,22 +114,22 @@ def test_limit_and_cursor_have_their_defaults() -> None:
 
 
 def test_a_page_links_to_the_next() -> None:
-    """The Link is relative, keeps the question and replaces the cursor."""
-    asked = request("status=open&limit=2&cursor=old&q=a%26b")
-    answer = Paged[int](items=[1, 2], next="n+/=").response(asked)
+    """The Link is relative, keeps the query and replaces the cursor."""
+    incoming = request("status=open&limit=2&cursor=old&q=a%26b")
+    answer = Paged[int].render(incoming, Slice((1, 2), "n+/="))
 
     assert bytes(answer.body) == b'{"items":[1,2],"next":"n+/="}'
     link = answer.headers["link"]
     assert link.startswith("<?")
     assert link.endswith('>; rel="next"')
-    told = parse_qs(link[2:].partition(">")[0])
-    assert told == {"status": ["open"], "limit": ["2"], "q": ["a&b"], "cursor": ["n+/="]}
+    query = parse_qs(link[2:].partition(">")[0])
+    assert query == {"status": ["open"], "limit": ["2"], "q": ["a&b"], "cursor": ["n+/="]}
     assert next_query(request(), "c") == "?cursor=c"
-    assert "link" not in Paged[int](items=[]).response(asked).headers
+    assert "link" not in Paged[int].render(incoming, Slice((), None)).headers
 
 
 def test_parameters_are_declared_by_name() -> None:
-    """A route that reads parameters itself declares them all the same."""
-    told = parameters("limit", "if-match", more=({"name": "since", "in": "query", "schema": {}},))
+    """A route that reads parameters itself still declares them."""
+    declared = parameters("limit", "if-match", more=({"name": "since", "in": "query", "schema": {}},))
 
-    assert [each["name"] for each in told["parameters"]] == ["limit", "If-Match", "since"]
+    assert [each["name"] for each in declared["parameters"]] == ["limit", "If-Match", "since"]

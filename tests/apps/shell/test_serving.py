@@ -1,4 +1,4 @@
-"""An application on a port, from its socket to its last answer."""
+"""An application on a port, from its socket to its last response."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ import pytest
 from fastapi import FastAPI
 
 from tavola import TavolaError
-from tavola.apps.shell import Address, AddressTaken, running_server, serve
+from tavola.apps.shell import AddressTaken, ListenAddress, running_server, serve
 from tests.apps.conftest import Run
 from tests.apps.shell.parts import sample
 
 
 def damaged() -> None:
-    """Fail as a store does."""
+    """Fail as a damaged store does."""
     raise TavolaError("the file is damaged")
 
 
 async def get(port: int, path: str) -> int:
     """Return the status of a path."""
 
-    def ask() -> int:
+    def send() -> int:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         connection.request("GET", path)
         status = connection.getresponse().status
         connection.close()
         return status
 
-    return await asyncio.to_thread(ask)
+    return await asyncio.to_thread(send)
 
 
-def test_a_free_port_is_taken_and_told(run: Run[Any]) -> None:
-    """Port 0 takes a free one; the application answers while the block runs and no longer."""
+def test_port_0_takes_a_free_port(run: Run[Any]) -> None:
+    """Port 0 takes a free port and reports it; the application serves only while the block runs."""
 
     async def tried() -> int:
         async with running_server(sample()) as served:
@@ -53,30 +53,30 @@ def test_a_free_port_is_taken_and_told(run: Run[Any]) -> None:
     assert run(tried()) > 0
 
 
-def test_a_port_that_is_taken_is_told_before_anything_is_opened(run: Run[Any]) -> None:
-    """The application is not started for a port that it cannot have."""
+def test_a_taken_port_is_reported_before_startup(run: Run[Any]) -> None:
+    """The application is not started if its port is taken."""
     begun: list[str] = []
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         begun.append("begun")
         yield
 
     async def tried(port: int) -> None:
-        async with running_server(FastAPI(lifespan=life), port=port):
+        async with running_server(FastAPI(lifespan=lifespan), port=port):
             pass
 
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        with pytest.raises(AddressTaken, match="0 takes a free one"):
+        with pytest.raises(AddressTaken, match="another program is using it"):
             run(tried(other.getsockname()[1]))
     assert begun == []
 
 
 @pytest.mark.parametrize(("host", "port"), [("203.0.113.1", 0), ("no such host", 0), ("127.0.0.1", 70_000)])
-def test_an_address_that_is_not_ours_is_told(host: str, port: int, run: Run[Any]) -> None:
-    """A host that is not this machine's, or no port, is a sentence and no traceback."""
+def test_an_invalid_address_is_reported(host: str, port: int, run: Run[Any]) -> None:
+    """A host of another machine, or an invalid port, is an error message without a traceback."""
 
     async def tried() -> None:
         async with running_server(sample(), host, port):
@@ -86,16 +86,16 @@ def test_an_address_that_is_not_ours_is_told(host: str, port: int, run: Run[Any]
         run(tried())
 
 
-def test_what_an_application_raises_while_it_starts_comes_out(run: Run[Any]) -> None:
-    """An error of the store is told as it is, and the port is free again."""
+def test_an_error_at_startup_is_raised(run: Run[Any]) -> None:
+    """An error of the store is raised unchanged, and the port is free again."""
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         damaged()
         yield
 
     async def tried(port: int) -> None:
-        async with running_server(FastAPI(lifespan=life), port=port):
+        async with running_server(FastAPI(lifespan=lifespan), port=port):
             pass
 
     with socket.socket() as other:
@@ -106,21 +106,21 @@ def test_what_an_application_raises_while_it_starts_comes_out(run: Run[Any]) -> 
             run(tried(port))
 
 
-def test_an_answer_under_way_is_finished(run: Run[Any]) -> None:
-    """Stopping waits for the answer, and closes the application after it."""
+def test_a_running_request_is_finished(run: Run[Any]) -> None:
+    """Stopping waits for the response, then closes the application."""
     order: list[str] = []
-    asked, go = asyncio.Event(), asyncio.Event()
+    requested, go = asyncio.Event(), asyncio.Event()
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         order.append("closed")
 
-    application = FastAPI(lifespan=life)
+    application = FastAPI(lifespan=lifespan)
 
     @application.get("/slow")
     async def slow() -> str:
-        asked.set()
+        requested.set()
         await go.wait()
         order.append("answered")
         return "x"
@@ -128,7 +128,7 @@ def test_an_answer_under_way_is_finished(run: Run[Any]) -> None:
     async def tried() -> int:
         async with running_server(application) as served:
             answer = asyncio.create_task(get(served.address.port, "/slow"))
-            await asked.wait()
+            await requested.wait()
             asyncio.get_running_loop().call_later(0.05, go.set)
         return await answer
 
@@ -136,21 +136,21 @@ def test_an_answer_under_way_is_finished(run: Run[Any]) -> None:
     assert order == ["answered", "closed"]
 
 
-def test_a_hurry_does_not_wait(run: Run[Any]) -> None:
-    """A client that never ends is cut off."""
-    asked = asyncio.Event()
+def test_a_second_signal_does_not_wait(run: Run[Any]) -> None:
+    """A client that never ends is disconnected."""
+    requested = asyncio.Event()
     application = FastAPI()
 
     @application.get("/never")
     async def never() -> str:
-        asked.set()
+        requested.set()
         await asyncio.Event().wait()
         return "x"
 
     async def tried() -> None:
         async with running_server(application) as served:
             answer = asyncio.create_task(get(served.address.port, "/never"))
-            await asked.wait()
+            await requested.wait()
             served.stop_now()
         with pytest.raises((OSError, http.client.HTTPException)):
             await answer
@@ -162,12 +162,12 @@ def test_a_hurry_does_not_wait(run: Run[Any]) -> None:
     run(bounded())
 
 
-def test_a_signal_ends_it() -> None:
-    """`serve` tells where it answers, and returns when the process is asked to end."""
-    told: list[Address] = []
+def test_a_signal_stops_it() -> None:
+    """`serve` reports its address, and returns when the process gets a signal."""
+    addresses: list[ListenAddress] = []
 
-    def ready(address: Address) -> None:
-        told.append(address)
+    def ready(address: ListenAddress) -> None:
+        addresses.append(address)
         threading.Timer(0, os.kill, (os.getpid(), signal.SIGTERM)).start()
 
     before = signal.getsignal(signal.SIGTERM)
@@ -176,7 +176,7 @@ def test_a_signal_ends_it() -> None:
     finally:
         signal.signal(signal.SIGTERM, before)
 
-    assert told[0].port > 0
+    assert addresses[0].port > 0
 
 
 @pytest.mark.parametrize(
@@ -189,5 +189,5 @@ def test_a_signal_ends_it() -> None:
     ],
 )
 def test_a_url_can_be_opened(host: str, url: str) -> None:
-    """An application on every address is reached on this machine's own."""
-    assert Address(host, 80).url == url
+    """An application on all addresses is reached at the local address."""
+    assert ListenAddress(host, 80).url == url

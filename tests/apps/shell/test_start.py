@@ -1,4 +1,4 @@
-"""The start page and the applications beside it."""
+"""The start page and the applications."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from tavola.apps.shell import (
+    AppSettings,
     Link,
     Mounted,
     Pages,
-    Settings,
     SettingsRefused,
     Start,
     new_application,
@@ -30,11 +30,11 @@ def demo(base_path: str = "") -> Start:
         Mounted("/support-desk", "Support desk", "Tickets.", sample(), [Link("Queue", "/ui/queue")]),
         Mounted("/service-desk", "Service desk", "Calls.", sample(), api=False),
     ]
-    return start_page(Settings(base_path=base_path), mounted, endpoint="http://127.0.0.1:8000")
+    return start_page(AppSettings(base_path=base_path), mounted, endpoint="http://127.0.0.1:8000")
 
 
-def test_the_page_leads_everywhere() -> None:
-    """The start page links to each application, its pages and its API, and tells the endpoint."""
+def test_the_start_page_links_everything() -> None:
+    """The start page links to each application, its pages and its API, and shows the endpoint."""
     with TestClient(demo(), base_url="http://127.0.0.1") as client:
         page = client.get("/").text
 
@@ -44,8 +44,8 @@ def test_the_page_leads_everywhere() -> None:
     assert "AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000" in page
 
 
-def test_the_lives_of_all_are_run() -> None:
-    """Each application is opened and closed with the demo; readiness stands for all of them."""
+def test_all_lifespans_are_run() -> None:
+    """Each application is opened and closed with the demo; readiness covers all of them."""
     start = demo()
     with TestClient(start, base_url="http://127.0.0.1") as client:
         for path in ("/readyz", "/support-desk/readyz", "/service-desk/readyz"):
@@ -56,24 +56,24 @@ def test_the_lives_of_all_are_run() -> None:
     assert [shell_of(each).store for each in faces] == [None, None]
 
 
-def test_who_was_opened_is_closed_when_another_fails() -> None:
-    """A start that fails half-way leaves nothing open, and says what failed."""
-    told: list[str] = []
+def test_a_failed_start_closes_the_others() -> None:
+    """A start that fails halfway leaves nothing open, and reports the cause."""
+    lines: list[str] = []
 
     def face(name: str, *, fails: bool = False) -> FastAPI:
-        settings = Settings()
+        settings = AppSettings()
 
         @asynccontextmanager
-        async def life(application: FastAPI) -> AsyncIterator[None]:
+        async def lifespan(application: FastAPI) -> AsyncIterator[None]:
             if fails:
                 raise SettingsRefused("state", "no room")
-            told.append(f"{name} opened")
+            lines.append(f"{name} opened")
             try:
                 yield
             finally:
-                told.append(f"{name} closed")
+                lines.append(f"{name} closed")
 
-        return new_application(settings, title=name, description=name, pages=Pages(name), life=life)
+        return new_application(settings, title=name, description=name, pages=Pages(name), lifespan=lifespan)
 
     mounted = [
         Mounted("/a", "A", "", face("a")),
@@ -82,19 +82,19 @@ def test_who_was_opened_is_closed_when_another_fails() -> None:
     ]
 
     async def opened() -> None:
-        start = start_page(Settings(), mounted)
+        start = start_page(AppSettings(), mounted)
         async with start.router.lifespan_context(start):
             pass
 
     with pytest.raises(SettingsRefused, match="no room"):
         asyncio.run(opened())
-    assert told == ["a opened", "a closed"]
+    assert lines == ["a opened", "a closed"]
 
 
 @pytest.mark.parametrize("base", ["", "/demo"])
 @pytest.mark.parametrize("stripped", [False, True])
 def test_everything_works_under_a_base_path(base: str, stripped: bool) -> None:
-    """Addresses hold under a proxy's path, whether the proxy takes it away or not."""
+    """URLs work under a proxy's path, whether or not the proxy strips it."""
     front = "" if stripped else base
     with TestClient(demo(base), base_url="http://127.0.0.1", follow_redirects=False) as client:
         assert client.get(f"{front}/support-desk/notes/1").json() == {"text": "x"}
@@ -111,7 +111,7 @@ def test_everything_works_under_a_base_path(base: str, stripped: bool) -> None:
 
 
 def test_each_application_guards_itself_once() -> None:
-    """A request passes one guard: headers come once, and limits are the application's own."""
+    """A request passes one guard: headers appear once, and limits are the application's own."""
     with TestClient(demo(), base_url="http://127.0.0.1") as client:
         headers = client.get("/support-desk/ui/").headers
         assert len(headers.get_list("content-security-policy")) == 1
@@ -123,13 +123,13 @@ def test_each_application_guards_itself_once() -> None:
         assert "/notes/{note_id}" not in client.get("/metrics").text
 
 
-def test_an_address_that_nobody_has_is_a_page_for_a_browser() -> None:
-    """A browser that asks for what is not there gets a page at every address, a program its document."""
+def test_an_unknown_path_is_a_page_for_a_browser() -> None:
+    """An unknown path is a page for a browser and a document for a program, everywhere."""
     with TestClient(demo(), base_url="http://127.0.0.1") as client:
         for path in ("/nope", "/support-desk/nope", "/ui/nope"):
             page = client.get(path, headers={"Accept": "text/html"})
-            told = client.get(path)
+            response = client.get(path)
 
-            assert (page.status_code, told.status_code) == (404, 404)
+            assert (page.status_code, response.status_code) == (404, 404)
             assert page.headers["content-type"].startswith("text/html")
-            assert told.headers["content-type"] == "application/problem+json"
+            assert response.headers["content-type"] == "application/problem+json"

@@ -1,4 +1,4 @@
-"""Settings, and what is opened from them."""
+"""Settings, and the store that is opened from them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tavola import Engine, SeededEntropy
-from tavola.apps.shell import Secrets, Settings, SettingsRefused, opened_store
-from tavola.apps.shell.stores import kept_secret
+from tavola.apps.shell import AppSettings, Secrets, SettingsRefused, opened_store
+from tavola.apps.shell.stores import stored_secret
 from tavola.patterns import FolderBlobs
 from tests.apps.conftest import Run
 from tests.patterns.board import Board, Helpdesk
@@ -28,17 +28,17 @@ from tests.patterns.board import Board, Helpdesk
         ({"poll_s": 0}, "poll_s"),
     ],
 )
-def test_a_bad_setting_is_told_by_its_name(settings: dict[str, Any], name: str) -> None:
-    """A setting that cannot be is an error when it is given, and says what to give."""
+def test_an_invalid_setting_is_named(settings: dict[str, Any], name: str) -> None:
+    """An invalid setting is refused when it is set, with advice."""
     with pytest.raises(SettingsRefused, match=f"^{name}: ") as caught:
-        Settings(**settings)
+        AppSettings(**settings)
 
     assert caught.value.name == name
 
 
-def test_what_outlives_the_process_lies_beside_a_file(tmp_path: Path, run: Run[Any]) -> None:
+def test_state_is_stored_beside_the_file(tmp_path: Path, run: Run[Any]) -> None:
     """Secret, checkpoints and blobs are in a folder beside the store, and the next process finds them."""
-    settings = Settings(target=f"file:{tmp_path}/desk.db")
+    settings = AppSettings(target=f"file:{tmp_path}/desk.db")
 
     async def derived() -> bytes:
         async with opened_store(settings, Helpdesk, Board) as store:
@@ -55,10 +55,10 @@ def test_what_outlives_the_process_lies_beside_a_file(tmp_path: Path, run: Run[A
 
 
 def test_in_memory_nothing_is_left(run: Run[Any]) -> None:
-    """A trial in memory has a secret of chance, no checkpoint, and blobs in a folder that goes."""
+    """A store in memory has a random secret, no checkpoint, and blobs in a temporary folder."""
 
     async def tried() -> tuple[bytes, Path]:
-        async with opened_store(Settings(), Helpdesk) as store:
+        async with opened_store(AppSettings(), Helpdesk) as store:
             assert store.checkpoint("desk") is None
             assert isinstance(store.blobs, FolderBlobs)
             store.blobs.put("ab" * 40, b"x")
@@ -70,11 +70,11 @@ def test_in_memory_nothing_is_left(run: Run[Any]) -> None:
     assert not folder.exists()
 
 
-def test_an_endpoint_needs_a_place_for_its_secret(tmp_path: Path, run: Run[Any]) -> None:
-    """Away from here there is no folder beside the store: a state folder or a secret must be given."""
+def test_an_endpoint_needs_a_state_folder_or_a_secret(tmp_path: Path, run: Run[Any]) -> None:
+    """A remote store has no folder beside it: a state folder or a secret is required."""
 
     async def opened(**more: Any) -> bytes:
-        async with opened_store(Settings(target="http://127.0.0.1:1", **more)) as store:
+        async with opened_store(AppSettings(target="http://127.0.0.1:1", **more)) as store:
             return store.secrets.root
 
     with pytest.raises(SettingsRefused, match="--state FOLDER"):
@@ -84,8 +84,8 @@ def test_an_endpoint_needs_a_place_for_its_secret(tmp_path: Path, run: Run[Any])
 
 
 def test_a_damaged_secret_is_refused(tmp_path: Path, run: Run[Any]) -> None:
-    """A secret that was cut is not used: cursors and hidden callers would silently be others."""
-    settings = Settings(state=tmp_path)
+    """A truncated secret is not used: it would silently change cursors and caller hashes."""
+    settings = AppSettings(state=tmp_path)
 
     async def opened() -> None:
         async with opened_store(settings):
@@ -97,11 +97,11 @@ def test_a_damaged_secret_is_refused(tmp_path: Path, run: Run[Any]) -> None:
             run(opened())
 
 
-def test_a_secret_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that was never written is made again, a start that breaks off leaves none, and of two at once both have the first."""
+def test_a_secret_is_written_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing secret is created, an aborted start leaves none, and two concurrent starts use the same one."""
     (tmp_path / "secret").touch()
-    found = kept_secret(tmp_path, SeededEntropy(1))
-    assert kept_secret(tmp_path, SeededEntropy(2)) == found
+    found = stored_secret(tmp_path, SeededEntropy(1))
+    assert stored_secret(tmp_path, SeededEntropy(2)) == found
     (tmp_path / "secret").unlink()
 
     def full(_: int) -> None:
@@ -110,7 +110,7 @@ def test_a_secret_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.raises(SettingsRefused, match="No space left"):
-            kept_secret(tmp_path, SeededEntropy(3))
+            stored_secret(tmp_path, SeededEntropy(3))
     assert list(tmp_path.iterdir()) == []
 
     link = os.link
@@ -121,30 +121,30 @@ def test_a_secret_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "link", late)
-        assert kept_secret(tmp_path, SeededEntropy(4)) == b"\xab" * 32
+        assert stored_secret(tmp_path, SeededEntropy(4)) == b"\xab" * 32
     assert [path.name for path in tmp_path.iterdir()] == ["secret"]
 
 
-@pytest.mark.parametrize(("name", "told"), [("blobs", {"blobs": "f/x"}), ("state", {"state": "f"})])
+@pytest.mark.parametrize(("name", "paths"), [("blobs", {"blobs": "f/x"}), ("state", {"state": "f"})])
 def test_a_folder_that_cannot_be_written_is_refused_at_the_start(
-    tmp_path: Path, run: Run[Any], name: str, told: dict[str, str]
+    tmp_path: Path, run: Run[Any], name: str, paths: dict[str, str]
 ) -> None:
-    """And not when the first large value is lost."""
+    """Not only when the first large value is lost."""
     (tmp_path / "f").touch()
-    given: Any = {setting: tmp_path / path for setting, path in told.items()}
+    settings: Any = {setting: tmp_path / path for setting, path in paths.items()}
 
     async def opened() -> None:
-        async with opened_store(Settings(secret=b"0" * 32, **given)):
+        async with opened_store(AppSettings(secret=b"0" * 32, **settings)):
             pass
 
-    with pytest.raises(SettingsRefused, match=f"^{name}: blobs cannot be kept in"):
+    with pytest.raises(SettingsRefused, match=f"^{name}: blobs cannot be stored in"):
         run(opened())
 
 
-def test_a_secret_serves_one_purpose_each() -> None:
-    """Secrets of two purposes tell nothing of one another, and the root is not shown, by the settings neither."""
+def test_each_purpose_has_its_own_secret() -> None:
+    """Derived secrets reveal nothing about each other, and neither they nor the settings show the root."""
     secrets = Secrets(b"0" * 32)
-    assert "000" not in repr(Settings(secret=b"0" * 32))
+    assert "000" not in repr(AppSettings(secret=b"0" * 32))
 
     assert secrets.derive("cursor") != secrets.derive("caller")
     assert secrets.derive("cursor") == Secrets(b"0" * 32).derive("cursor")
@@ -152,10 +152,10 @@ def test_a_secret_serves_one_purpose_each() -> None:
 
 
 def test_an_engine_is_shared_and_left_open(tmp_path: Path, run: Run[Any]) -> None:
-    """An engine that others use too is a target; closing the store leaves it open."""
+    """A shared engine is a target; closing the store leaves it open."""
 
     async def opened(engine: Engine) -> None:
-        settings = Settings(target=engine, state=tmp_path, entropy=SeededEntropy(1))
+        settings = AppSettings(target=engine, state=tmp_path, entropy=SeededEntropy(1))
         async with opened_store(settings, Helpdesk) as store:
             assert store.folder == tmp_path
 
@@ -164,11 +164,11 @@ def test_an_engine_is_shared_and_left_open(tmp_path: Path, run: Run[Any]) -> Non
         run(opened(engine))
 
 
-def test_blobs_go_where_they_are_told(tmp_path: Path, run: Run[Any]) -> None:
+def test_blobs_go_to_the_configured_location(tmp_path: Path, run: Run[Any]) -> None:
     """A folder or a bucket; a bucket without a name is refused."""
 
-    async def blobs(told: Any) -> Any:
-        async with opened_store(Settings(blobs=told, region="eu-west-1")) as store:
+    async def blobs(location: Any) -> Any:
+        async with opened_store(AppSettings(blobs=location, region="eu-west-1")) as store:
             return store.blobs
 
     assert run(blobs(tmp_path)).folder == tmp_path
@@ -178,13 +178,13 @@ def test_blobs_go_where_they_are_told(tmp_path: Path, run: Run[Any]) -> None:
         run(blobs("s3://"))
 
 
-def test_no_folder_is_made_for_a_store_in_a_wrong_place(tmp_path: Path, run: Run[Any]) -> None:
-    """A mistyped path is refused, and nothing is made on the way to it."""
+def test_no_folder_is_created_for_a_mistyped_path(tmp_path: Path, run: Run[Any]) -> None:
+    """A mistyped path is refused, and nothing is created."""
 
     async def opened() -> None:
-        async with opened_store(Settings(target=f"file:{tmp_path}/no/desk.db")):
+        async with opened_store(AppSettings(target=f"file:{tmp_path}/no/desk.db")):
             pass
 
-    with pytest.raises(SettingsRefused, match="cannot be read or made"):
+    with pytest.raises(SettingsRefused, match="cannot be read or created"):
         run(opened())
     assert list(tmp_path.iterdir()) == []

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tavola import AsyncConnection, ManualClock, Spent
+from tavola import AsyncConnection, ConsumedCapacity, ManualClock
 from tavola.apps.support_desk import service
-from tavola.apps.support_desk.domain import NewTicket, Status
+from tavola.apps.support_desk.domain import NewTicket, TicketStatus
 from tavola.apps.support_desk.model import Tickets
 from tavola.apps.support_desk.store import Retention, SupportDeskStore
 from tavola.patterns import FolderBlobs
@@ -47,23 +47,23 @@ class Desk:
             service.open_ticket, NewTicket(customer, text, **more), idempotency_key=key
         ).value.ticket_id
 
-    def move(self, ticket_id: str, *statuses: Status) -> None:
+    def move(self, ticket_id: str, *statuses: TicketStatus) -> None:
         """Change a ticket's status, a minute after another."""
         for status in statuses:
             self.clock.advance(60)
-            self(service.change_status, ticket_id, status)
+            self(service.change_ticket, ticket_id, status)
 
     def spent(
         self, use_case: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **options: Any
-    ) -> Spent:
+    ) -> ConsumedCapacity:
         """Do a use case and return what it consumed."""
 
-        async def steps() -> Spent:
-            with self.db.measured() as told:
+        async def steps() -> ConsumedCapacity:
+            with self.db.measure() as spent:
                 await use_case(self.store, *arguments, **options)
-            return told
+            return spent
 
-        found: Spent = self.run(steps())
+        found: ConsumedCapacity = self.run(steps())
         return found
 
     def count(self) -> int:

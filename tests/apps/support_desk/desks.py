@@ -38,9 +38,9 @@ class DeskClient:
         assert answer.status_code == status, answer.text
         return answer.json()
 
-    def change(self, ticket_id: str, expected: int = 200, **asked: Any) -> Any:
+    def change(self, ticket_id: str, expected: int = 200, **changes: Any) -> Any:
         """Change a ticket, whatever its version."""
-        answer = self.http.patch(f"/tickets/{ticket_id}", json=asked, headers={"If-Match": "*"})
+        answer = self.http.patch(f"/tickets/{ticket_id}", json=changes, headers={"If-Match": "*"})
         assert answer.status_code == expected, answer.text
         return answer.json()
 

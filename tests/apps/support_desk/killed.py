@@ -110,10 +110,10 @@ def in_child(path: Path, point: int) -> int | None:
         finally:
             os._exit(0)
     os.close(writing)
-    told = os.read(reading, 100)
+    received = os.read(reading, 100)
     os.close(reading)
     os.waitpid(child, 0)
-    return int(told) if told else None
+    return int(received) if received else None
 
 
 def main(folder: Path, *, apart: bool) -> None:
@@ -134,8 +134,8 @@ def main(folder: Path, *, apart: bool) -> None:
     for point in (*evenly, *(calls - before for before in LAST)):
         path = copy(f"p{point}")
         killed = in_child(path, point) is None
-        told = {"point": point, "of": calls, "killed": killed, **asyncio.run(found(path))}
-        os.write(1, json.dumps(told).encode() + b"\n")
+        outcome = {"point": point, "of": calls, "killed": killed, **asyncio.run(found(path))}
+        os.write(1, json.dumps(outcome).encode() + b"\n")
 
 
 if __name__ == "__main__":

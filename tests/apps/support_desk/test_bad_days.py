@@ -13,8 +13,8 @@ import pytest
 
 from tavola import ItemImmutable
 from tavola.apps.support_desk import service
-from tavola.apps.support_desk.domain import NewFeedback, NewTicket, Priority, Status
-from tavola.apps.support_desk.errors import TicketBusy, TicketChanged, TransitionRefused
+from tavola.apps.support_desk.domain import NewFeedback, NewTicket, Priority, TicketStatus
+from tavola.apps.support_desk.errors import TicketBusy, TicketChanged, TicketTransitionRefused
 from tavola.apps.support_desk.metrics import create_projector
 from tavola.apps.support_desk.model import DeskMetric, Event, Ticket, Tickets
 from tavola.patterns import Answer
@@ -55,10 +55,10 @@ def test_without_a_key_duplicates_are_tickets(desk: Desk) -> None:
 def test_of_changes_at_once_one_wins_and_the_others_are_told(desk: Desk) -> None:
     """Many who saw the same version change a ticket: one history comes of it, and the ticket is as its last event says."""
     ticket_id = desk.open()
-    wishes = [Status.PROCESSING, Status.FAILED] * 10
+    wishes = [TicketStatus.PROCESSING, TicketStatus.FAILED] * 10
 
     async def at_once() -> list[Any]:
-        changes = (service.change_status(desk.store, ticket_id, status, expected=1) for status in wishes)
+        changes = (service.change_ticket(desk.store, ticket_id, status, expected=1) for status in wishes)
         return await asyncio.gather(*changes, return_exceptions=True)
 
     results = desk.run(at_once())
@@ -76,15 +76,15 @@ def test_changes_at_once_without_a_version_leave_one_history(desk: Desk) -> None
     async def at_once() -> list[Any]:
         changes: list[Any] = []
         for number in range(8):
-            changes.append(service.change_status(desk.store, ticket_id, Status.PROCESSING))
+            changes.append(service.change_ticket(desk.store, ticket_id, TicketStatus.PROCESSING))
             changes.append(service.escalate(desk.store, ticket_id, engineer=f"eng-{number}", reason="?"))
-            changes.append(service.change_status(desk.store, ticket_id, Status.READY))
+            changes.append(service.change_ticket(desk.store, ticket_id, TicketStatus.READY))
         return await asyncio.gather(*changes, return_exceptions=True)
 
     results = desk.run(at_once())
 
     failed = [each for each in results if isinstance(each, BaseException)]
-    assert all(isinstance(each, TicketBusy | TransitionRefused) for each in failed)
+    assert all(isinstance(each, TicketBusy | TicketTransitionRefused) for each in failed)
     ticket = desk(service.get_ticket, ticket_id, consistent=True)
     _one_history(desk, ticket_id, ticket.version)
 
@@ -104,10 +104,15 @@ def test_a_process_killed_in_a_create_leaves_all_or_nothing(tmp_path: Path) -> N
     """Killed at any point, there is a ticket with its event and its answer, or none of them; the same request then makes it one."""
     seen = _killed(tmp_path)
 
-    assert sum(told["killed"] for told in seen) > len(seen) // 2  # the last points may lie behind the end
-    assert {(told["tickets"], told["events"], told["outcomes"]) for told in seen} == {(0, 0, 0), (1, 1, 1)}
-    assert all(told["replayed"] == bool(told["tickets"]) for told in seen)
-    assert {told["in the end"] for told in seen} == {1}
+    assert (
+        sum(outcome["killed"] for outcome in seen) > len(seen) // 2
+    )  # the last points may lie behind the end
+    assert {(outcome["tickets"], outcome["events"], outcome["outcomes"]) for outcome in seen} == {
+        (0, 0, 0),
+        (1, 1, 1),
+    }
+    assert all(outcome["replayed"] == bool(outcome["tickets"]) for outcome in seen)
+    assert {outcome["in the end"] for outcome in seen} == {1}
 
 
 @pytest.mark.slow
@@ -115,7 +120,10 @@ def test_kills_find_what_is_written_one_after_another(tmp_path: Path) -> None:
     """A planted fault: without a transaction some kills leave a part."""
     seen = _killed(tmp_path, "--apart")
 
-    parts = {(told["tickets"], told["events"], told["outcomes"]) for told in seen} - {(0, 0, 0), (1, 1, 1)}
+    parts = {(outcome["tickets"], outcome["events"], outcome["outcomes"]) for outcome in seen} - {
+        (0, 0, 0),
+        (1, 1, 1),
+    }
     assert parts
 
 
@@ -143,14 +151,14 @@ def _kept(desk: Desk) -> dict[tuple[str, str], tuple[int, Any]]:
 def _exact(desk: Desk) -> dict[tuple[str, str], tuple[int, Any]]:
     """Return the numbers as the table itself has them."""
     sums = desk.run(desk.store.projector.recount())
-    return {number: (told.count, told.total) for number, told in sums.items()}
+    return {number: (summed.count, summed.total) for number, summed in sums.items()}
 
 
 def _work(desk: Desk, rounds: int) -> None:
     """Open tickets, resolve some, judge some, delete one."""
     for number in range(rounds):
         first, second, third = (desk.open(customer=f"cust-{number}") for _ in range(3))
-        desk.move(first, Status.PROCESSING, Status.READY)
+        desk.move(first, TicketStatus.PROCESSING, TicketStatus.READY)
         desk(service.give_feedback, first, NewFeedback("op-01", 1 + number % 5))
         desk(service.escalate, second, engineer="eng-01", reason="?")
         desk.run(desk.db.delete(Ticket.Key(ticket_id=third)))
@@ -158,14 +166,14 @@ def _work(desk: Desk, rounds: int) -> None:
 
 def test_a_stopped_projector_catches_up_to_exact_numbers(desk: Desk, tmp_path: Path) -> None:
     """It goes on from its checkpoint, also where it died after counting and before noting that."""
-    place = tmp_path / "place"
+    folder = tmp_path / "place"
 
     async def follow() -> int:
-        changes = await desk.db.subscribe(Tickets, from_="start", follow=False, checkpoint=place)
+        changes = await desk.db.subscribe(Tickets, from_="start", follow=False, checkpoint=folder)
         return await create_projector(desk.db).follow(changes)
 
     async def count_and_die() -> None:
-        changes = await desk.db.subscribe(Tickets, from_="start", follow=False, checkpoint=place)
+        changes = await desk.db.subscribe(Tickets, from_="start", follow=False, checkpoint=folder)
         batch = await changes.take()
         assert batch is not None
         await create_projector(desk.db).apply(batch.changes)  # and nobody asks for the next

@@ -11,15 +11,16 @@ import pytest
 from tavola import design_of
 from tavola.apps.support_desk.domain import (
     CLOSED_STATUSES,
+    STATUS_LABELS,
     SUBJECT_CHARACTERS_MAX,
     TRANSITIONS,
     RunningAverage,
-    Status,
+    TicketStatus,
     TimeRange,
     is_allowed,
     make_subject,
 )
-from tavola.apps.support_desk.errors import TransitionRefused
+from tavola.apps.support_desk.errors import TicketTransitionRefused
 from tavola.apps.support_desk.metrics import build_dashboard
 from tavola.apps.support_desk.model import TABLES
 from tavola.apps.support_desk.similar import DIMENSIONS, embed
@@ -27,18 +28,29 @@ from tavola.apps.support_desk.similar import DIMENSIONS, embed
 
 def test_every_status_can_be_left_and_none_follows_itself() -> None:
     """A ticket is never stuck, and a status is no change to itself."""
-    assert TRANSITIONS.keys() == set(Status)
-    for status in Status:
+    assert TRANSITIONS.keys() == set(TicketStatus)
+    for status in TicketStatus:
         assert TRANSITIONS[status]
         assert not is_allowed(status, status)
-    assert Status.READY in CLOSED_STATUSES
+    assert TicketStatus.READY in CLOSED_STATUSES
+
+
+def test_every_status_has_a_label_for_the_pages() -> None:
+    """The stored names are those of the original design; pages show a support desk's words."""
+    assert [STATUS_LABELS[status] for status in TicketStatus] == [
+        "New",
+        "In progress",
+        "Resolved",
+        "Unresolved",
+        "Escalated",
+    ]
 
 
 def test_a_refused_status_says_which_are_allowed() -> None:
     """The sentence names what can be done."""
-    refused = TransitionRefused("tkt_1", Status.READY, Status.FAILED)
+    refused = TicketTransitionRefused("tkt_1", TicketStatus.READY, TicketStatus.FAILED)
 
-    assert str(refused).endswith("it can become PROCESSING")
+    assert str(refused).endswith("allowed: PROCESSING")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +81,7 @@ def test_a_dashboard_of_nothing_is_all_zero() -> None:
     board = build_dashboard({}, [date(2026, 1, 1)])
 
     assert board.tickets == 0
-    assert set(board.by_status) == set(Status)
+    assert set(board.by_status) == set(TicketStatus)
     assert board.resolution_s.mean is None
     assert RunningAverage(2, Decimal(9)).mean == Decimal("4.5")
     assert [day.opened for day in board.days] == [0]
@@ -101,7 +113,7 @@ def test_the_design_has_a_title_and_a_rate_for_each_question() -> None:
     for table in TABLES:
         for entity in table.entities.values():
             for name, pattern in vars(entity).items():
-                compiled = getattr(pattern, "__compiled__", None)
+                compiled = getattr(pattern, "__get_pattern__", None)
                 if compiled is None or name == "Key":
                     continue
                 access = compiled().access

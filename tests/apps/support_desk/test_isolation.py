@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tavola import AccessDeniedFault, AsyncConnection, Credentials, Engine, Fault, connect_async
-from tavola.apps.shell import Settings, ready_tables
+from tavola.apps.shell import AppSettings, ensure_tables
 from tavola.apps.support_desk import policies, service
 from tavola.apps.support_desk.blob_sweeper import sweep_blobs
-from tavola.apps.support_desk.domain import NewFeedback, NewTicket, Role, Status
+from tavola.apps.support_desk.domain import NewFeedback, NewTicket, TicketStatus, UserRole
 from tavola.apps.support_desk.metrics import create_projector
 from tavola.apps.support_desk.model import TABLES, Ticket, Tickets
 from tavola.apps.support_desk.store import SupportDeskStore
@@ -57,7 +57,7 @@ class Guarded:
 
 
 @contextmanager
-def guarded(folder: Path, run: Run[Any], customer: dict[str, Any]) -> Iterator[Guarded]:
+def serve_guarded(folder: Path, run: Run[Any], customer: dict[str, Any]) -> Iterator[Guarded]:
     """Serve a desk with a ticket of each of two customers, whose policy is given."""
     documents = {
         "root": allowing("*"),
@@ -75,10 +75,10 @@ def guarded(folder: Path, run: Run[Any], customer: dict[str, Any]) -> Iterator[G
     directory.write_text(json.dumps({"tavola_iam": 1, "accounts": {ACCOUNT: {"users": users}}}))
     callers = StrictCallers(DirectoryFile(directory), SYSTEM_CLOCK)
     with Engine.open() as engine, running(engine, safeguards=Safeguards(callers=callers)) as endpoint:
-        place = Guarded(endpoint.url, folder, "", "")
+        guarded = Guarded(endpoint.url, folder, "", "")
 
-        async def filled() -> Guarded:
-            store = place.store("root")
+        async def fill() -> Guarded:
+            store = guarded.store("root")
             async with store.db:
                 await store.create_tables()
                 own, other = [
@@ -87,13 +87,13 @@ def guarded(folder: Path, run: Run[Any], customer: dict[str, Any]) -> Iterator[G
                 ]
             return Guarded(endpoint.url, folder, own, other)
 
-        yield run(filled())
+        yield run(fill())
 
 
 @pytest.fixture
-def place(tmp_path: Path, run: Run[Any]) -> Iterator[Guarded]:
+def guarded(tmp_path: Path, run: Run[Any]) -> Iterator[Guarded]:
     """A desk under the application's own policies."""
-    with guarded(tmp_path, run, policies.customer(account=ACCOUNT)) as found:
+    with serve_guarded(tmp_path, run, policies.customer(account=ACCOUNT)) as found:
         yield found
 
 
@@ -208,52 +208,54 @@ def _denied(run: Run[Any], db: AsyncConnection, operation: str, request: dict[st
     return False
 
 
-def test_s10_a_customer_reads_their_own_tickets_alone(place: Guarded, run: Run[Any]) -> None:
+def test_s10_a_customer_reads_their_own_tickets_alone(guarded: Guarded, run: Run[Any]) -> None:
     """With a customer's credentials the application's own code gives that customer's tickets; others' are denied."""
-    store = place.store("cust-001")
+    store = guarded.store("cust-001")
 
     own = run(service.list_customer_tickets(store, "cust-001"))
-    new = run(service.list_customer_tickets(store, "cust-001", status=Status.NEW))
+    new = run(service.list_customer_tickets(store, "cust-001", status=TicketStatus.NEW))
 
-    assert [each.ticket_id for each in own] == [each.ticket_id for each in new] == [place.own]
+    assert [each.ticket_id for each in own] == [each.ticket_id for each in new] == [guarded.own]
     with pytest.raises(AccessDeniedFault):
         run(service.list_customer_tickets(store, "cust-002"))
     with pytest.raises(AccessDeniedFault):
-        run(service.list_customer_tickets(store, "cust-002", status=Status.NEW))
+        run(service.list_customer_tickets(store, "cust-002", status=TicketStatus.NEW))
     denied: list[Callable[[], Any]] = [
-        lambda: service.get_ticket(store, place.other),
-        lambda: service.get_tickets(store, [place.other]),
-        lambda: service.get_full_ticket(store, place.other),
+        lambda: service.get_ticket(store, guarded.other),
+        lambda: service.get_tickets(store, [guarded.other]),
+        lambda: service.get_full_ticket(store, guarded.other),
         lambda: service.list_recent_tickets(store),
-        lambda: service.list_tickets_by_status(store, Status.NEW),
+        lambda: service.list_tickets_by_status(store, TicketStatus.NEW),
         lambda: service.list_escalations(store),
         lambda: service.read_dashboard(store),
-        lambda: service.change_status(store, place.other, Status.PROCESSING),
+        lambda: service.change_ticket(store, guarded.other, TicketStatus.PROCESSING),
         lambda: service.open_ticket(store, NewTicket("cust-002", "forged")),
-        lambda: service.start_session(store, "cust-002", Role.CUSTOMER),
+        lambda: service.start_session(store, "cust-002", UserRole.CUSTOMER),
     ]
     for attempt in denied:
         with pytest.raises(AccessDeniedFault):
             run(attempt())
-    run(ready_tables(store.db, *TABLES))  # which may neither be made nor looked at, and are taken to be there
+    run(
+        ensure_tables(store.db, *TABLES)
+    )  # which may neither be made nor looked at, and are taken to be there
     run(store.db.close())
 
 
 @pytest.mark.parametrize("path", sorted(_paths("x")))
-def test_s10_no_path_leads_to_another_customers_ticket(place: Guarded, run: Run[Any], path: str) -> None:
+def test_s10_no_path_leads_to_another_customers_ticket(guarded: Guarded, run: Run[Any], path: str) -> None:
     """Each operation that could touch another's ticket is denied by the engine."""
-    db = place.connect("cust-001")
+    db = guarded.connect("cust-001")
 
-    operation, request = _paths(place.other)[path]
+    operation, request = _paths(guarded.other)[path]
 
     assert _denied(run, db, operation, request)
     run(db.close())
 
 
-def test_s10_a_batch_of_statements_tells_each_denial(place: Guarded, run: Run[Any]) -> None:
+def test_s10_a_batch_of_statements_tells_each_denial(guarded: Guarded, run: Run[Any]) -> None:
     """Of a batch of statements each is denied by itself, and nothing is told of the ticket."""
-    db = place.connect("cust-001")
-    select = f"SELECT * FROM \"{TABLE}\" WHERE PK = 'TICKET#{place.other}' AND SK = 'METADATA'"
+    db = guarded.connect("cust-001")
+    select = f"SELECT * FROM \"{TABLE}\" WHERE PK = 'TICKET#{guarded.other}' AND SK = 'METADATA'"
 
     answer = run(db.call("BatchExecuteStatement", {"Statements": [{"Statement": select}]}))
 
@@ -266,22 +268,22 @@ def test_s10_without_its_condition_the_policy_would_not_hold(tmp_path: Path, run
     """A planted fault: the same policy without LeadingKeys lets the other customer's tickets through."""
     careless = copy.deepcopy(policies.customer(account=ACCOUNT))
     del careless["Statement"][0]["Condition"]
-    with guarded(tmp_path, run, careless) as found:
+    with serve_guarded(tmp_path, run, careless) as found:
         db = found.connect("cust-001")
 
         assert not _denied(run, db, *_paths(found.other)["query"])
         run(db.close())
 
 
-def test_s10_a_forged_place_in_a_list_leads_to_nobody_else(place: Guarded, run: Run[Any]) -> None:
+def test_s10_a_forged_place_in_a_list_leads_to_nobody_else(guarded: Guarded, run: Run[Any]) -> None:
     """A start key of another customer's list, under one's own question, gives nothing of the other's."""
-    db = place.connect("cust-001")
+    db = guarded.connect("cust-001")
     forged = {
         "TableName": TABLE,
         "IndexName": "GSI1-customer-index",
         "KeyConditionExpression": "GSI1PK = :c",
         "ExpressionAttributeValues": {":c": {"S": "CUSTOMER#cust-001"}},
-        "ExclusiveStartKey": {**_key(place.other), "GSI1PK": OTHER, "GSI1SK": {"S": "2026"}},
+        "ExclusiveStartKey": {**_key(guarded.other), "GSI1PK": OTHER, "GSI1SK": {"S": "2026"}},
     }
 
     try:
@@ -301,15 +303,17 @@ def test_s10_the_application_runs_under_its_own_policies(
         "founder": [policies.founder(account=ACCOUNT)],
         "process": [policies.service(account=ACCOUNT), policies.projector(account=ACCOUNT)],
     }
-    users = {name: user((f"AKID{name.upper()}", f"{name}/secret"), *told) for name, told in documents.items()}
+    users = {
+        name: user((f"AKID{name.upper()}", f"{name}/secret"), *details) for name, details in documents.items()
+    }
     directory = tmp_path / "iam.json"
     directory.write_text(json.dumps({"tavola_iam": 1, "accounts": {ACCOUNT: {"users": users}}}))
     callers = StrictCallers(DirectoryFile(directory), SYSTEM_CLOCK)
 
-    def settings(url: str, name: str) -> Settings:
+    def settings(url: str, name: str) -> AppSettings:
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", f"AKID{name.upper()}")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", f"{name}/secret")
-        return Settings(target=url, region="eu-west-1", secret=SECRET, poll_s=0.02)
+        return AppSettings(target=url, region="eu-west-1", secret=SECRET, poll_s=0.02)
 
     with Engine.open() as engine, running(engine, safeguards=Safeguards(callers=callers)) as endpoint:
         with pytest.raises(AccessDeniedFault) as missing:
@@ -344,30 +348,30 @@ def test_s10_the_application_runs_under_its_own_policies(
 
 
 def test_s10_agent_service_and_projector_have_what_they_need_and_no_more(
-    place: Guarded, run: Run[Any]
+    guarded: Guarded, run: Run[Any]
 ) -> None:
     """Each role's work goes through with its own policy; what is not its work is denied."""
 
     async def steps() -> None:
-        agent, desk = place.store("agent-1"), place.store("desk")
-        numbers = create_projector(place.connect("numbers"))
+        agent, desk = guarded.store("agent-1"), guarded.store("desk")
+        numbers = create_projector(guarded.connect("numbers"))
         async with agent.db, desk.db, numbers.db:
-            await service.change_status(agent, place.own, Status.PROCESSING, actor="agent-1")
-            await service.give_feedback(agent, place.own, NewFeedback("op-01", 4), idempotency_key="f-1")
-            await service.escalate(agent, place.own, engineer="eng-01", reason="?")
-            assert [each.ticket_id for each in await service.list_escalations(agent)] == [place.own]
+            await service.change_ticket(agent, guarded.own, TicketStatus.PROCESSING, actor="agent-1")
+            await service.give_feedback(agent, guarded.own, NewFeedback("op-01", 4), idempotency_key="f-1")
+            await service.escalate(agent, guarded.own, engineer="eng-01", reason="?")
+            assert [each.ticket_id for each in await service.list_escalations(agent)] == [guarded.own]
             assert len(await service.list_recent_tickets(agent)) == 2
             with pytest.raises(AccessDeniedFault):
-                await agent.db.delete(Ticket.Key(ticket_id=place.own))
+                await agent.db.delete(Ticket.Key(ticket_id=guarded.own))
             with pytest.raises(AccessDeniedFault):
-                await service.start_session(agent, "somebody", Role.AGENT)
+                await service.start_session(agent, "somebody", UserRole.AGENT)
 
             await service.open_ticket(desk, NewTicket("cust-003", "No ink"), idempotency_key="r-1")
-            login = await service.start_session(desk, "agent-1", Role.AGENT)
+            login = await service.start_session(desk, "agent-1", UserRole.AGENT)
             assert await service.use_session(desk, login.session_id) is not None
             assert await service.end_session(desk, login.session_id)
-            await service.attach(desk, place.own, name="a.txt", content_type="text/plain", data=b"a")
-            await service.detach(desk, place.own, "a.txt")
+            await service.attach(desk, guarded.own, name="a.txt", content_type="text/plain", data=b"a")
+            await service.detach(desk, guarded.own, "a.txt")
             with pytest.raises(AccessDeniedFault):
                 await desk.db.call("Scan", {"TableName": TABLE})
             with pytest.raises(AccessDeniedFault):
@@ -382,7 +386,7 @@ def test_s10_agent_service_and_projector_have_what_they_need_and_no_more(
             )
             with pytest.raises(AccessDeniedFault):
                 await service.open_ticket(
-                    SupportDeskStore(numbers.db, FolderBlobs(place.folder)), NewTicket("c", "x")
+                    SupportDeskStore(numbers.db, FolderBlobs(guarded.folder)), NewTicket("c", "x")
                 )
 
     run(steps())

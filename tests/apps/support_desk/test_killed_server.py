@@ -15,7 +15,7 @@ import pytest
 
 from tavola import connect_async
 from tavola.apps.support_desk.model import Event, RequestOutcome, Ticket
-from tests.apps.processes import Started, asked, started
+from tests.apps.processes import Started, send_request, start_command
 
 pytestmark = pytest.mark.slow  # a process a test: `make applications` runs it
 
@@ -38,7 +38,7 @@ def test_s08_a_server_killed_in_creates_leaves_each_whole_or_absent(tmp_path: Pa
     for round_, after in enumerate(KILLED_AFTER):
         fresh = [f"r{round_}-{number}" for number in range(REQUESTS)]
         keys += fresh
-        with started("app", "support-desk", "--store", str(store), "--port", "0") as server:
+        with start_command("app", "support-desk", "--store", str(store), "--port", "0") as server:
             answered |= _create_until_killed(server, fresh, after)
         found = asyncio.run(_found(store))
         assert found["tickets"] == found["events"] == found["outcomes"].keys()
@@ -48,17 +48,17 @@ def test_s08_a_server_killed_in_creates_leaves_each_whole_or_absent(tmp_path: Pa
     assert 0 < len(answered) < len(keys)
     assert partly > 0  # some requests were under way or waiting, so the kill came in their middle
 
-    with started("app", "support-desk", "--store", str(store), "--port", "0") as server:
-        told = {key: _opened(server, key) for key in keys}
+    with start_command("app", "support-desk", "--store", str(store), "--port", "0") as server:
+        opened = {key: _opened(server, key) for key in keys}
     in_the_end = asyncio.run(_found(store))
 
-    assert {key: told[key] for key in answered} == answered
-    assert set(told.values()) == in_the_end["tickets"] == in_the_end["events"]
+    assert {key: opened[key] for key in answered} == answered
+    assert set(opened.values()) == in_the_end["tickets"] == in_the_end["events"]
     assert len(in_the_end["tickets"]) == len(keys)
 
 
 def _opened(server: Started, key: str) -> str:
-    status, text = asked(f"{server.told['url']}/tickets", body_of(key), Idempotency_Key=key)
+    status, text = send_request(f"{server.startup['url']}/tickets", body_of(key), Idempotency_Key=key)
     assert status == 201, text
     ticket_id: str = json.loads(text)["ticket_id"]
     return ticket_id
@@ -77,7 +77,7 @@ def _create_until_killed(server: Started, keys: list[str], after: int) -> dict[s
         if len(answered) >= after:
             enough.set()
 
-    with socket.create_connection((server.told["host"], server.told["port"])) as half:
+    with socket.create_connection((server.startup["host"], server.startup["port"])) as half:
         half.sendall(_half_a_request())
         with ThreadPoolExecutor(AT_ONCE) as pool:
             done = [pool.submit(send, key) for key in keys]

@@ -26,7 +26,14 @@ from tavola import (
     to_item,
 )
 from tavola.apps.support_desk import service
-from tavola.apps.support_desk.domain import EventKind, NewFeedback, NewTicket, Role, Status, TimeRange
+from tavola.apps.support_desk.domain import (
+    EventKind,
+    NewFeedback,
+    NewTicket,
+    TicketStatus,
+    TimeRange,
+    UserRole,
+)
 from tavola.apps.support_desk.metrics import ticket_shares
 from tavola.apps.support_desk.model import SHARDS, Event, Feedback, Ticket, Tickets, TicketVector
 from tavola.apps.support_desk.similar import embed
@@ -53,17 +60,17 @@ def _key(ticket_id: str) -> dict[str, Any]:
 def test_wrong_01_a_status_change_moves_the_ticket_in_every_index(desk: Desk) -> None:
     """Pitfall 1: after any change each index has the ticket where its status says, and nowhere else."""
     ticket_id = desk.open()
-    desk.move(ticket_id, Status.PROCESSING)
+    desk.move(ticket_id, TicketStatus.PROCESSING)
     desk(service.escalate, ticket_id, engineer="eng-01", reason="?")
-    desk.move(ticket_id, Status.READY, Status.PROCESSING, Status.FAILED)
+    desk.move(ticket_id, TicketStatus.READY, TicketStatus.PROCESSING, TicketStatus.FAILED)
 
-    for status in Status:
-        expected = [ticket_id] if status is Status.FAILED else []
+    for status in TicketStatus:
+        expected = [ticket_id] if status is TicketStatus.FAILED else []
         assert _ids(desk(service.list_tickets_by_status, status)) == expected
         assert _ids(desk(service.list_customer_tickets, "cust-001", status=status)) == expected
     assert desk(service.list_escalations).items == ()
-    assert desk(service.list_customer_tickets, "cust-001").items[0].status is Status.FAILED
-    assert desk.run(desk.db.verify_keys(Tickets)).faults == ()
+    assert desk(service.list_customer_tickets, "cust-001").items[0].status is TicketStatus.FAILED
+    assert desk.run(desk.db.verify_keys(Tickets)).problems == ()
 
 
 def test_wrong_01_the_documents_own_update_leaves_stale_keys(desk: Desk) -> None:
@@ -79,7 +86,7 @@ def test_wrong_01_the_documents_own_update_leaves_stale_keys(desk: Desk) -> None
         ExpressionAttributeValues={":new": {"S": "READY"}},
     )
 
-    faults = desk.run(desk.db.verify_keys(Tickets)).faults
+    faults = desk.run(desk.db.verify_keys(Tickets)).problems
     assert {fault.index for fault in faults} == {"GSI2-status-index", "GSI4-customer-status-index"}
 
 
@@ -87,10 +94,10 @@ def test_wrong_02_newest_first_holds_over_all_statuses(desk: Desk) -> None:
     """Pitfall 2: a customer's tickets are newest first whatever their status, and those of one status too."""
     made = [desk.open() for _ in range(6)]
     for ticket_id in (made[0], made[3], made[5]):
-        desk.move(ticket_id, Status.PROCESSING)
+        desk.move(ticket_id, TicketStatus.PROCESSING)
 
     assert _ids(desk(service.list_customer_tickets, "cust-001")) == made[::-1]
-    assert _ids(desk(service.list_customer_tickets, "cust-001", status=Status.PROCESSING)) == [
+    assert _ids(desk(service.list_customer_tickets, "cust-001", status=TicketStatus.PROCESSING)) == [
         made[5],
         made[3],
         made[0],
@@ -102,7 +109,7 @@ def test_wrong_03_a_status_is_spread_over_shards_and_read_in_order(desk: Desk) -
     made = [desk.open(customer=f"cust-{number % 3}") for number in range(24)]
 
     partitions = {_raw(desk, "GetItem", Key=_key(each))["Item"]["GSI2PK"]["S"] for each in made}
-    found = desk(service.list_tickets_by_status, Status.NEW, limit=24)
+    found = desk(service.list_tickets_by_status, TicketStatus.NEW, limit=24)
 
     assert 1 < len(partitions) <= SHARDS
     assert _ids(found) == made[::-1]
@@ -138,7 +145,7 @@ def test_wrong_05_a_list_reads_what_its_index_projects(desk: Desk) -> None:
     found = desk(service.list_customer_tickets, "cust-001").items[0]
 
     assert "symptom_text" not in stored
-    assert (found.ticket_id, found.subject, found.status) == (ticket_id, "A secret text", Status.NEW)
+    assert (found.ticket_id, found.subject, found.status) == (ticket_id, "A secret text", TicketStatus.NEW)
     assert dict(desk.spent(service.list_customer_tickets, "cust-001").operations) == {"Query": 1}
     with pytest.raises(ModelError):
         Ticket.ByCustomer(customer_id="cust-001").where(Ticket.symptom_text.contains("secret"))  # type: ignore[arg-type]
@@ -160,7 +167,7 @@ def test_wrong_06_no_two_events_share_a_number(desk: Desk) -> None:
 def test_wrong_07_events_have_one_form_of_key(desk: Desk) -> None:
     """Pitfall 7: whatever happened, and whatever the writer's clock says, key order is the order of events."""
     ticket_id = desk.open()
-    desk.move(ticket_id, Status.PROCESSING)
+    desk.move(ticket_id, TicketStatus.PROCESSING)
     desk.clock.advance(-7_200)  # another writer, two hours behind
     desk(service.add_note, ticket_id, "late clock")
     desk(service.escalate, ticket_id, engineer="eng-01", reason="?")
@@ -178,7 +185,7 @@ def test_wrong_07_events_have_one_form_of_key(desk: Desk) -> None:
 def test_wrong_08_everything_is_counted_once(desk: Desk) -> None:
     """Pitfall 8: what comes, changes and goes is counted; the whole stream delivered again changes nothing."""
     kept, gone = desk.open(), desk.open()
-    desk.move(kept, Status.PROCESSING, Status.READY)
+    desk.move(kept, TicketStatus.PROCESSING, TicketStatus.READY)
     desk.run(desk.db.delete(Ticket.Key(ticket_id=gone)))
 
     assert desk.count() > 0
@@ -186,7 +193,7 @@ def test_wrong_08_everything_is_counted_once(desk: Desk) -> None:
     desk.count()
     desk.count()
 
-    assert (once.tickets, once.by_status[Status.READY], once.by_status[Status.NEW]) == (1, 1, 0)
+    assert (once.tickets, once.by_status[TicketStatus.READY], once.by_status[TicketStatus.NEW]) == (1, 1, 0)
     assert desk(service.read_dashboard) == once
 
 
@@ -238,7 +245,7 @@ def test_wrong_10_times_are_aware_and_ends_are_epoch_seconds(desk: Desk) -> None
     os.environ["TZ"] = "America/New_York"
     time.tzset()
     try:
-        login = desk(service.start_session, "agent-1", Role.AGENT)
+        login = desk(service.start_session, "agent-1", UserRole.AGENT)
     finally:
         os.environ.pop("TZ") if zone is None else os.environ.update(TZ=zone)
         time.tzset()
@@ -273,18 +280,18 @@ def test_wrong_12_a_batch_of_any_size_comes_back_whole(tmp_path: Path, run: Run[
 
 def test_wrong_13_numbers_lose_no_digit(desk: Desk) -> None:
     """Pitfall 13: seconds are decimals, exact to the microsecond; an embedding comes back as it was given."""
-    given = (0.1, 1 / 3, -2.5e-7, *embed("x")[3:])
-    ticket_id = desk.open(embedding=given)
+    embedding = (0.1, 1 / 3, -2.5e-7, *embed("x")[3:])
+    ticket_id = desk.open(embedding=embedding)
     vector = desk.run(desk.db.get(TicketVector.Key(ticket_id=ticket_id)))
     assert vector is not None
-    assert tuple(vector.embedding) == given
+    assert tuple(vector.embedding) == embedding
 
     started = MORNING
     lasted = timedelta(days=4_000, microseconds=1)
     ticket = Ticket(
         ticket_id="t",
         customer_id="c",
-        status=Status.READY,
+        status=TicketStatus.READY,
         subject="s",
         symptom_text="s",
         created_at=started,

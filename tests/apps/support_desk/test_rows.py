@@ -27,9 +27,9 @@ from tavola.apps.support_desk.domain import (
     NewFeedback,
     NewTicket,
     Priority,
-    Role,
-    Status,
+    TicketStatus,
     TimeRange,
+    UserRole,
 )
 from tavola.apps.support_desk.errors import (
     AttachmentMissing,
@@ -37,7 +37,7 @@ from tavola.apps.support_desk.errors import (
     TextTooLong,
     TicketChanged,
     TicketMissing,
-    TransitionRefused,
+    TicketTransitionRefused,
 )
 from tavola.apps.support_desk.metrics import DESK, MAPPING, create_handler
 from tavola.apps.support_desk.model import (
@@ -74,7 +74,7 @@ def busy(desk: Desk) -> dict[str, str]:
         name: desk.open(customer)
         for name, customer in zip("abcde", ["c1", "c1", "c2", "c1", "c2"], strict=True)
     }
-    desk.move(found["b"], Status.PROCESSING, Status.READY)
+    desk.move(found["b"], TicketStatus.PROCESSING, TicketStatus.READY)
     desk(service.give_feedback, found["b"], NewFeedback("op-01", 5, was_helpful=True, comment="quick"))
     desk.clock.advance(60)
     desk(service.give_feedback, found["b"], NewFeedback("op-02", 2))
@@ -85,12 +85,12 @@ def test_s01_each_access_pattern_is_one_query(desk: Desk, busy: dict[str, str]) 
     """Seven ways of asking, each a read or one query, of shards one for each; none is a scan."""
     a, b, c, d, _ = busy.values()
 
-    assert desk(service.get_ticket, b).status is Status.READY
+    assert desk(service.get_ticket, b).status is TicketStatus.READY
     assert _ids(desk(service.list_customer_tickets, "c1")) == [d, b, a]
-    assert _ids(desk(service.list_customer_tickets, "c1", status=Status.NEW)) == [d, a]
+    assert _ids(desk(service.list_customer_tickets, "c1", status=TicketStatus.NEW)) == [d, a]
     assert _ids(desk(service.list_customer_tickets, "c1", newest_first=False)) == [a, b, d]
     during = TimeRange(MORNING, MORNING + timedelta(minutes=4))
-    assert _ids(desk(service.list_tickets_by_status, Status.NEW, during)) == [d, c, a]
+    assert _ids(desk(service.list_tickets_by_status, TicketStatus.NEW, during)) == [d, c, a]
     assert _ids(desk(service.list_recent_tickets, during)) == [d, c, b, a]
     assert [each.rating for each in desk(service.list_ticket_feedback, b)] == [2, 5]
     whole = desk(service.get_ticket_with_feedback, b)
@@ -102,11 +102,11 @@ def test_s01_each_access_pattern_is_one_query(desk: Desk, busy: dict[str, str]) 
 
     assert _operations(desk, service.get_ticket, b) == {"GetItem": 1}
     assert _operations(desk, service.list_customer_tickets, "c1") == {"Query": 1}
-    assert _operations(desk, service.list_customer_tickets, "c1", status=Status.NEW) == {"Query": 1}
+    assert _operations(desk, service.list_customer_tickets, "c1", status=TicketStatus.NEW) == {"Query": 1}
     assert _operations(desk, service.get_ticket_with_feedback, b) == {"Query": 1}
     assert _operations(desk, service.get_full_ticket, b) == {"Query": 1}
     assert _operations(desk, service.list_operator_feedback, "op-01") == {"Query": 1}
-    assert _operations(desk, service.list_tickets_by_status, Status.NEW, during) == {"Query": SHARDS}
+    assert _operations(desk, service.list_tickets_by_status, TicketStatus.NEW, during) == {"Query": SHARDS}
     assert _operations(desk, service.list_recent_tickets, during) == {"Query": SHARDS}
 
 
@@ -119,10 +119,10 @@ def test_s01_a_long_history_costs_the_feedback_nothing(desk: Desk, monkeypatch: 
     desk(service.give_feedback, ticket_id, NewFeedback("op-01", 5))
     desk(service.attach, ticket_id, name="a.txt", content_type="text/plain", data=b"small")
 
-    said = desk.spent(service.get_ticket_with_feedback, ticket_id)
+    cost = desk.spent(service.get_ticket_with_feedback, ticket_id)
     file = desk(service.get_full_ticket, ticket_id)
 
-    assert (said.operations, said.reads <= 1) == ({"Query": 1}, True)
+    assert (cost.operations, cost.reads <= 1) == ({"Query": 1}, True)
     assert _operations(desk, service.get_full_ticket, ticket_id) == {"Query": 1}
     assert [each.rating for each in file.feedback] == [5]
     assert [each.name for each in file.attachments] == ["a.txt"]
@@ -153,9 +153,9 @@ def test_s01_the_table_is_that_of_the_document(desk: Desk, target: Target) -> No
         "Application": "ai-technical-support",
     }
     if target.kind != "local":  # which has no such operation
-        kept = desk.run(desk.db.call("DescribeContinuousBackups", {"TableName": name}))
-        told = kept["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
-        assert told["PointInTimeRecoveryStatus"] == "ENABLED"
+        backups = desk.run(desk.db.call("DescribeContinuousBackups", {"TableName": name}))
+        recovery = backups["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+        assert recovery["PointInTimeRecoveryStatus"] == "ENABLED"
     assert [each.settings.name for each in TABLES] == ["prod-tickets-unified", "prod-metrics"]
 
 
@@ -164,7 +164,7 @@ def test_s01_a_list_goes_on_where_it_ended(desk: Desk) -> None:
     made = [desk.open() for _ in range(7)]
     lists: list[tuple[Any, tuple[Any, ...]]] = [
         (service.list_customer_tickets, ("cust-001",)),
-        (service.list_tickets_by_status, (Status.NEW,)),
+        (service.list_tickets_by_status, (TicketStatus.NEW,)),
         (service.list_recent_tickets, ()),
     ]
 
@@ -182,10 +182,10 @@ def test_s01_a_list_goes_on_where_it_ended(desk: Desk) -> None:
 
 def test_s01_a_session_that_is_over_is_not_valid(desk: Desk) -> None:
     """A session is valid until its end, whether or not DynamoDB has deleted it."""
-    login = desk(service.start_session, "agent-07", Role.AGENT)
+    login = desk(service.start_session, "agent-07", UserRole.AGENT)
     found = desk(service.use_session, login.session_id)
     assert found is not None
-    assert (found.user_id, found.role) == ("agent-07", Role.AGENT)
+    assert (found.user_id, found.role) == ("agent-07", UserRole.AGENT)
 
     desk.clock.advance(24 * 3600 - 1)
     assert desk(service.use_session, login.session_id) is not None
@@ -202,7 +202,7 @@ def test_s01_a_session_that_is_over_is_not_valid(desk: Desk) -> None:
 
     assert desk(service.use_session, login.session_id) is None
     assert ("Item" in stored) or desk.db.target == "memory:"
-    other = desk(service.start_session, "agent-07", Role.AGENT)
+    other = desk(service.start_session, "agent-07", UserRole.AGENT)
     assert desk(service.end_session, other.session_id)
     assert desk(service.use_session, other.session_id) is None
 
@@ -210,12 +210,12 @@ def test_s01_a_session_that_is_over_is_not_valid(desk: Desk) -> None:
 def test_s02_a_timeline_has_one_order(desk: Desk) -> None:
     """Events stand under their ticket by time and number: all, by date, the latest, those of a day."""
     ticket_id = desk.open()
-    desk.move(ticket_id, Status.PROCESSING)
+    desk.move(ticket_id, TicketStatus.PROCESSING)
     desk.clock.advance(86_400)
     desk(service.add_note, ticket_id, "called back", actor="op-01")
     desk(service.add_note, ticket_id, "and again in the same moment", actor="op-01")
     desk.clock.advance(86_400)
-    desk.move(ticket_id, Status.READY)
+    desk.move(ticket_id, TicketStatus.READY)
 
     events = desk(service.list_events, ticket_id).items
     day = MORNING.date() + timedelta(days=1)
@@ -247,10 +247,14 @@ def test_s03_a_ticket_its_event_and_its_answer_come_together(desk: Desk) -> None
     assert file.ticket is not None
     assert (file.ticket.version, [event.sequence for event in file.events]) == (1, [1])
 
-    spent = desk.spent(service.change_status, ticket_id, Status.PROCESSING)
+    spent = desk.spent(service.change_ticket, ticket_id, TicketStatus.PROCESSING)
     assert spent.operations == {"GetItem": 1, "TransactWriteItems": 1}
     event = desk(service.list_latest_events, ticket_id, 1)[0]
-    assert (event.sequence, event.old_status, event.new_status) == (2, Status.NEW, Status.PROCESSING)
+    assert (event.sequence, event.old_status, event.new_status) == (
+        2,
+        TicketStatus.NEW,
+        TicketStatus.PROCESSING,
+    )
     assert desk(service.get_ticket, ticket_id, consistent=True).version == 2
 
 
@@ -298,9 +302,9 @@ def test_s03_what_is_throttled_or_in_conflict_is_tried_again(tmp_path: Path, run
 def test_s03_any_number_of_tickets_in_one_batch(desk: Desk) -> None:
     """More than a hundred ids are cut into requests; the answer is in their order, None where there is none."""
     made = [desk.open() for _ in range(5)]
-    asked = [*made, "tkt_none", *(f"tkt_{number}" for number in range(130)), made[0]]
+    ticket_ids = [*made, "tkt_none", *(f"tkt_{number}" for number in range(130)), made[0]]
 
-    found = desk(service.get_tickets, asked)
+    found = desk(service.get_tickets, ticket_ids)
 
     assert [None if each is None else each.ticket_id for each in found] == [*made, *[None] * 131, made[0]]
 
@@ -310,20 +314,20 @@ def test_s03_reasons_of_a_cancelled_transaction_are_told_apart(desk: Desk) -> No
     ticket_id = desk.open()
 
     with pytest.raises(TicketMissing):
-        desk(service.change_status, "tkt_none", Status.PROCESSING)
+        desk(service.change_ticket, "tkt_none", TicketStatus.PROCESSING)
     with pytest.raises(TicketMissing):
         desk(service.give_feedback, "tkt_none", NewFeedback("op-01", 3), idempotency_key="f-1")
     with pytest.raises(TicketMissing):
         desk(service.give_feedback, "tkt_none", NewFeedback("op-01", 3))
     with pytest.raises(TicketMissing):
         desk(service.add_note, "tkt_none", "?")
-    with pytest.raises(TransitionRefused) as refused:
-        desk(service.change_status, ticket_id, Status.READY)
-    assert refused.value.allowed == (Status.PROCESSING, Status.FAILED, Status.ESCALATED)
-    desk.move(ticket_id, Status.PROCESSING)
+    with pytest.raises(TicketTransitionRefused) as refused:
+        desk(service.change_ticket, ticket_id, TicketStatus.READY)
+    assert refused.value.allowed == (TicketStatus.PROCESSING, TicketStatus.FAILED, TicketStatus.ESCALATED)
+    desk.move(ticket_id, TicketStatus.PROCESSING)
     with pytest.raises(TicketChanged) as changed:
-        desk(service.change_status, ticket_id, Status.READY, expected=1)
-    assert (changed.value.expected, changed.value.found) == (1, 2)
+        desk(service.change_ticket, ticket_id, TicketStatus.READY, expected=1)
+    assert (changed.value.expected, changed.value.current) == (1, 2)
     assert [event.sequence for event in desk(service.list_events, ticket_id)] == [1, 2]
 
 
@@ -334,13 +338,16 @@ def test_s03_a_change_of_several_things_is_one_event(desk: Desk) -> None:
     after = desk(
         service.change_ticket,
         ticket_id,
-        status=Status.PROCESSING,
+        status=TicketStatus.PROCESSING,
         changes=Amendment(priority=Priority.HIGH, subject="Printer dead"),
         actor="agent-1",
         note="taken",
     )
     same = desk(
-        service.change_ticket, ticket_id, status=Status.PROCESSING, changes=Amendment(priority=Priority.HIGH)
+        service.change_ticket,
+        ticket_id,
+        status=TicketStatus.PROCESSING,
+        changes=Amendment(priority=Priority.HIGH),
     )
 
     assert (after.priority, after.subject, after.version) == (Priority.HIGH, "Printer dead", 2)
@@ -358,11 +365,11 @@ def test_s04_the_stream_keeps_the_numbers(desk: Desk, busy: dict[str, str]) -> N
     board = desk(service.read_dashboard, days=2)
 
     assert board.by_status == {
-        Status.NEW: 4,
-        Status.PROCESSING: 0,
-        Status.READY: 1,
-        Status.FAILED: 0,
-        Status.ESCALATED: 0,
+        TicketStatus.NEW: 4,
+        TicketStatus.PROCESSING: 0,
+        TicketStatus.READY: 1,
+        TicketStatus.FAILED: 0,
+        TicketStatus.ESCALATED: 0,
     }
     assert (board.tickets, board.by_priority[Priority.MEDIUM]) == (5, 5)
     made = desk(service.get_ticket, busy["b"])
@@ -414,8 +421,8 @@ def test_s05_what_is_over_is_never_returned(desk: Desk) -> None:
     desk.clock.advance(24 * 3600 - 61)
     assert desk.open(idempotency_key="k") == first
     key = RequestOutcome.Key(scope="tickets/cust-001", request="k")
-    kept = desk.run(desk.db.get(key))
-    assert kept is not None
+    outcome = desk.run(desk.db.get(key))
+    assert outcome is not None
     desk.clock.advance(2)
 
     assert desk.run(desk.db.get(key)) is None
@@ -435,8 +442,8 @@ def test_s05_retention_hides_what_is_no_longer_kept(keeping: Desk) -> None:
     """Closed tickets and events end when they are told to; a ticket that is opened again stays."""
     closed, again = keeping.open(), keeping.open()
     for ticket_id in (closed, again):
-        keeping.move(ticket_id, Status.PROCESSING, Status.READY)
-    keeping.move(again, Status.PROCESSING)
+        keeping.move(ticket_id, TicketStatus.PROCESSING, TicketStatus.READY)
+    keeping.move(again, TicketStatus.PROCESSING)
 
     keeping.clock.advance(8 * 86_400)
 
@@ -453,13 +460,13 @@ def test_s05_what_hangs_on_a_ticket_ends_with_it(keeping: Desk) -> None:
     closed, again = (keeping.open(text=text, embedding=embed(text)) for _ in range(2))
     for ticket_id in (closed, again):
         keeping(service.attach, ticket_id, name="a.txt", content_type="text/plain", data=b"x")
-        keeping.move(ticket_id, Status.PROCESSING, Status.READY)
+        keeping.move(ticket_id, TicketStatus.PROCESSING, TicketStatus.READY)
         keeping(service.attach, ticket_id, name="late.txt", content_type="text/plain", data=b"y")
     keeping(service.give_feedback, closed, NewFeedback("op-01", 5))
-    keeping.move(again, Status.PROCESSING)
+    keeping.move(again, TicketStatus.PROCESSING)
 
     async def ends(ticket_id: str) -> set[Any]:
-        files = await keeping.db.query(Attachment.OfTicket(ticket_id=ticket_id))
+        files = await keeping.db.query(Attachment.ByTicket(ticket_id=ticket_id))
         vector = await keeping.db.get(TicketVector.Key(ticket_id=ticket_id))
         assert vector is not None
         return {each.ttl async for each in files} | {vector.ttl}
@@ -513,10 +520,10 @@ def test_s06_escalations_enter_a_sparse_index_and_leave_it(desk: Desk) -> None:
         desk(service.escalate, ticket_id, engineer=engineer, reason="line stands still")
     assert _ids(desk(service.list_escalations)) == [c, a, b]
     assert _ids(desk(service.list_escalations, engineer="eng-01")) == [c, b]
-    told = desk(service.list_escalations, limit=1).items[0]
-    assert (told.assigned_to, told.escalation_reason) == ("eng-01", "line stands still")
+    escalation = desk(service.list_escalations, limit=1).items[0]
+    assert (escalation.assigned_to, escalation.escalation_reason) == ("eng-01", "line stands still")
 
-    desk.move(c, Status.READY)
+    desk.move(c, TicketStatus.READY)
     desk.clock.advance(60)
     desk(service.escalate, a, engineer="eng-03", reason="handed on")
 
@@ -544,9 +551,9 @@ def test_s08_the_same_request_is_answered_and_not_done_again(desk: Desk) -> None
     with pytest.raises(IdempotencyMismatch):
         desk(service.open_ticket, NewTicket("cust-001", "No printer"), idempotency_key="r-1")
     assert len(desk(service.list_customer_tickets, "cust-001")) == 1
-    given = NewFeedback("op-01", 4)
-    one = desk(service.give_feedback, first.value.ticket_id, given, idempotency_key="f-1")
-    two = desk(service.give_feedback, first.value.ticket_id, given, idempotency_key="f-1")
+    feedback = NewFeedback("op-01", 4)
+    one = desk(service.give_feedback, first.value.ticket_id, feedback, idempotency_key="f-1")
+    two = desk(service.give_feedback, first.value.ticket_id, feedback, idempotency_key="f-1")
     assert (two.value, two.replayed) == (one.value, True)
     assert len(desk(service.list_ticket_feedback, first.value.ticket_id)) == 1
 
@@ -603,7 +610,7 @@ def test_s11_no_status_is_one_hot_partition(desk: Desk) -> None:
     shards = Counter(item["GSI2PK"]["S"] for item in desk.run(stored()))
     assert len(shards) == SHARDS
     assert min(shards.values()) > 80 / SHARDS / 4
-    assert _ids(desk(service.list_tickets_by_status, Status.NEW, limit=80)) == made[::-1]
+    assert _ids(desk(service.list_tickets_by_status, TicketStatus.NEW, limit=80)) == made[::-1]
 
 
 def test_s11_a_hot_ticket_is_throttled_and_then_goes_on(
@@ -617,14 +624,14 @@ def test_s11_a_hot_ticket_is_throttled_and_then_goes_on(
             store = SupportDeskStore(db, FolderBlobs(tmp_path))
             await store.create_tables()
             opened = (await service.open_ticket(store, NewTicket("cust-001", "x"))).value.ticket_id
-            told = await _until_throttled(store, opened)
+            error = await _until_throttled(store, opened)
             clock.advance(5)
             added = await service.add_note(store, opened, "later")
-            numbers = [each.sequence async for each in await db.query(Event.OfTicket(ticket_id=opened))]
-            return told, numbers, added.value.sequence
+            numbers = [each.sequence async for each in await db.query(Event.ByTicket(ticket_id=opened))]
+            return error, numbers, added.value.sequence
 
-    told, numbers, last = run(steps())
-    assert {reason.kind for reason in told.failed.values()} == {"throttled"}
+    error, numbers, last = run(steps())
+    assert {reason.kind for reason in error.failed.values()} == {"throttled"}
     assert numbers == list(range(1, last + 1))
 
 
@@ -641,7 +648,7 @@ def test_s11_stale_reads_and_conflicts_are_told(desk: Desk) -> None:
     """A read that must see the last write says so; a change on what was overtaken writes nothing."""
     ticket_id = desk.open()
     before = desk(service.get_ticket, ticket_id, consistent=True)
-    desk.move(ticket_id, Status.PROCESSING)
+    desk.move(ticket_id, TicketStatus.PROCESSING)
 
     with pytest.raises(TicketChanged):
         desk(service.escalate, ticket_id, engineer="eng-01", reason="?", expected=before.version)
@@ -680,14 +687,14 @@ def test_a_stranger_in_the_transaction_is_not_taken_for_done(desk: Desk) -> None
     desk.run(desk.db.create(intruder))
 
     with pytest.raises(TransactionCancelled):
-        desk(service.change_status, ticket_id, Status.PROCESSING)
+        desk(service.change_ticket, ticket_id, TicketStatus.PROCESSING)
 
-    assert desk(service.get_ticket, ticket_id, consistent=True).status is Status.NEW
+    assert desk(service.get_ticket, ticket_id, consistent=True).status is TicketStatus.NEW
 
 
 def test_ids_of_sessions_stay_out_of_sentences(desk: Desk) -> None:
     """Who has the id of a session has the session, so no repr shows it."""
-    login = desk(service.start_session, "cust-001", Role.CUSTOMER)
+    login = desk(service.start_session, "cust-001", UserRole.CUSTOMER)
 
     assert login.session_id not in repr(login)
     assert isinstance(login, Login)

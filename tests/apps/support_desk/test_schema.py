@@ -12,7 +12,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.generation import GenerationMode
 from schemathesis.python.asgi import shutdown_lifespans
 
-from tavola.apps.shell import Settings
+from tavola.apps.shell import AppSettings
 from tavola.apps.support_desk.web import create
 from tests.apps.support_desk.desks import SECRET
 
@@ -25,7 +25,7 @@ ACCEPTED = ["2xx", "304", "400", "401", "403", "404", "409", "412", "422", "428"
 CONFIG = SchemathesisConfig.from_dict(
     {"checks": {"positive_data_acceptance": {"expected-statuses": ACCEPTED}}}
 )
-OPEN = ("/healthz", "/readyz", "/metrics")  # that nothing can be asked wrongly of
+OPEN = ("/healthz", "/readyz", "/metrics")  # without parameters
 BOUNDS: dict[str, Any] = {
     "derandomize": True,
     "deadline": None,
@@ -38,13 +38,13 @@ BOUNDS: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def schema() -> Iterator[Any]:
     """The desk in this process, by its document."""
-    yield schemathesis.openapi.from_asgi("/openapi.json", create(Settings(secret=SECRET)), config=CONFIG)
+    yield schemathesis.openapi.from_asgi("/openapi.json", create(AppSettings(secret=SECRET)), config=CONFIG)
     shutdown_lifespans()
 
 
 def operations() -> list[tuple[str, str]]:
     """Return every operation of the document."""
-    document = create(Settings(secret=SECRET)).openapi()
+    document = create(AppSettings(secret=SECRET)).openapi()
     return [(method, path) for path, item in document["paths"].items() for method in item]
 
 
@@ -56,9 +56,9 @@ def test_every_operation_keeps_to_its_schema(
     """What is right is done or told why not, what is wrong is refused, and every answer is as declared."""
     if mode is GenerationMode.NEGATIVE and path in OPEN:
         return
-    asked = {"customer_id": "cust-001", "symptom_text": "x"}
+    body = {"customer_id": "cust-001", "symptom_text": "x"}
     known = (
-        schema["/tickets"]["POST"].Case(body=asked, media_type="application/json").call().json()["ticket_id"]
+        schema["/tickets"]["POST"].Case(body=body, media_type="application/json").call().json()["ticket_id"]
     )
     turns = iter(range(1_000_000))
 
@@ -85,7 +85,7 @@ def test_one_answer_leads_to_the_next_request(schema: Any) -> None:
 
 def test_the_document_is_whole() -> None:
     """OpenAPI 3.1; every operation has an id, a summary, a tag that is described, and its problems."""
-    document = create(Settings(secret=SECRET)).openapi()
+    document = create(AppSettings(secret=SECRET)).openapi()
 
     assert document["openapi"].startswith("3.1")
     described = {tag["name"] for tag in document["tags"]}

@@ -16,7 +16,7 @@ from tavola.apps.support_desk.domain import (
     SUBJECT_CHARACTERS_MAX,
     TRANSITIONS,
     EventKind,
-    Status,
+    TicketStatus,
     make_subject,
 )
 from tavola.apps.support_desk.model import Event, Feedback, Ticket, Tickets, TicketVector
@@ -74,8 +74,8 @@ def test_each_ticket_keeps_to_the_rules(entities: list[Any]) -> None:
         assert all(event.new_status in TRANSITIONS[event.old_status] for event in events if event.old_status)
         moved = [event for event in events if event.new_status]
         assert (moved[-1].new_status, events[-1].at) == (ticket.status, ticket.updated_at)
-        assert ticket.completed_at == (moved[-1].at if ticket.status is Status.READY else None)
-        assert (ticket.escalated_at is not None) == (ticket.status is Status.ESCALATED)
+        assert ticket.completed_at == (moved[-1].at if ticket.status is TicketStatus.READY else None)
+        assert (ticket.escalated_at is not None) == (ticket.status is TicketStatus.ESCALATED)
         assert ticket.files == sum(event.kind is EventKind.FILE_ATTACHED for event in events)
         assert all(event.actor is not None for event in events)
         assert NOW - timedelta(days=35) < ticket.created_at < NOW
@@ -84,20 +84,21 @@ def test_each_ticket_keeps_to_the_rules(entities: list[Any]) -> None:
 def test_the_month_is_believable(entities: list[Any]) -> None:
     """Some three events a ticket, of every kind, 2 % escalated, 40 % of the resolved judged; weekends are quiet, a few customers are loud."""
     tickets = _of(entities, Ticket)
-    resolved = [ticket for ticket in tickets if ticket.status is Status.READY]
+    resolved = [ticket for ticket in tickets if ticket.status is TicketStatus.READY]
     weekend = [ticket for ticket in tickets if ticket.created_at.weekday() > 4]
     night = [ticket for ticket in tickets if ticket.created_at.hour < 6]
     loudest = Counter(ticket.customer_id for ticket in tickets).most_common()
 
     assert 3.0 < len(_of(entities, Event)) / len(tickets) < 3.4
     assert {event.kind for event in _of(entities, Event)} == set(EventKind) - {EventKind.FILE_REMOVED}
-    assert any(event.old_status is Status.READY for event in _of(entities, Event))  # opened again
+    assert any(event.old_status is TicketStatus.READY for event in _of(entities, Event))  # opened again
     assert (
         0.004
-        < sum(ticket.status in (Status.NEW, Status.PROCESSING) for ticket in tickets) / len(tickets)
+        < sum(ticket.status in (TicketStatus.NEW, TicketStatus.PROCESSING) for ticket in tickets)
+        / len(tickets)
         < 0.03
     )
-    assert 0.01 < sum(ticket.status is Status.ESCALATED for ticket in tickets) / len(tickets) < 0.03
+    assert 0.01 < sum(ticket.status is TicketStatus.ESCALATED for ticket in tickets) / len(tickets) < 0.03
     assert 0.35 < len(_of(entities, Feedback)) / len(resolved) < 0.45
     assert len({ticket.assigned_to for ticket in tickets if ticket.assigned_to}) <= 12
     assert len(weekend) / len(tickets) < 0.15
@@ -149,36 +150,38 @@ def test_twenty_thousand_tickets_have_their_own_words() -> None:
 
 def test_a_month_is_loaded_with_its_numbers(target: Target, run: Run[Any], tmp_path: Path) -> None:
     """Everything is in the table under keys that are right, the numbers are exact, and progress is told."""
-    told: list[Progress] = []
+    progress: list[Progress] = []
 
     async def steps() -> tuple[SeedCounts, Any, Any, Any]:
         async with target.connect() as db:
             store = SupportDeskStore(db, FolderBlobs(tmp_path))
             await store.create_tables()
-            loaded = await load(store, entropy=SeededEntropy(1), now=NOW, tickets=260, progress=told.append)
-            kept = await metrics.read_dashboard(db, NOW.date(), 35)
+            loaded = await load(
+                store, entropy=SeededEntropy(1), now=NOW, tickets=260, progress=progress.append
+            )
+            dashboard = await metrics.read_dashboard(db, NOW.date(), 35)
             exact = await store.projector.recount()
             report = await db.verify_keys(Tickets)
             recent = await service.list_recent_tickets(store, limit=1)
             file = await service.get_full_ticket(store, recent.items[0].ticket_id)
             assert file.events
-            return loaded, kept, exact, report
+            return loaded, dashboard, exact, report
 
-    loaded, kept, exact, report = run(steps())
+    loaded, dashboard, exact, report = run(steps())
 
     assert (loaded.tickets, loaded.attachments) == (260, 2)
     assert report.items == loaded.items
-    assert report.faults == ()
-    assert kept.tickets == 260
-    assert kept.by_status == {
+    assert report.problems == ()
+    assert dashboard.tickets == 260
+    assert dashboard.by_status == {
         status: exact[metrics.DESK, f"total/status/{status}"].count
         if (metrics.DESK, f"total/status/{status}") in exact
         else 0
-        for status in Status
+        for status in TicketStatus
     }
-    assert kept.satisfaction.count == loaded.feedback
-    assert sum(day.opened for day in kept.days) == 260
-    assert [(each.done, each.total) for each in told] == [(200, 260), (260, 260)]
+    assert dashboard.satisfaction.count == loaded.feedback
+    assert sum(day.opened for day in dashboard.days) == 260
+    assert [(each.done, each.total) for each in progress] == [(200, 260), (260, 260)]
 
 
 def test_what_is_left_undone_is_asked_again(tmp_path: Path, run: Run[Any]) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tavola import ManualClock, connect_async
-from tavola.apps.shell import Settings, opened_store
+from tavola.apps.shell import AppSettings, opened_store
 from tavola.apps.support_desk import service
 from tavola.apps.support_desk.blob_sweeper import INTERVAL, MIN_AGE, BlobSweeper, sweep_blobs
-from tavola.apps.support_desk.domain import NewTicket, Status
+from tavola.apps.support_desk.domain import NewTicket, TicketStatus
 from tavola.apps.support_desk.model import TABLES, Metrics
 from tavola.apps.support_desk.store import Retention, SupportDeskStore
 from tavola.apps.support_desk.web import support_store
@@ -41,8 +41,8 @@ def test_a_sweeper_takes_what_nobody_points_to(tmp_path: Path, run: Run[Any]) ->
             await _attach(store, kept, "b.bin", b"b" + LARGE)
             await service.detach(store, kept, "b.bin")
             await _attach(store, over, "c.bin", b"c" + LARGE)
-            for status in (Status.PROCESSING, Status.READY):
-                await service.change_status(store, over, status)
+            for status in (TicketStatus.PROCESSING, TicketStatus.READY):
+                await service.change_ticket(store, over, status)
             clock.advance(2 * 3_600)
             await db.call("ListTables")  # what has ended is taken away before an answer
             before = len(list(store.blobs.store.list()))
@@ -67,7 +67,7 @@ def test_a_sweeper_takes_what_nobody_points_to(tmp_path: Path, run: Run[Any]) ->
 def test_a_sweep_sees_nobody_elses_blobs(tmp_path: Path, run: Run[Any]) -> None:
     """Applications that share a state folder keep their blobs apart: what another keeps is not the desk's to sweep."""
     clock = ManualClock(SYSTEM_CLOCK.now() + 2 * 86_400)
-    settings = Settings(target="memory:", state=tmp_path, clock=clock)
+    settings = AppSettings(target="memory:", state=tmp_path, clock=clock)
 
     async def steps() -> tuple[bytes, bytes]:
         async with opened_store(settings, *TABLES) as opened:

@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tavola import ManualClock
-from tavola.apps.shell import Settings
+from tavola.apps.shell import AppSettings
 from tavola.apps.support_desk import attachments
 from tavola.apps.support_desk.web import create
 from tests.apps.conftest import Target
@@ -30,7 +30,7 @@ def desk(served: Served, target: Target) -> DeskClient:
 @pytest.fixture(scope="module")
 def refusing() -> Iterator[DeskClient]:
     """A desk in memory for what is refused before the store is asked, whichever it is."""
-    application = create(Settings(target="memory:"))
+    application = create(AppSettings(target="memory:"))
     with TestClient(application, base_url="http://127.0.0.1", raise_server_exceptions=False) as http:
         yield DeskClient(http)
 
@@ -102,22 +102,22 @@ def test_who_has_a_ticket_already_is_told_so(desk: DeskClient) -> None:
 
 def test_the_same_request_is_done_once(desk: DeskClient) -> None:
     """An Idempotency-Key gives the same ticket again, says so, and is refused for another request."""
-    asked = {"customer_id": "cust-001", "symptom_text": TEXT}
+    body = {"customer_id": "cust-001", "symptom_text": TEXT}
     key = {"Idempotency-Key": "7f3a"}
-    first = desk.http.post("/tickets", json=asked, headers=key)
-    again = desk.http.post("/tickets", json=asked, headers=key)
+    first = desk.http.post("/tickets", json=body, headers=key)
+    again = desk.http.post("/tickets", json=body, headers=key)
 
     assert (again.status_code, again.json()) == (201, first.json())
     assert again.headers["idempotency-replayed"] == "true"
     assert again.headers["location"] == first.headers["location"]
     assert len(desk.get("/tickets?customer=cust-001")["items"]) == 1
-    other = desk.http.post("/tickets", json={**asked, "priority": "LOW"}, headers=key)
+    other = desk.http.post("/tickets", json={**body, "priority": "LOW"}, headers=key)
     problem(other, 422, "idempotency-mismatch")
-    problem(desk.http.post("/tickets", json=asked, headers={"Idempotency-Key": "x" * 256}), 422, "invalid")
+    problem(desk.http.post("/tickets", json=body, headers={"Idempotency-Key": "x" * 256}), 422, "invalid")
 
 
 @pytest.mark.parametrize(
-    ("asked", "pointer"),
+    ("body", "pointer"),
     [
         ({"symptom_text": "x"}, "#/customer_id"),
         ({"customer_id": "cust-001"}, "#/symptom_text"),
@@ -133,9 +133,9 @@ def test_the_same_request_is_done_once(desk: DeskClient) -> None:
         ([], "#"),
     ],
 )
-def test_a_ticket_that_cannot_be_opened(refusing: DeskClient, asked: Any, pointer: str) -> None:
+def test_a_ticket_that_cannot_be_opened(refusing: DeskClient, body: Any, pointer: str) -> None:
     """A field that is missing, wrong or unknown is named, and nothing is opened."""
-    found = problem(refusing.http.post("/tickets", json=asked), 422, "invalid")
+    found = problem(refusing.http.post("/tickets", json=body), 422, "invalid")
 
     assert [each["pointer"] for each in found["errors"]] == [pointer]
     assert refusing.get("/tickets?customer=cust-001")["items"] == []
@@ -195,17 +195,17 @@ def test_a_long_text_is_kept_whole(desk: DeskClient) -> None:
 def test_a_change_says_which_version_it_is_meant_for(desk: DeskClient) -> None:
     """Without If-Match a change is a 428, for another version a 412; the right one changes status and priority in one event."""
     ticket_id = desk.open()
-    path, asked = (
+    path, body = (
         f"/tickets/{ticket_id}",
         {"status": "PROCESSING", "priority": "CRITICAL", "note": "mine", "actor": "op-1"},
     )
 
-    problem(desk.http.patch(path, json=asked), 428, "if-match-missing")
-    stale = desk.http.patch(path, json=asked, headers={"If-Match": '"9"'})
+    problem(desk.http.patch(path, json=body), 428, "if-match-missing")
+    stale = desk.http.patch(path, json=body, headers={"If-Match": '"9"'})
     problem(stale, 412, "precondition-failed")
     assert stale.headers["etag"] == '"1"'
-    problem(desk.http.patch(path, json=asked, headers={"If-Match": "1"}), 400, "malformed")
-    done = desk.http.patch(path, json=asked, headers={"If-Match": '"1"'})
+    problem(desk.http.patch(path, json=body, headers={"If-Match": "1"}), 400, "malformed")
+    done = desk.http.patch(path, json=body, headers={"If-Match": '"1"'})
     assert (done.status_code, done.headers["etag"]) == (200, '"2"')
     assert (done.json()["status"], done.json()["priority"]) == ("PROCESSING", "CRITICAL")
     events = desk.get(f"{path}/events")["items"]
@@ -214,11 +214,11 @@ def test_a_change_says_which_version_it_is_meant_for(desk: DeskClient) -> None:
         (2, "status_changed", "mine", "op-1"),
     ]
     assert (events[1]["old_status"], events[1]["new_status"]) == ("NEW", "PROCESSING")
-    problem(desk.http.patch(path, json=asked, headers={"If-Match": '"1"'}), 412, "precondition-failed")
+    problem(desk.http.patch(path, json=body, headers={"If-Match": '"1"'}), 412, "precondition-failed")
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "body",
     [
         {},
         {"actor": "op-1"},
@@ -232,12 +232,12 @@ def test_a_change_says_which_version_it_is_meant_for(desk: DeskClient) -> None:
         {"version": 3, "status": "READY"},
     ],
 )
-def test_a_change_that_says_nothing_or_too_much(refusing: DeskClient, asked: Any) -> None:
+def test_a_change_that_says_nothing_or_too_much(refusing: DeskClient, body: Any) -> None:
     """A change of nothing, to a status that is not reached so, or to null is refused."""
     ticket_id = refusing.open("cust-009")
 
     problem(
-        refusing.http.patch(f"/tickets/{ticket_id}", json=asked, headers={"If-Match": "*"}), 422, "invalid"
+        refusing.http.patch(f"/tickets/{ticket_id}", json=body, headers={"If-Match": "*"}), 422, "invalid"
     )
 
 
@@ -255,12 +255,12 @@ def test_several_versions_may_be_meant(desk: DeskClient) -> None:
     """Of several ETags one has to be the ticket's; what is none, or weak, is no match."""
     path = f"/tickets/{desk.open()}"
 
-    def asked(match: str) -> Any:
+    def change(match: str) -> Any:
         return desk.http.patch(path, json={"priority": "LOW"}, headers={"If-Match": match})
 
     for match in ('"7", "8"', '"one"', 'W/"1"'):
-        problem(asked(match), 412, "precondition-failed")
-    assert asked('"7", "1"').json()["version"] == 2
+        problem(change(match), 412, "precondition-failed")
+    assert change('"7", "1"').json()["version"] == 2
 
 
 def test_an_id_that_is_too_long_for_a_key(desk: DeskClient) -> None:
@@ -452,10 +452,10 @@ def test_a_note_under_a_key_is_added_once(desk: DeskClient) -> None:
 def test_feedback_of_a_ticket_and_of_an_operator(desk: DeskClient) -> None:
     """Feedback is given once under a key, told with the ticket and in its operator's list, newest first."""
     one, other = desk.open(), desk.open()
-    asked = {"operator_id": "op-01", "rating": 4, "was_helpful": True, "comment": "quick"}
+    body = {"operator_id": "op-01", "rating": 4, "was_helpful": True, "comment": "quick"}
     key = {"Idempotency-Key": "f1"}
-    first = desk.http.post(f"/tickets/{one}/feedback", json=asked, headers=key)
-    again = desk.http.post(f"/tickets/{one}/feedback", json=asked, headers=key)
+    first = desk.http.post(f"/tickets/{one}/feedback", json=body, headers=key)
+    again = desk.http.post(f"/tickets/{one}/feedback", json=body, headers=key)
     assert (first.status_code, again.status_code, again.headers["idempotency-replayed"]) == (201, 201, "true")
     assert first.json() == again.json()
     assert first.json()["comment"] == "quick"
@@ -475,7 +475,7 @@ def test_feedback_of_a_ticket_and_of_an_operator(desk: DeskClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "body",
     [
         {"operator_id": "op-01", "rating": 0},
         {"operator_id": "op-01", "rating": 6},
@@ -486,11 +486,11 @@ def test_feedback_of_a_ticket_and_of_an_operator(desk: DeskClient) -> None:
         {"operator_id": "op-01", "rating": 3, "comment": "x" * 4_001},
     ],
 )
-def test_feedback_that_is_none(refusing: DeskClient, asked: Any) -> None:
+def test_feedback_that_is_none(refusing: DeskClient, body: Any) -> None:
     """A rating is a whole number from 1 to 5, of somebody."""
     ticket_id = refusing.open("cust-009")
 
-    problem(refusing.http.post(f"/tickets/{ticket_id}/feedback", json=asked), 422, "invalid")
+    problem(refusing.http.post(f"/tickets/{ticket_id}/feedback", json=body), 422, "invalid")
 
 
 def test_everything_of_a_ticket_in_one_answer(desk: DeskClient) -> None:
@@ -633,8 +633,8 @@ def test_similar_tickets(desk: DeskClient) -> None:
     vectors = [[1.0] + [0.0] * 63, [0.9, 0.1] + [0.0] * 62, [0.0] * 63 + [1.0]]
     made = [desk.open(text=f"Ticket {n}", embedding=vector) for n, vector in enumerate(vectors)]
 
-    asked = {"embedding": vectors[0], "limit": 2}
-    found = desk.http.post("/tickets/similar", json=asked).json()["items"]
+    body = {"embedding": vectors[0], "limit": 2}
+    found = desk.http.post("/tickets/similar", json=body).json()["items"]
     assert [each["ticket"]["ticket_id"] for each in found] == made[:2]
     assert found[0]["distance"] == pytest.approx(0, abs=1e-6)
     like = desk.get(f"/tickets/{made[0]}/similar?limit=1")["items"]
@@ -681,13 +681,17 @@ def test_s09_the_dashboard_over_http(desk: DeskClient) -> None:
     caught_up(desk)
 
     answer = desk.http.get("/dashboard")
-    told = answer.json()
-    assert told["tickets"] == 3
-    assert told["by_status"] == {"NEW": 2, "PROCESSING": 0, "READY": 1, "FAILED": 0, "ESCALATED": 0}
-    assert told["by_priority"] == {"LOW": 0, "MEDIUM": 0, "HIGH": 3, "CRITICAL": 0}
-    assert (told["resolution_s"]["count"], told["satisfaction"]) == (1, {"count": 1, "mean": 4.0})
-    assert told["ratings"] == {"1": 0, "2": 0, "3": 0, "4": 1, "5": 0}
-    assert (len(told["days"]), told["days"][-1]["opened"], told["days"][-1]["resolved"]) == (30, 3, 1)
+    document = answer.json()
+    assert document["tickets"] == 3
+    assert document["by_status"] == {"NEW": 2, "PROCESSING": 0, "READY": 1, "FAILED": 0, "ESCALATED": 0}
+    assert document["by_priority"] == {"LOW": 0, "MEDIUM": 0, "HIGH": 3, "CRITICAL": 0}
+    assert (document["resolution_s"]["count"], document["satisfaction"]) == (1, {"count": 1, "mean": 4.0})
+    assert document["ratings"] == {"1": 0, "2": 0, "3": 0, "4": 1, "5": 0}
+    assert (len(document["days"]), document["days"][-1]["opened"], document["days"][-1]["resolved"]) == (
+        30,
+        3,
+        1,
+    )
     same = desk.http.get("/dashboard", headers={"If-None-Match": answer.headers["etag"]})
     assert same.status_code == 304
     assert len(desk.get("/dashboard?days=7")["days"]) == 7
@@ -705,7 +709,7 @@ def test_the_dashboard_is_made_once_for_all(served: Served, target: Target, cloc
     db = application.state.desk.store.db
 
     async def queries() -> int:
-        with db.measured() as spent:
+        with db.measure() as spent:
             await asyncio.gather(*(board.get() for _ in range(20)))
         return int(spent.operations.get("Query", 0))
 
@@ -737,7 +741,7 @@ def test_health_readiness_and_measures(desk: DeskClient) -> None:
     assert desk.get("/healthz") == {"status": "ok"}
     assert desk.get("/readyz")["followers"] == {"support-desk": "following"}
     measures = desk.http.get("/metrics").text
-    assert 'route="/tickets/{ticket_id}",method="GET",status="2xx"' in measures
+    assert 'method="GET",route="/tickets/{ticket_id}",status="2xx"' in measures
     assert ticket_id not in measures
 
 
@@ -760,7 +764,7 @@ def test_the_front_leads_to_the_pages(desk: DeskClient) -> None:
 
 def test_a_page_of_another_site_changes_nothing(desk: DeskClient) -> None:
     """A request that a browser sends for another site is refused before a route sees it."""
-    asked = {"customer_id": "cust-001", "symptom_text": "x"}
+    body = {"customer_id": "cust-001", "symptom_text": "x"}
     for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
-        problem(desk.http.post("/tickets", json=asked, headers=headers), 403, "origin-refused")
+        problem(desk.http.post("/tickets", json=body, headers=headers), 403, "origin-refused")
     problem(desk.http.get("/tickets", headers={"Host": "evil.example"}), 403, "host-refused")

@@ -16,19 +16,19 @@ from tests.apps.support_desk.desks import SECRET
 DUPLICATES = 200
 
 
-async def asked(
+async def send_request(
     address: tuple[str, int], method: str, path: str, body: Any = None, **headers: str
 ) -> tuple[int, dict[str, str], Any]:
     """Send one request on a connection of its own and return status, headers and JSON."""
     content = b"" if body is None else json.dumps(body).encode()
-    told = {
+    all_headers = {
         "Host": "127.0.0.1",
         "Connection": "close",
         "Content-Type": "application/json",
         "Content-Length": str(len(content)),
         **{name.replace("_", "-"): value for name, value in headers.items()},
     }
-    lines = "".join(f"{name}: {value}\r\n" for name, value in told.items())
+    lines = "".join(f"{name}: {value}\r\n" for name, value in all_headers.items())
     reader, writer = await asyncio.open_connection(*address)
     writer.write(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + content)
     answer = await reader.read()
@@ -53,15 +53,16 @@ def test_s08_two_hundred_duplicates_make_one_ticket(target: Target, run: Run[Any
             address = (served.address.host, served.address.port)
             body = {"customer_id": "cust-001", "symptom_text": "Nothing prints."}
             requests = [
-                asked(address, "POST", "/tickets", body, Idempotency_Key="7f3a") for _ in range(DUPLICATES)
+                send_request(address, "POST", "/tickets", body, Idempotency_Key="7f3a")
+                for _ in range(DUPLICATES)
             ]
             answers = await asyncio.gather(*requests)
-            return answers, await asked(address, "GET", "/tickets?customer=cust-001")
+            return answers, await send_request(address, "GET", "/tickets?customer=cust-001")
 
     answers, listed = run(steps())
 
     assert {status for status, _, _ in answers} == {201}
-    assert len({told["ticket_id"] for _, _, told in answers}) == 1
+    assert len({body["ticket_id"] for _, _, body in answers}) == 1
     assert sum("idempotency-replayed" not in headers for _, headers, _ in answers) == 1
     assert len(listed[2]["items"]) == 1
 
@@ -73,18 +74,23 @@ def test_who_means_whatever_version_is_not_told_of_another(target: Target, run: 
         async with running_server(application(target), port=0) as served:
             address = (served.address.host, served.address.port)
             body = {"customer_id": "cust-001", "symptom_text": "Nothing prints."}
-            _, _, opened = await asked(address, "POST", "/tickets", body)
+            _, _, opened = await send_request(address, "POST", "/tickets", body)
             path = f"/tickets/{opened['ticket_id']}"
             changes = [
-                asked(address, "PATCH", path, {"subject": f"subject {n}"}, If_Match="*") for n in range(12)
+                send_request(address, "PATCH", path, {"subject": f"subject {n}"}, If_Match="*")
+                for n in range(12)
             ]
             handed = [
-                asked(address, "POST", f"{path}/escalation", {"engineer": f"eng-{n}", "reason": "r"})
+                send_request(address, "POST", f"{path}/escalation", {"engineer": f"eng-{n}", "reason": "r"})
                 for n in range(6)
             ]
             answers = await asyncio.gather(*changes, *handed)
             statuses = [status for status, _, _ in answers]
-            return statuses[:12], statuses[12:], await asked(address, "GET", f"{path}/events?limit=100")
+            return (
+                statuses[:12],
+                statuses[12:],
+                await send_request(address, "GET", f"{path}/events?limit=100"),
+            )
 
     changed, handed, events = run(steps())
 
@@ -101,14 +107,18 @@ def test_changes_that_race_leave_one_history(target: Target, run: Run[Any]) -> N
         async with running_server(application(target), port=0) as served:
             address = (served.address.host, served.address.port)
             body = {"customer_id": "cust-001", "symptom_text": "Nothing prints."}
-            _, _, opened = await asked(address, "POST", "/tickets", body)
+            _, _, opened = await send_request(address, "POST", "/tickets", body)
             path = f"/tickets/{opened['ticket_id']}"
             changes = [
-                asked(address, "PATCH", path, {"status": status}, If_Match='"1"')
+                send_request(address, "PATCH", path, {"status": status}, If_Match='"1"')
                 for status in ("PROCESSING", "FAILED") * 10
             ]
             statuses = [status for status, _, _ in await asyncio.gather(*changes)]
-            return statuses, await asked(address, "GET", path), await asked(address, "GET", f"{path}/events")
+            return (
+                statuses,
+                await send_request(address, "GET", path),
+                await send_request(address, "GET", f"{path}/events"),
+            )
 
     statuses, ticket, events = run(steps())
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tavola import Credentials, Engine, ManualClock, SeededEntropy
-from tavola.apps.shell import Settings
+from tavola.apps.shell import AppSettings
 from tavola.apps.support_desk import policies
 from tavola.apps.support_desk.rest import callers
 from tavola.apps.support_desk.web import create
@@ -63,7 +63,7 @@ def guarded(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with ExitStack() as stack:
         engine = stack.enter_context(Engine.open())
         endpoint = stack.enter_context(running(engine, safeguards=safeguards))
-        desk = DeskClient(served(create(Settings(target=endpoint.url, secret=SECRET))))
+        desk = DeskClient(served(create(AppSettings(target=endpoint.url, secret=SECRET))))
         for customer in ("cust-001", "cust-002"):
             for n in range(3):
                 desk.open(customer, f"{customer} {n}")
@@ -82,13 +82,13 @@ def test_s10_a_customer_sees_their_own_tickets_alone(guarded: DeskClient) -> Non
         rest = guarded.get(f"{path}&limit=2&cursor={page['next']}", headers=basic(*key))
         assert [each["subject"] for each in rest["items"]] == [f"{customer} 0"]
 
-    for asked, key in (
+    for customer, key in (
         ("cust-002", KEYS["cust-001"]),
         ("cust-001", KEYS["cust-002"]),
         ("cust-003", KEYS["cust-003"]),
     ):
         for more in ("", "&status=NEW"):
-            denied = guarded.get(f"/my/tickets?customer={asked}{more}", 403, headers=basic(*key))
+            denied = guarded.get(f"/my/tickets?customer={customer}{more}", 403, headers=basic(*key))
             assert denied["type"] == "urn:tavola:problem:forbidden"
 
 
@@ -145,7 +145,7 @@ def test_keys_that_end_together_are_dropped_once(run: Run[Any]) -> None:
         async def __aenter__(self) -> Any:
             return self
 
-        async def __aexit__(self, *told: object) -> None:
+        async def __aexit__(self, *details: object) -> None:
             await self.close()
 
         async def call(self, operation: str, request: Any) -> Any:
@@ -159,10 +159,10 @@ def test_keys_that_end_together_are_dropped_once(run: Run[Any]) -> None:
         return opened[-1]
 
     async def steps() -> list[Any]:
-        kept = callers.CallerConnections(open_as, clock=clock, entropy=SeededEntropy(1))
+        connections = callers.CallerConnections(open_as, clock=clock, entropy=SeededEntropy(1))
 
         async def ask(key: str) -> bool:
-            async with kept.store(basic(key, "s")["Authorization"]) as store:
+            async with connections.store(basic(key, "s")["Authorization"]) as store:
                 await asyncio.sleep(0)
                 line: Any = store
                 return bool(line.open)
@@ -171,7 +171,7 @@ def test_keys_that_end_together_are_dropped_once(run: Run[Any]) -> None:
             await ask(key)
         clock.advance(callers.CONNECTION_LIFE_S + 1)
         answers = await asyncio.gather(*(ask(f"K{n}") for n in (1, 2, 3)), return_exceptions=True)
-        await kept.close()
+        await connections.close()
         return answers
 
     assert run(steps()) == [True, True, True]
@@ -191,7 +191,7 @@ def test_a_store_that_stops_verifying_is_found_out(served: Served, tmp_path: Pat
     with Engine.open() as engine:
         with running(engine) as first:
             port = first.port
-            desk = DeskClient(served(create(Settings(target=first.url, secret=SECRET, clock=clock))))
+            desk = DeskClient(served(create(AppSettings(target=first.url, secret=SECRET, clock=clock))))
         with running(engine, port=port, safeguards=safeguards):
             assert desk.http.get(path, headers=basic(*ADMIN)).status_code == 200
         with running(engine, port=port):
@@ -223,8 +223,8 @@ def test_keys_are_kept_for_a_while_and_not_for_ever(
     for _ in range(2):
         for customer, key in list(KEYS.items())[:2]:
             guarded.get(f"/my/tickets?customer={customer}", headers=basic(*key))
-    kept = guarded.http.app.state.desk.callers._connections  # type: ignore[attr-defined]
-    assert list(kept) == [KEYS["cust-002"][0]]
+    connections = guarded.http.app.state.desk.callers._connections  # type: ignore[attr-defined]
+    assert list(connections) == [KEYS["cust-002"][0]]
 
 
 def test_a_store_that_verifies_nobody_keeps_nobody_apart(served: Served, target: Target) -> None:

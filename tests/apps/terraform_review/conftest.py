@@ -14,7 +14,7 @@ import pytest
 
 from tavola import AsyncConnection, ManualClock
 from tavola.apps.terraform_review import service
-from tavola.apps.terraform_review.domain import Category, Severity, Status
+from tavola.apps.terraform_review.domain import Category, FindingSeverity, ReviewStatus
 from tavola.apps.terraform_review.model import Review, Reviews
 from tavola.apps.terraform_review.results import AppliedFix, FindingResult, FixRequest, ReviewResult
 from tavola.apps.terraform_review.statistics import Statistic
@@ -27,32 +27,32 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 def finding(title: str = "Bucket is public", **more: Any) -> FindingResult:
     """Return one thing that was found."""
-    told = {
+    values = {
         "category": Category.SECURITY,
-        "severity": Severity.HIGH,
+        "severity": FindingSeverity.HIGH,
         "file_path": "main.tf",
         "description": "As the rule says",
         "recommendation": "Mend it",
         **more,
     }
-    return FindingResult(title=title, **told)
+    return FindingResult(title=title, **values)
 
 
 def result(run: str = "run-1", *titles: str, **more: Any) -> ReviewResult:
     """Return the result of a run: with these findings, and whatever else is said."""
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "stack_id": "prod-net",
         "created_by": "eng-01",
         "terraform_code": 'resource "aws_s3_bucket" "x" {}',
         "overall_risk_score": Decimal("0.72"),
         "findings": tuple(finding(title) for title in titles),
     }
-    return ReviewResult(spacelift_run_id=run, **{**told, **more})
+    return ReviewResult(spacelift_run_id=run, **{**values, **more})
 
 
-def failed(run: str, **more: Any) -> ReviewResult:
+def failed_result(run: str, **more: Any) -> ReviewResult:
     """Return the result of a run that failed: its risk is unknown."""
-    return result(run, status=Status.FAILED, overall_risk_score=None, **more)
+    return result(run, status=ReviewStatus.FAILED, overall_risk_score=None, **more)
 
 
 def fix_of(review: Review, *titles: str, risk: str | None = "0.35") -> FixRequest:
@@ -66,7 +66,7 @@ def fix_of(review: Review, *titles: str, risk: str | None = "0.35") -> FixReques
 
 
 @dataclass(slots=True)
-class House:
+class ReviewHistory:
     """A review history under test: its store, its clock, and what the tests ask of both."""
 
     store: ReviewStore
@@ -84,15 +84,15 @@ class House:
 
     async def exact(self) -> dict[str, Statistic]:
         """Return the statistics; they must be what the items themselves come to."""
-        kept, told = await self.store.projector.read_statistics(), await self.store.projector.recount()
-        assert said(kept) == said(told)
-        return kept
+        stored, recounted = await self.store.projector.read_statistics(), await self.store.projector.recount()
+        assert compared_fields(stored) == compared_fields(recounted)
+        return stored
 
 
-def said(statistics: dict[str, Statistic]) -> dict[str, dict[str, Any]]:
+def compared_fields(statistics: dict[str, Statistic]) -> dict[str, dict[str, Any]]:
     """Return what statistics say, whatever it took to get there; those in which nothing is counted are left out."""
-    told = {name: entity.model_dump(exclude={"revision"}) for name, entity in statistics.items()}
-    return {name: fields for name, fields in told.items() if fields.get("occurrence_count") != 0}
+    fields_by_name = {name: entity.model_dump(exclude={"revision"}) for name, entity in statistics.items()}
+    return {name: fields for name, fields in fields_by_name.items() if fields.get("occurrence_count") != 0}
 
 
 @pytest.fixture
@@ -109,23 +109,25 @@ def wide(target: Target) -> None:
 
 
 @pytest.fixture
-def house(target: Target, run: Run[Any], clock: ManualClock, tmp_path: Path) -> Iterator[House]:
+def history(target: Target, run: Run[Any], clock: ManualClock, tmp_path: Path) -> Iterator[ReviewHistory]:
     """A review history on each target."""
-    with opened(target, run, clock, tmp_path) as found:
+    with open_history(target, run, clock, tmp_path) as found:
         yield found
 
 
 @contextmanager
-def opened(target: Target, run: Run[Any], clock: ManualClock, folder: Path, **more: Any) -> Iterator[House]:
+def open_history(
+    target: Target, run: Run[Any], clock: ManualClock, folder: Path, **more: Any
+) -> Iterator[ReviewHistory]:
     """A review history on a target while a block runs."""
 
-    async def enter() -> House:
+    async def enter() -> ReviewHistory:
         db = target.connect(clock=clock)
-        return House(ReviewStore(db, FolderBlobs(folder / "blobs"), **more), clock, db)
+        return ReviewHistory(ReviewStore(db, FolderBlobs(folder / "blobs"), **more), clock, db)
 
-    house: House = run(enter())
+    history: ReviewHistory = run(enter())
     try:
-        run(house.store.create_tables())
-        yield house
+        run(history.store.create_tables())
+        yield history
     finally:
-        run(house.db.close())
+        run(history.db.close())

@@ -22,7 +22,7 @@ LARGE = "".join(
 CODE = 'resource "aws_s3_bucket" "one" {\n  acl = "public-read"\n}\n'
 
 
-def told(run: str = "run-1", *titles: str, **more: Any) -> dict[str, Any]:
+def result_json(run: str = "run-1", *titles: str, **more: Any) -> dict[str, Any]:
     """Return the JSON of a result; each title is a finding, whose id is `f-` and its place."""
     findings = [
         {
@@ -56,9 +56,9 @@ class Client:
 
     def post(self, run: str = "run-1", *titles: str, **more: Any) -> Any:
         """Record a result and return the review."""
-        answer = self.http.post("/reviews", json=told(run, *titles, **more))
-        assert answer.status_code == 201, answer.text
-        return answer.json()
+        response = self.http.post("/reviews", json=result_json(run, *titles, **more))
+        assert response.status_code == 201, response.text
+        return response.json()
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
         """Return what is told at an address."""

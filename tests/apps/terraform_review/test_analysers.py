@@ -35,12 +35,12 @@ from tavola.apps.terraform_review.checkov_report import (
     rule_of,
     severity_of,
 )
-from tavola.apps.terraform_review.domain import Category, Severity, Status
+from tavola.apps.terraform_review.domain import Category, FindingSeverity, ReviewStatus
 from tavola.apps.terraform_review.intake import IntakeRefused, build_result, ingest, read_results
 from tavola.apps.terraform_review.intake import analyse as analyse_folder
 from tavola.apps.terraform_review.model import Review
 from tests.apps.conftest import Run
-from tests.apps.terraform_review.conftest import House
+from tests.apps.terraform_review.conftest import ReviewHistory
 
 HERE = Path(__file__).parent
 STACKS = HERE / "stacks"
@@ -54,7 +54,7 @@ SUMMARY = {"passed": 0, "failed": 0, "parsing_errors": 0, "resource_count": 0, "
 def found(severity: str, confidence: str = "1") -> AnalyserFinding:
     """Return a finding of which only the severity and the confidence matter."""
     return AnalyserFinding(
-        Category.SECURITY, Severity(severity), "t", "d", "X_1", "main.tf", 1, "r", Decimal(confidence)
+        Category.SECURITY, FindingSeverity(severity), "t", "d", "X_1", "main.tf", 1, "r", Decimal(confidence)
     )
 
 
@@ -111,16 +111,16 @@ def test_hidden_folders_and_links_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
-        ("absent", None, "is no folder"),
-        ("notes.txt", b"no code", "holds no Terraform"),
-        ("values.tfvars", b"a = 1", "holds no Terraform"),
+        ("absent", None, "is not a folder"),
+        ("notes.txt", b"no code", "contains no Terraform"),
+        ("values.tfvars", b"a = 1", "contains no Terraform"),
         ("main.tf", b"\xff\xfe\x00", "cannot be read as UTF-8"),
     ],
 )
 def test_a_folder_that_cannot_be_analysed_is_told(
-    tmp_path: Path, name: str, content: bytes | None, told: str
+    tmp_path: Path, name: str, content: bytes | None, message: str
 ) -> None:
     """No folder, no Terraform and no text are errors of who asked, with what is wrong."""
     folder = tmp_path / "stack"
@@ -128,7 +128,7 @@ def test_a_folder_that_cannot_be_analysed_is_told(
         folder.mkdir()
         (folder / name).write_bytes(content)
 
-    with pytest.raises(AnalyserError, match=told):
+    with pytest.raises(AnalyserError, match=message):
         read_folder(folder)
 
 
@@ -149,7 +149,7 @@ def test_a_folder_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("tavola.apps.terraform_review.analysers.FOLDER_BYTES_MAX", 10)
     (tmp_path / "main.tf").write_text("# more than ten bytes")
 
-    with pytest.raises(AnalyserError, match="stacks of their own"):
+    with pytest.raises(AnalyserError, match="separate stacks"):
         read_folder(tmp_path)
 
 
@@ -174,11 +174,11 @@ def test_a_report_is_read() -> None:
     assert analysis.failure is None
     port = by_title["Ensure no security groups allow ingress from 0.0.0.0:0 to port 22", "main.tf"]
     assert (port.category, port.severity, port.line_number) == ("security", "high", 15)
-    assert port.recommendation.startswith("Look at ingress.cidr_blocks, ")
+    assert port.recommendation.startswith("Check ingress.cidr_blocks, ")
     recovery = by_title["Ensure DynamoDB point in time recovery (backup) is enabled", "database.tf"]
     assert (recovery.category, recovery.severity) == ("reliability", "medium")
-    kept = by_title["Ensure that CloudWatch Log Group specifies retention days", "database.tf"]
-    assert (kept.category, kept.severity) == ("cost", "low")
+    retention = by_title["Ensure that CloudWatch Log Group specifies retention days", "database.tf"]
+    assert (retention.category, retention.severity) == ("cost", "low")
     assert ("Ensure that S3 bucket has a Public Access block", "modules/archive/main.tf") in by_title
 
 
@@ -240,32 +240,32 @@ def test_every_row_of_the_rules_can_be_reached() -> None:
 def test_the_guide_has_every_row_of_the_rules() -> None:
     """What a check is about, and what that means, is told to who reads the findings."""
     guide = (Path(__file__).parents[3] / "docs" / "how-to" / "apps" / "checkov.md").read_text()
-    told = [line for line in guide.splitlines() if line.startswith("| ") and line.count("|") == 4]
+    rows = [line for line in guide.splitlines() if line.startswith("| ") and line.count("|") == 4]
 
-    assert told[1:-1] == [f"| {rule.meaning} | {rule.category} | {rule.severity} |" for rule in RULES]
-    assert told[-1] == f"| anything else | {DEFAULT_RULE.category} | {DEFAULT_RULE.severity} |"
+    assert rows[1:-1] == [f"| {rule.meaning} | {rule.category} | {rule.severity} |" for rule in RULES]
+    assert rows[-1] == f"| anything else | {DEFAULT_RULE.category} | {DEFAULT_RULE.severity} |"
 
 
 @pytest.mark.parametrize(
-    ("script", "kind", "told"),
+    ("script", "kind", "message"),
     [
-        ("echo 'went wrong' >&2; exit 2", "exit", "ended with code 2: went wrong"),
-        ("kill -9 $$", "exit", "ended with code -9: it said nothing"),
-        ("echo hello", "output", "printed no JSON: 'hello"),
-        ("echo '[1]'", "output", "no report"),
-        ("echo '{}'", "output", "no report"),
-        ('echo \'[{"check_type": "terraform"}]\'', "output", "no report"),
-        ("echo '[]'", "output", "no report"),
+        ("echo 'went wrong' >&2; exit 2", "exit", "exited with code 2: went wrong"),
+        ("kill -9 $$", "exit", "exited with code -9: no error output"),
+        ("echo hello", "output", "did not print JSON: 'hello"),
+        ("echo '[1]'", "output", "not a report"),
+        ("echo '{}'", "output", "not a report"),
+        ('echo \'[{"check_type": "terraform"}]\'', "output", "not a report"),
+        ("echo '[]'", "output", "not a report"),
     ],
 )
-def test_a_run_that_breaks_down_is_told(tmp_path: Path, script: str, kind: str, told: str) -> None:
+def test_a_run_that_breaks_down_is_told(tmp_path: Path, script: str, kind: str, message: str) -> None:
     """A bad end, and output that is no report, become a breakdown with its reason, and never findings."""
     analysis = analyse(program(tmp_path, script))
 
     assert analysis.findings == ()
     assert analysis.failure is not None
     assert analysis.failure.kind == kind
-    assert told in analysis.failure.message
+    assert message in analysis.failure.message
 
 
 FAILED = {"check_id": "CKV_AWS_1", "check_name": "Ensure that it holds"}
@@ -300,12 +300,12 @@ def test_a_report_in_another_shape_is_a_breakdown(tmp_path: Path, change: dict[s
 
     assert analysis.failure is not None
     assert (analysis.failure.kind, analysis.findings) == ("output", ())
-    assert "no report" in analysis.failure.message
+    assert "not a report" in analysis.failure.message
 
 
 def test_a_report_without_a_floor_is_refused() -> None:
     """JSON that is nested deeper than anybody reads is no report either."""
-    with pytest.raises(ReportRefused, match="printed no JSON"):
+    with pytest.raises(ReportRefused, match="did not print JSON"):
         read_report(b"[" * 100_000)
 
 
@@ -394,11 +394,11 @@ def test_the_program_has_no_settings_of_ours(tmp_path: Path, monkeypatch: pytest
 
     analyse(program(tmp_path, script))
 
-    told = seen.read_text()
-    assert "--skip-download" in told
-    assert "key-of-a-platform" not in told
-    assert os.environ["HOME"] + "\n" not in told
-    assert "HTTPS_PROXY=http://127.0.0.1:9" in told
+    arguments = seen.read_text()
+    assert "--skip-download" in arguments
+    assert "key-of-a-platform" not in arguments
+    assert os.environ["HOME"] + "\n" not in arguments
+    assert "HTTPS_PROXY=http://127.0.0.1:9" in arguments
 
 
 def test_a_configuration_in_the_folder_is_not_followed(tmp_path: Path) -> None:
@@ -416,7 +416,7 @@ def test_a_missing_program_is_told(tmp_path: Path) -> None:
     """Who has no checkov is told how to get it; nothing is stored."""
     with pytest.raises(AnalyserError, match="pipx install checkov"):
         find_program(None, str(tmp_path))
-    with pytest.raises(AnalyserError, match="there is no program /nowhere/checkov"):
+    with pytest.raises(AnalyserError, match="program /nowhere/checkov not found"):
         find_program(Path("/nowhere/checkov"), str(tmp_path))
     with pytest.raises(AnalyserError, match="cannot be started"):
         analyse(tmp_path / "gone")
@@ -428,7 +428,7 @@ def test_a_program_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.Monk
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
-    with pytest.raises(AnalyserError, match="there is no program checkov"):
+    with pytest.raises(AnalyserError, match="program checkov not found"):
         find_program(Path("./checkov"), str(tmp_path))
     near = program(here, "exit 0")
 
@@ -451,15 +451,15 @@ class Fixed:
         return self.analysis
 
 
-def stored(house: House, run: Run[Any], folder: Path, analyser: Analyser) -> Review:
+def stored(history: ReviewHistory, run: Run[Any], folder: Path, analyser: Analyser) -> Review:
     """Analyse a folder, and return the review that was stored."""
     recorded = run(
         analyse_folder(
-            house.store,
+            history.store,
             folder,
             analyser,
             stack="shop",
-            clock=house.clock,
+            clock=history.clock,
             entropy=SeededEntropy(1),
             branch="main",
         )
@@ -468,13 +468,13 @@ def stored(house: House, run: Run[Any], folder: Path, analyser: Analyser) -> Rev
     return review
 
 
-def test_an_analysis_becomes_a_review(house: House, run: Run[Any]) -> None:
+def test_an_analysis_becomes_a_review(history: ReviewHistory, run: Run[Any]) -> None:
     """Findings, risk and code are stored as a review of the stack; values of variables are not."""
-    said = Analysis("tester 1", (found("high"), found("low")), 3)
+    analysis = Analysis("tester 1", (found("high"), found("low")), 3)
 
-    review = stored(house, run, STACKS / "shop", Fixed(said))
+    review = stored(history, run, STACKS / "shop", Fixed(analysis))
 
-    assert (review.status, review.stack_id, review.created_by) == (Status.COMPLETED, "shop", "checkov")
+    assert (review.status, review.stack_id, review.created_by) == (ReviewStatus.COMPLETED, "shop", "checkov")
     assert review.overall_risk_score == Decimal("0.73")
     assert review.metadata["analyser"] == "tester 1"
     assert review.context.changed_files == (
@@ -483,17 +483,21 @@ def test_an_analysis_becomes_a_review(house: House, run: Run[Any]) -> None:
         "modules/archive/main.tf",
         "variables.tf",
     )
-    assert run(service.read_code(house.store, review)).startswith("# ==> database.tf <==")
-    assert [each.rule_id for each in run(service.list_findings(house.store, review))] == ["X_1", "X_1"]
+    assert run(service.read_code(history.store, review)).startswith("# ==> database.tf <==")
+    assert [each.rule_id for each in run(service.list_findings(history.store, review))] == ["X_1", "X_1"]
 
 
-def test_wrong_26_a_run_that_broke_down_has_an_unknown_risk(house: House, run: Run[Any]) -> None:
+def test_wrong_26_a_run_that_broke_down_has_an_unknown_risk(history: ReviewHistory, run: Run[Any]) -> None:
     """Pitfall 26: what nobody could look at is stored as failed, with why, and its risk is unknown."""
     broken = Analysis("tester 1", (), 0, AnalysisFailure("timeout", "not done after 300 seconds"))
 
-    review = stored(house, run, STACKS / "shop", Fixed(broken))
+    review = stored(history, run, STACKS / "shop", Fixed(broken))
 
-    assert (review.status, review.overall_risk_score, review.reliability_score) == (Status.FAILED, None, None)
+    assert (review.status, review.overall_risk_score, review.reliability_score) == (
+        ReviewStatus.FAILED,
+        None,
+        None,
+    )
     assert review.error_details is not None
     assert review.error_details.error_message == "not done after 300 seconds"
 
@@ -503,55 +507,55 @@ class Counting:
     """An analyser that counts how often it is asked."""
 
     analysis: Analysis
-    asked: int = 0
+    calls: int = 0
 
     async def analyse(self, sources: tuple[TerraformFile, ...]) -> Analysis:
         """Return what it always says."""
-        self.asked += 1
+        self.calls += 1
         return self.analysis
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("arguments", "message"),
     [
-        ({"stack": "team/net"}, "stack: it has 1 to 200 characters, no slash"),
-        ({"run": "a/b"}, "run: it has 1 to 200"),
-        ({"by": ""}, "by: String should have at least 1"),
-        ({"commit": "a" * 300}, "stored. commit: String should have at most 200"),
-        ({"branch": "b" * 600}, "branch: String should have at most 500"),
+        ({"stack": "team/net"}, "stack: use 1 to 200 characters without slashes"),
+        ({"run": "a/b"}, "run: use 1 to 200"),
+        ({"by": ""}, "by: must have at least 1"),
+        ({"commit": "a" * 300}, "stored. commit: must have at most 200"),
+        ({"branch": "b" * 600}, "branch: must have at most 500"),
     ],
 )
 def test_what_cannot_be_stored_is_told_before_the_analyser_runs(
-    house: House, run: Run[Any], given: dict[str, Any], told: str
+    history: ReviewHistory, run: Run[Any], arguments: dict[str, Any], message: str
 ) -> None:
     """Who gives a name that no review can have does not wait for minutes to hear it."""
     analyser = Counting(Analysis("tester 1", (), 1))
-    arguments = {"stack": "shop", "clock": house.clock, "entropy": SeededEntropy(1), **given}
-    with pytest.raises(AnalyserError, match=told):
-        run(analyse_folder(house.store, STACKS / "shop", analyser, **arguments))
+    arguments = {"stack": "shop", "clock": history.clock, "entropy": SeededEntropy(1), **arguments}
+    with pytest.raises(AnalyserError, match=message):
+        run(analyse_folder(history.store, STACKS / "shop", analyser, **arguments))
 
-    assert analyser.asked == 0
+    assert analyser.calls == 0
 
 
 def test_code_past_what_a_review_holds_is_told_before_the_analyser_runs(
-    house: House, run: Run[Any], tmp_path: Path
+    history: ReviewHistory, run: Run[Any], tmp_path: Path
 ) -> None:
     """The lines that name the files count too."""
     (tmp_path / "main.tf").write_bytes(b"#" * 20_000_000)
     analyser = Counting(Analysis("tester 1", (), 1))
 
-    with pytest.raises(AnalyserError, match="the code: String should have at most"):
-        stored(house, run, tmp_path, analyser)
-    assert analyser.asked == 0
+    with pytest.raises(AnalyserError, match="the code: must have at most"):
+        stored(history, run, tmp_path, analyser)
+    assert analyser.calls == 0
 
 
-def test_what_an_analyser_says_wrongly_is_a_breakdown(house: House, run: Run[Any]) -> None:
+def test_what_an_analyser_says_wrongly_is_a_breakdown(history: ReviewHistory, run: Run[Any]) -> None:
     """A finding that cannot be stored is stored as a failed review that says so."""
-    said = Analysis("tester 1", (replace(found("high"), line_number=-5),), 1)
+    analysis = Analysis("tester 1", (replace(found("high"), line_number=-5),), 1)
 
-    review = stored(house, run, STACKS / "shop", Counting(said))
+    review = stored(history, run, STACKS / "shop", Counting(analysis))
 
-    assert review.status is Status.FAILED
+    assert review.status is ReviewStatus.FAILED
     assert review.error_details is not None
     assert "line_number" in review.error_details.error_message
 
@@ -563,49 +567,52 @@ def test_past_a_thousand_findings_the_gravest_are_taken() -> None:
     result = build_result(Analysis("tester 1", tuple(many), 1), code="", stack="s", run="r", by="b")
 
     assert len(result.findings) == 1_000
-    assert result.findings[0].severity is Severity.HIGH
+    assert result.findings[0].severity is FindingSeverity.HIGH
     assert result.metadata["findings_found"] == 1_501
     assert result.overall_risk_score == risk_score(many)
 
 
-def test_a_file_of_results_is_ingested_once(house: House, run: Run[Any]) -> None:
+def test_a_file_of_results_is_ingested_once(history: ReviewHistory, run: Run[Any]) -> None:
     """One result or a list; what was there is told so; a mistake in one stores none."""
     one = {"spacelift_run_id": "run-1", "stack_id": "s", "created_by": "eng-01", "overall_risk_score": 0.5}
     two = {**one, "spacelift_run_id": "run-2"}
 
-    first = run(ingest(house.store, json.dumps(one)))
-    both = run(ingest(house.store, json.dumps([one, two]).encode()))
-    with pytest.raises(IntakeRefused, match="result 2: status: Input should be"):
-        run(ingest(house.store, json.dumps([{**one, "spacelift_run_id": "run-3"}, {**two, "status": "x"}])))
+    first = run(ingest(history.store, json.dumps(one)))
+    both = run(ingest(history.store, json.dumps([one, two]).encode()))
+    with pytest.raises(IntakeRefused, match="result 2: status: must be one of"):
+        run(ingest(history.store, json.dumps([{**one, "spacelift_run_id": "run-3"}, {**two, "status": "x"}])))
 
     assert [each.replayed for each in first] == [False]
     assert [each.replayed for each in both] == [True, False]
-    assert run(service.latest_run_review(house.store, "run-3")) is None
+    assert run(service.latest_run_review(history.store, "run-3")) is None
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        ("", "no JSON: Expecting value in line 1, column 1"),
+        ("", "not valid JSON: Expecting value in line 1, column 1"),
         ('{"a": 1,\n}', "in line 2, column 1"),
         ('{"a": 1}\n\n\n{"b": 1,}\n', "in line 4, column 9"),
-        ('{"a": 1}\n\n\n{"b": 1}\n', "line 4: spacelift_run_id: Field required"),
-        ('[{"a": 1}, {"b": 1}]', "result 2: spacelift_run_id: Field required"),
-        ("[]", "empty list"),
-        (b"\xff", "it is not UTF-8"),
+        ('{"a": 1}\n\n\n{"b": 1}\n', "line 4: spacelift_run_id: this field is required"),
+        ('[{"a": 1}, {"b": 1}]', "result 2: spacelift_run_id: this field is required"),
+        ("[]", "list is empty"),
+        (b"\xff", "invalid UTF-8"),
         ("[" * 100_000, "too deep"),
         ("9" * 5_000, "too long"),
-        ("5", "the document: Input should be"),
-        ("{}", "spacelift_run_id: Field required; stack_id: Field required; created_by: Field required"),
+        ("5", "the document: must be"),
+        (
+            "{}",
+            "spacelift_run_id: this field is required; stack_id: this field is required; created_by: this field is required",
+        ),
         ('{"metadata": {"n": 0.1234567890123456789012}}', "metadata.n: input was not a valid JSON value"),
     ],
 )
-def test_a_file_that_is_no_result_is_told_where(text: str | bytes, told: str) -> None:
+def test_a_file_that_is_no_result_is_told_where(text: str | bytes, message: str) -> None:
     """The sentence names the place and repeats nothing of the file; a number that would lose digits is refused."""
     with pytest.raises(IntakeRefused) as refused:
         read_results(text)
 
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("between", ["\n", "\n\n\n", "\r\n"])
@@ -616,8 +623,8 @@ def test_results_may_be_one_on_each_line(before: str, between: str) -> None:
     two = {**one, "spacelift_run_id": "run-2"}
     text = before + between.join(json.dumps(each, ensure_ascii=False) for each in (one, two)) + between
 
-    for given in (text, text.encode()):
-        assert [each.spacelift_run_id for each in read_results(given)] == ["run-1", "run-2"]
+    for report in (text, text.encode()):
+        assert [each.spacelift_run_id for each in read_results(report)] == ["run-1", "run-2"]
 
 
 @with_checkov
@@ -625,14 +632,14 @@ def test_checkov_itself_on_a_shop() -> None:
     """The real program finds the planted mistakes, module included, and the risk is high."""
     assert INSTALLED is not None
     analysis = asyncio.run(Checkov(Path(INSTALLED)).analyse(read_folder(STACKS / "shop")))
-    told = {(each.file_path, each.category, each.severity) for each in analysis.findings}
+    summaries = {(each.file_path, each.category, each.severity) for each in analysis.findings}
 
     assert analysis.failure is None
     assert analysis.resource_count == 8
-    assert ("main.tf", "security", "high") in told
-    assert ("database.tf", "reliability", "medium") in told
-    assert ("modules/archive/main.tf", "reliability", "medium") in told
-    assert {category for _, category, _ in told} == {"security", "cost", "reliability"}
+    assert ("main.tf", "security", "high") in summaries
+    assert ("database.tf", "reliability", "medium") in summaries
+    assert ("modules/archive/main.tf", "reliability", "medium") in summaries
+    assert {category for _, category, _ in summaries} == {"security", "cost", "reliability"}
     assert risk_score(analysis.findings) >= Decimal("0.7")
 
 
@@ -667,13 +674,13 @@ def test_checkov_itself_counts_what_comments_switch_off() -> None:
 
 
 @with_checkov
-def test_checkov_itself_fills_the_history(house: House, run: Run[Any]) -> None:
+def test_checkov_itself_fills_the_history(history: ReviewHistory, run: Run[Any]) -> None:
     """From a folder to a review: its findings stand, are counted by issue, and the same folder again is a new run."""
     assert INSTALLED is not None
-    review = stored(house, run, STACKS / "shop", Checkov(Path(INSTALLED)))
-    findings = run(service.list_findings(house.store, review))
-    run(house.count())
-    frequent = run(service.list_frequent_issues(house.store, Category.SECURITY))
+    review = stored(history, run, STACKS / "shop", Checkov(Path(INSTALLED)))
+    findings = run(service.list_findings(history.store, review))
+    run(history.count())
+    frequent = run(service.list_frequent_issues(history.store, Category.SECURITY))
 
     assert str(review.metadata["analyser"]).startswith("checkov ")
     assert len(findings) == review.findings_total > 20

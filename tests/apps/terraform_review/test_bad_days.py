@@ -13,8 +13,16 @@ from tavola import connect_async
 from tavola.apps.terraform_review import service
 from tavola.apps.terraform_review.domain import review_id_for_run
 from tavola.apps.terraform_review.errors import ReviewMissing
-from tavola.apps.terraform_review.model import Finding, Review, ReviewAudit, Reviews, ReviewVersion, RunReview
+from tavola.apps.terraform_review.model import (
+    Review,
+    ReviewAudit,
+    ReviewFinding,
+    Reviews,
+    ReviewVersion,
+    RunReview,
+)
 from tavola.apps.terraform_review.store import ReviewStore
+from tavola.apps.terraform_review.verification import verify_review
 from tavola.patterns import FolderBlobs
 from tests.apps.conftest import Run
 
@@ -39,7 +47,7 @@ def test_killed_in_a_change_all_of_it_or_none(run: Run[Any], tmp_path: Path, lin
             found: dict[str, dict[type, int]] = {}
             page = await db.scan_table(Reviews)
             async for entity in page:
-                if isinstance(entity, Review | ReviewVersion | ReviewAudit | Finding | RunReview):
+                if isinstance(entity, Review | ReviewVersion | ReviewAudit | ReviewFinding | RunReview):
                     kinds = found.setdefault(entity.review_id, {})
                     kinds[type(entity)] = kinds.get(type(entity), 0) + 1
             assert answered.keys() <= found.keys()
@@ -50,10 +58,10 @@ def test_killed_in_a_change_all_of_it_or_none(run: Run[Any], tmp_path: Path, lin
                     Review: 1,
                     ReviewVersion: review.version,
                     ReviewAudit: review.version,
-                    Finding: 6,
+                    ReviewFinding: 6,
                     RunReview: review.version,
                 }
-                assert await service.verify_review(store, review_id)
+                assert await verify_review(store, review_id)
                 assert await service.read_code(store, review) == "x" * 200
             with pytest.raises(ReviewMissing):
                 await service.get_review(store, review_id_for_run(f"run-{len(found)}"))

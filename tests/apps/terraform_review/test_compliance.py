@@ -29,20 +29,21 @@ from tavola import (
     from_item,
     to_item,
 )
-from tavola.apps.shell import Settings
+from tavola.apps.shell import AppSettings
 from tavola.apps.terraform_review import policies, service
-from tavola.apps.terraform_review.domain import EDITABLE_FOR, RETENTION, Status
+from tavola.apps.terraform_review.domain import EDITABLE_FOR, RETENTION, ReviewStatus
 from tavola.apps.terraform_review.errors import ReviewClosed
 from tavola.apps.terraform_review.model import (
     IMMUTABLE_PREFIXES,
-    Finding,
     Review,
+    ReviewFinding,
     Reviews,
     ReviewVersion,
     table_name,
 )
 from tavola.apps.terraform_review.results import Assessment
 from tavola.apps.terraform_review.store import ReviewStore
+from tavola.apps.terraform_review.verification import verify_review
 from tavola.apps.terraform_review.web import create
 from tavola.clock import SYSTEM_CLOCK, pause
 from tavola.iam import DirectoryFile
@@ -53,7 +54,7 @@ from tavola.server.listener import running
 from tavola.server.log_queries import decision_of
 from tavola.server.safeguards import Safeguards
 from tests.apps.conftest import Run, Target
-from tests.apps.terraform_review.conftest import House, finding, fix_of, opened, result
+from tests.apps.terraform_review.conftest import ReviewHistory, finding, fix_of, open_history, result
 from tests.server.directories import ACCOUNT, WRITER, user, write_directory
 
 if TYPE_CHECKING:
@@ -71,24 +72,24 @@ KEEPER = ("AKIDKEEPS", "keeps/secret")
 
 
 def test_r08_everything_expires_at_once_seven_years_after_it_could_change(
-    house: House, run: Run[Any]
+    history: ReviewHistory, run: Run[Any]
 ) -> None:
     """Each item of a review carries one time to live, whichever version it came with: each is kept for 2,555 days at least."""
 
     async def work() -> None:
-        review = await house.record("run-1", "A")
-        house.clock.advance((EDITABLE_FOR - timedelta(days=1)).total_seconds())
+        review = await history.record("run-1", "A")
+        history.clock.advance((EDITABLE_FOR - timedelta(days=1)).total_seconds())
         review = await service.add_version(
-            house.store, review.review_id, Assessment(findings=(finding("A"), finding("B"))), by="eng-02"
+            history.store, review.review_id, Assessment(findings=(finding("A"), finding("B"))), by="eng-02"
         )
         ends = {"N": str(int((review.created_at + EDITABLE_FOR + RETENTION).timestamp()))}
         assert review.changed_at + RETENTION < review.created_at + EDITABLE_FOR + RETENTION
         seen = set()
-        page = await house.db.scan_table(Reviews)
+        page = await history.db.scan_table(Reviews)
         async for entity in page:
             seen.add(type(entity).__name__)
             assert to_item(entity)["TTL"] == ends
-        assert seen == {"Review", "ReviewVersion", "ReviewAudit", "Finding", "RunReview"}
+        assert seen == {"Review", "ReviewVersion", "ReviewAudit", "ReviewFinding", "RunReview"}
 
     run(work())
 
@@ -96,46 +97,49 @@ def test_r08_everything_expires_at_once_seven_years_after_it_could_change(
 def test_r08_what_is_over_is_deleted(run: Run[Any], clock: ManualClock, tmp_path: Path) -> None:
     """A review is there to its last second, hidden after it, and deleted by the table itself."""
 
-    async def work(house: House) -> None:
-        review = await house.record("run-1", "A")
-        house.clock.advance((EDITABLE_FOR + RETENTION).total_seconds() - 5)
-        assert (await service.get_review(house.store, review.review_id)).version == 1
-        house.clock.advance(10)
-        assert await service.latest_run_review(house.store, "run-1") is None
-        assert not (await service.list_stack_reviews(house.store, "prod-net")).items
+    async def work(history: ReviewHistory) -> None:
+        review = await history.record("run-1", "A")
+        history.clock.advance((EDITABLE_FOR + RETENTION).total_seconds() - 5)
+        assert (await service.get_review(history.store, review.review_id)).version == 1
+        history.clock.advance(10)
+        assert await service.latest_run_review(history.store, "run-1") is None
+        assert not (await service.list_stack_reviews(history.store, "prod-net")).items
         for _ in range(20):
-            house.clock.advance(120)
-            await house.db.call("ListTables")
-        told = await house.db.call("Scan", {"TableName": TABLE})
-        assert told["Count"] == 0
+            history.clock.advance(120)
+            await history.db.call("ListTables")
+        scan = await history.db.call("Scan", {"TableName": TABLE})
+        assert scan["Count"] == 0
 
-    with opened(Target("memory", "memory:", ""), run, clock, tmp_path) as house:
-        run(work(house))
+    with open_history(Target("memory", "memory:", ""), run, clock, tmp_path) as history:
+        run(work(history))
 
 
 def test_r08_no_part_of_a_review_goes_before_it(run: Run[Any], clock: ManualClock, tmp_path: Path) -> None:
     """Of a review that was changed months after it was made everything is there to its end, and it verifies; after a year it is closed."""
 
-    async def work(house: House) -> None:
-        review = await house.record("run-1", "A", "B")
-        house.clock.advance(300 * 86400)
+    async def work(history: ReviewHistory) -> None:
+        review = await history.record("run-1", "A", "B")
+        history.clock.advance(300 * 86400)
         again = Assessment(findings=(finding("A"), finding("B")), overall_risk_score=Decimal("0.5"))
-        await service.add_version(house.store, review.review_id, again, by="eng-02")
-        house.clock.advance(65 * 86400)
+        await service.add_version(history.store, review.review_id, again, by="eng-02")
+        history.clock.advance(65 * 86400)
         with pytest.raises(ReviewClosed, match="record a new run"):
-            await service.change_status(house.store, review.review_id, Status.PENDING, by="eng-02")
-        house.clock.advance(RETENTION.total_seconds() - 86400)
+            await service.change_status(history.store, review.review_id, ReviewStatus.PENDING, by="eng-02")
+        history.clock.advance(RETENTION.total_seconds() - 86400)
         for _ in range(20):
-            house.clock.advance(120)
-            await house.db.call("ListTables")
-        last = await service.latest_run_review(house.store, "run-1")
+            history.clock.advance(120)
+            await history.db.call("ListTables")
+        last = await service.latest_run_review(history.store, "run-1")
         assert last is not None
-        assert len(await service.list_findings(house.store, last)) == last.findings_total == 2
-        assert [each.version for each in await service.list_versions(house.store, review.review_id)] == [2, 1]
-        assert await service.verify_review(house.store, review.review_id)
+        assert len(await service.list_findings(history.store, last)) == last.findings_total == 2
+        assert [each.version for each in await service.list_versions(history.store, review.review_id)] == [
+            2,
+            1,
+        ]
+        assert await verify_review(history.store, review.review_id)
 
-    with opened(Target("memory", "memory:", ""), run, clock, tmp_path) as house:
-        run(work(house))
+    with open_history(Target("memory", "memory:", ""), run, clock, tmp_path) as history:
+        run(work(history))
 
 
 def test_r08_the_table_recovers_to_any_moment_of_35_days(
@@ -143,43 +147,43 @@ def test_r08_the_table_recovers_to_any_moment_of_35_days(
 ) -> None:
     """Recovery is on for 35 days: what was erased comes back in a table of another name, reviews and statistics alike."""
 
-    async def work(house: House) -> None:
-        review = await house.record("run-1", "A")
-        await house.count()
-        told = await house.db.call("DescribeContinuousBackups", {"TableName": TABLE})
-        recovery = told["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+    async def work(history: ReviewHistory) -> None:
+        review = await history.record("run-1", "A")
+        await history.count()
+        backups = await history.db.call("DescribeContinuousBackups", {"TableName": TABLE})
+        recovery = backups["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
         assert (recovery["PointInTimeRecoveryStatus"], recovery["RecoveryPeriodInDays"]) == ("ENABLED", 35)
-        house.clock.advance(60)
-        before = house.clock.now()
-        house.clock.advance(60)
-        await house.db.delete(Review.Key(review_id=review.review_id))
-        await house.db.delete(ReviewVersion.Key(review_id=review.review_id, version=1), erase=True)
-        await house.db.call(
+        history.clock.advance(60)
+        before = history.clock.now()
+        history.clock.advance(60)
+        await history.db.delete(Review.Key(review_id=review.review_id))
+        await history.db.delete(ReviewVersion.Key(review_id=review.review_id, version=1), erase=True)
+        await history.db.call(
             "RestoreTableToPointInTime",
             {"SourceTableName": TABLE, "TargetTableName": f"{TABLE}-restored-1", "RestoreDateTime": before},
         )
-        items = (await house.db.call("Scan", {"TableName": f"{TABLE}-restored-1"}))["Items"]
+        items = (await history.db.call("Scan", {"TableName": f"{TABLE}-restored-1"}))["Items"]
         kinds = {item["EntityType"]["S"] for item in items}
         assert {"REVIEW", "REVIEW_VERSION", "FINDING", "STACK_STATS", "MARK"} <= kinds
         (back,) = (item for item in items if item["EntityType"]["S"] == "REVIEW")
         assert from_item(Review, back) == review
 
-    with opened(Target("memory", "memory:", ""), run, clock, tmp_path) as house:
-        run(work(house))
+    with open_history(Target("memory", "memory:", ""), run, clock, tmp_path) as history:
+        run(work(history))
 
 
 def test_r08_a_backup_is_restored(run: Run[Any], clock: ManualClock, tmp_path: Path) -> None:
     """A backup on demand holds the table of its moment, and a table made of it serves the application."""
 
-    async def work(house: House) -> None:
-        review = await house.record("run-1", "A")
-        made = await house.db.call("CreateBackup", {"TableName": TABLE, "BackupName": "weekly"})
-        await service.change_status(house.store, review.review_id, Status.PENDING, by="eng-01")
+    async def work(history: ReviewHistory) -> None:
+        review = await history.record("run-1", "A")
+        made = await history.db.call("CreateBackup", {"TableName": TABLE, "BackupName": "weekly"})
+        await service.change_status(history.store, review.review_id, ReviewStatus.PENDING, by="eng-01")
         arn = made["BackupDetails"]["BackupArn"]
-        await house.db.call(
+        await history.db.call(
             "RestoreTableFromBackup", {"BackupArn": arn, "TargetTableName": f"{TABLE}-restored-2"}
         )
-        item = await house.db.call(
+        item = await history.db.call(
             "GetItem",
             {
                 "TableName": f"{TABLE}-restored-2",
@@ -187,10 +191,10 @@ def test_r08_a_backup_is_restored(run: Run[Any], clock: ManualClock, tmp_path: P
             },
         )
         assert from_item(Review, item["Item"]).version == 1
-        assert (await service.get_review(house.store, review.review_id)).version == 2
+        assert (await service.get_review(history.store, review.review_id)).version == 2
 
-    with opened(Target("memory", "memory:", ""), run, clock, tmp_path) as house:
-        run(work(house))
+    with open_history(Target("memory", "memory:", ""), run, clock, tmp_path) as history:
+        run(work(history))
 
 
 def test_the_table_is_named_by_its_environment(run: Run[Any], tmp_path: Path) -> None:
@@ -265,10 +269,10 @@ def strict(tmp_path: Path, run: Run[Any]) -> Iterator[Strict]:
 
 
 async def _life(store: ReviewStore) -> Review:
-    told = result("run-1", *(f"Issue {number}" for number in range(95)))
-    review = (await service.record_review(store, told, idempotency_key="key-1")).review
+    submitted = result("run-1", *(f"Issue {number}" for number in range(95)))
+    review = (await service.record_review(store, submitted, idempotency_key="key-1")).review
     review = await service.apply_fix(store, review.review_id, fix_of(review, "Issue 0"), by="eng-02")
-    assert await service.verify_review(store, review.review_id)
+    assert await verify_review(store, review.review_id)
     assert len(await service.list_findings(store, review)) == 94
     assert (await service.list_stack_reviews(store, "prod-net")).items
     assert (await service.list_changes_by(store, "eng-02")).items
@@ -292,7 +296,7 @@ def test_r10_each_identity_does_its_work_with_its_own_policy(strict: Strict) -> 
         assert stats is not None
         assert stats.total_findings == 94
         with pytest.raises(AccessDeniedFault):
-            await service.change_status(store, review.review_id, Status.PENDING, by="eng-09")
+            await service.change_status(store, review.review_id, ReviewStatus.PENDING, by="eng-09")
         with pytest.raises(AccessDeniedFault):
             await store.projector.recount()
 
@@ -320,7 +324,7 @@ def _rewrites(item: dict[str, Any]) -> dict[str, Callable[[DynamoDBClient], obje
 
     def transact(**action: Any) -> Callable[[DynamoDBClient], object]:
         return lambda client: client.transact_write_items(
-            TransactItems=[{name: {"TableName": TABLE, **told} for name, told in action.items()}]  # type: ignore[list-item]
+            TransactItems=[{name: {"TableName": TABLE, **request} for name, request in action.items()}]  # type: ignore[list-item]
         )
 
     return {
@@ -443,7 +447,7 @@ def test_wrong_23_what_no_policy_can_forbid_is_found(strict: Strict, kind: str) 
     async def record(store: ReviewStore) -> str:
         review = (await service.record_review(store, result("run-1", "A", "B"))).review
         await service.apply_fix(store, review.review_id, fix_of(review, "A"), by="eng-02")
-        assert await service.verify_review(store, review.review_id)
+        assert await verify_review(store, review.review_id)
         return review.review_id
 
     review_id = strict.work(SERVICE, record)
@@ -451,9 +455,9 @@ def test_wrong_23_what_no_policy_can_forbid_is_found(strict: Strict, kind: str) 
     forged = {**item, ("ReviewId" if kind == "RUN_REVIEW" else "StackId"): {"S": "prod-forged"}}
     strict.boto(SERVICE).transact_write_items(TransactItems=[{"Put": {"TableName": TABLE, "Item": forged}}])
 
-    told = strict.work(SERVICE, lambda store: service.verify_review(store, review_id))
-    assert not told
-    assert "altered" in " ".join(problem.what for problem in told.problems)
+    verification = strict.work(SERVICE, lambda store: verify_review(store, review_id))
+    assert not verification
+    assert "altered" in " ".join(problem.what for problem in verification.problems)
 
 
 def test_wrong_23_a_current_record_set_back_is_found(strict: Strict) -> None:
@@ -470,15 +474,15 @@ def test_wrong_23_a_current_record_set_back_is_found(strict: Strict) -> None:
     first = strict.boto(SERVICE).get_item(TableName=TABLE, Key=key)["Item"]
     strict.work(SERVICE, fix)
     strict.boto(SERVICE).put_item(TableName=TABLE, Item=first)
-    told = strict.work(SERVICE, lambda store: service.verify_review(store, review.review_id))
-    assert {problem.what for problem in told.problems} == {
+    verification = strict.work(SERVICE, lambda store: verify_review(store, review.review_id))
+    assert {problem.what for problem in verification.problems} == {
         "there is a version past the current record",
         "there is an audit row past the current record",
     }
 
     async def change(store: ReviewStore) -> None:
-        with pytest.raises(HistoryAhead, match="verify it"):
-            await service.change_status(store, review.review_id, Status.PENDING, by="eng-03")
+        with pytest.raises(HistoryAhead, match=r"run verify\(\)"):
+            await service.change_status(store, review.review_id, ReviewStatus.PENDING, by="eng-03")
 
     strict.work(SERVICE, change)
 
@@ -498,22 +502,24 @@ def test_r10_the_application_starts_with_its_own_policy(
     """With the table there, a server starts without the right to make one; with the projector's policy it also counts."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", key[0])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", key[1])
-    settings = Settings(target=strict.url, region=REGION, state=tmp_path / "state", poll_s=0.05)
+    settings = AppSettings(target=strict.url, region=REGION, state=tmp_path / "state", poll_s=0.05)
     with TestClient(create(settings), base_url="http://127.0.0.1") as client:
-        told = client.post("/reviews", json=result("run-1", "A").model_dump(mode="json"))
-        assert told.status_code == 201
+        response = client.post("/reviews", json=result("run-1", "A").model_dump(mode="json"))
+        assert response.status_code == 201
         if key is PROJECTOR:
             assert any(_ready(client) for _ in range(500))
 
 
-def test_r10_a_finding_that_is_gone_is_found(house: House, run: Run[Any]) -> None:
+def test_r10_a_finding_that_is_gone_is_found(history: ReviewHistory, run: Run[Any]) -> None:
     """A finding that was erased behind the review's back is told by its id."""
 
     async def work() -> None:
-        review = await house.record("run-1", "A", findings=(finding("A", finding_id="find-1"),))
-        await house.db.delete(Finding.Key(finding_id="find-1", review_id=review.review_id), erase=True)
-        told = await service.verify_review(house.store, review.review_id)
-        assert [problem.what for problem in told.problems] == ["the finding find-1 is missing"]
+        review = await history.record("run-1", "A", findings=(finding("A", finding_id="find-1"),))
+        await history.db.delete(
+            ReviewFinding.Key(finding_id="find-1", review_id=review.review_id), erase=True
+        )
+        verification = await verify_review(history.store, review.review_id)
+        assert [problem.what for problem in verification.problems] == ["the finding find-1 is missing"]
 
     run(work())
 
@@ -529,7 +535,7 @@ def test_r09_every_call_is_logged_and_the_refused_ones_too(strict: Strict) -> No
         strict.boto(("AKIDNOBODY", "x")).list_tables()
 
     lines = strict.records()
-    told = {(line["eventName"], decision_of(line)) for line in lines}
+    decisions = {(line["eventName"], decision_of(line)) for line in lines}
     assert {
         ("TransactWriteItems", "allowed"),
         ("Query", "allowed"),
@@ -540,7 +546,7 @@ def test_r09_every_call_is_logged_and_the_refused_ones_too(strict: Strict) -> No
         ("TransactWriteItems", "denied"),
         ("ExecuteStatement", "denied"),
         ("ListTables", "unauthenticated"),
-    } <= told
+    } <= decisions
     denied = [line for line in lines if decision_of(line) == "denied"]
     assert len(denied) == len(_rewrites(item))
     assert all("service" in json.dumps(line["userIdentity"]) for line in denied)
@@ -551,19 +557,19 @@ def test_r09_every_call_is_logged_and_the_refused_ones_too(strict: Strict) -> No
 
 def test_r10_the_data_is_encrypted_at_rest(run: Run[Any], clock: ManualClock, tmp_path: Path) -> None:
     """With a key the store's file tells nothing of a review, and opens with that key alone."""
-    place = tmp_path / "reviews.db"
+    database = tmp_path / "reviews.db"
 
     async def write(key: str) -> str:
-        async with connect_async(f"file:{place}", key=key, clock=clock) as db:
+        async with connect_async(f"file:{database}", key=key, clock=clock) as db:
             store = ReviewStore(db, FolderBlobs(tmp_path / "blobs"))
             await store.create_tables()
             return (await service.record_review(store, result("run-visible", "A"))).review.review_id
 
     review_id = run(write("one line of text"))
-    kept = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
-    assert len(kept) > 10_000
-    assert b"run-visible" not in kept
-    assert review_id.encode() not in kept
+    stored_bytes = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
+    assert len(stored_bytes) > 10_000
+    assert b"run-visible" not in stored_bytes
+    assert review_id.encode() not in stored_bytes
     with pytest.raises(StoreError):
         run(write("another"))
     assert run(write("one line of text")) == review_id

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.apps.conftest import Target
-from tests.apps.terraform_review.faces import Client, Served, problem, start, told
+from tests.apps.terraform_review.faces import Client, Served, problem, result_json, start
 
 EVIL = "<script>alert('x')</script>"
 HEADER = "X-Forwarded-User"
@@ -34,27 +34,29 @@ def known(served: Served) -> Client:
 
 def test_a_result_is_uploaded(client: Client) -> None:
     """A file or pasted text is stored and leads to its review; a list is told one by one."""
-    pasted = client.http.post("/ui/upload", data={"result": json.dumps(told())}, follow_redirects=False)
-    file = ("result.json", json.dumps(told("run-2")), "application/json")
+    pasted = client.http.post(
+        "/ui/upload", data={"result": json.dumps(result_json())}, follow_redirects=False
+    )
+    file = ("result.json", json.dumps(result_json("run-2")), "application/json")
     sent = client.http.post("/ui/upload", files={"file": file}, follow_redirects=False)
-    both = json.dumps([told("run-2"), told("run-3")])
+    both = json.dumps([result_json("run-2"), result_json("run-3")])
     several = client.http.post("/ui/upload", data={"result": both})
 
     assert (pasted.status_code, sent.status_code) == (303, 303)
     assert "run-1" in client.page(pasted.headers["location"])
     assert "run-2" in client.page(sent.headers["location"])
     assert "run-3" in several.text
-    assert "(was there before)" in several.text
+    assert "(already stored)" in several.text
 
 
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
         ("", "Choose a file, or paste a result"),
-        ("{", "no JSON"),
-        ('{"stack_id": "s"}', "spacelift_run_id: Field required"),
-        (json.dumps(told(overall_risk_score=2)), "overall_risk_score"),
-        (f'{{"{EVIL}": 1}}', "Extra inputs are not permitted"),
+        ("{", "not valid JSON"),
+        ('{"stack_id": "s"}', "spacelift_run_id: this field is required"),
+        (json.dumps(result_json(overall_risk_score=2)), "overall_risk_score"),
+        (f'{{"{EVIL}": 1}}', "unknown field. Remove it"),
     ],
 )
 def test_a_bad_upload_is_told_and_kept(trial: Client, typed: str, said: str) -> None:
@@ -63,14 +65,14 @@ def test_a_bad_upload_is_told_and_kept(trial: Client, typed: str, said: str) -> 
 
     assert answer.status_code == 422
     assert said in answer.text
-    assert "Nothing was stored" in answer.text
+    assert "The result was not stored" in answer.text
     assert EVIL not in answer.text
     assert trial.get("/reviews", query={"status": "completed"})["items"] == []
 
 
 def test_one_bad_result_in_a_list_stores_none(trial: Client) -> None:
     """A list is stored whole or not at all."""
-    listed = json.dumps([told(), told("run-2", status="nonsense")])
+    listed = json.dumps([result_json(), result_json("run-2", status="nonsense")])
 
     answer = trial.http.post("/ui/upload", data={"result": listed})
 
@@ -82,7 +84,7 @@ def test_a_run_with_another_result_is_told(trial: Client) -> None:
     """An upload of a run that has a review says which one."""
     made = trial.post("run-1")
 
-    answer = trial.http.post("/ui/upload", data={"result": json.dumps(told(overall_risk_score=0.1))})
+    answer = trial.http.post("/ui/upload", data={"result": json.dumps(result_json(overall_risk_score=0.1))})
 
     assert answer.status_code == 422
     assert made["review_id"] in answer.text
@@ -100,17 +102,17 @@ def test_a_status_is_changed_by_a_form(client: Client) -> None:
     assert answer.status_code == 303
     assert client.get(f"/reviews/{made['review_id']}")["status"] == "pending"
     assert late.status_code == 422
-    assert "Somebody else changed the review" in late.text
+    assert "The review was changed by someone else" in late.text
 
 
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ({"status": "pending", "by": ""}, "Say who you are"),
-        ({"status": "completed", "by": "eng-02"}, "Choose pending or failed"),
+        ({"status": "pending", "by": ""}, "Enter your name"),
+        ({"status": "completed", "by": "eng-02"}, "Select Pending or Failed"),
         ({"status": "failed", "by": "eng-02"}, "cannot become failed"),
-        ({"status": "pending", "by": "eng-02", "why": "x" * 1001}, "up to 1,000"),
-        ({"status": "pending", "by": "eng/02"}, "Say who you are"),
+        ({"status": "pending", "by": "eng-02", "why": "x" * 1001}, "at most 1,000"),
+        ({"status": "pending", "by": "eng/02"}, "Enter your name"),
     ],
 )
 def test_a_bad_change_is_told_in_place(trial: Client, form: dict[str, Any], said: str) -> None:
@@ -138,24 +140,26 @@ def missing(client: Client, run: str) -> bool:
 def test_a_list_with_a_run_on_record_stores_none(client: Client) -> None:
     """All runs of a list are looked up before the first is stored, so what is told is so."""
     client.post("run-1")
-    listed = [told("new-1"), told("run-1", overall_risk_score=0.11), told("new-2")]
+    listed = [result_json("new-1"), result_json("run-1", overall_risk_score=0.11), result_json("new-2")]
 
     answer = client.http.post("/ui/upload", data={"result": json.dumps(listed)})
 
     assert answer.status_code == 422
-    assert "Nothing was stored" in answer.text
+    assert "The result was not stored" in answer.text
     assert missing(client, "new-1")
     assert missing(client, "new-2")
 
 
 def test_a_list_with_one_run_twice_stores_none(trial: Client) -> None:
     """Two results of one run contradict each other; the same one twice does not."""
-    differ = [told("run-1"), told("run-2"), told("run-1", overall_risk_score=0.1)]
+    differ = [result_json("run-1"), result_json("run-2"), result_json("run-1", overall_risk_score=0.1)]
 
     answer = trial.http.post("/ui/upload", data={"result": json.dumps(differ)})
-    same = trial.http.post("/ui/upload", data={"result": json.dumps([told("run-3"), told("run-3")])})
+    same = trial.http.post(
+        "/ui/upload", data={"result": json.dumps([result_json("run-3"), result_json("run-3")])}
+    )
 
-    assert "is in it twice" in answer.text
+    assert "appears twice" in answer.text
     assert missing(trial, "run-1")
     assert missing(trial, "run-2")
     assert same.status_code == 200
@@ -163,20 +167,20 @@ def test_a_list_with_one_run_twice_stores_none(trial: Client) -> None:
 
 def test_what_is_stored_before_a_refusal_is_told(client: Client) -> None:
     """A record that only the store finds too large ends the list; what came before it is named, with its review."""
-    listed = [told("run-1"), told("run-2", metadata={"x": "y" * 410_000}), told("run-3")]
+    listed = [result_json("run-1"), result_json("run-2", metadata={"x": "y" * 410_000}), result_json("run-3")]
 
     answer = client.http.post("/ui/upload", data={"result": json.dumps(listed)})
 
     assert answer.status_code == 422
-    assert "Nothing was stored" not in answer.text
-    assert "Not all was stored" in answer.text
+    assert "The result was not stored" not in answer.text
+    assert "Some results were not stored" in answer.text
     assert client.get("/runs/run-1/review")["review_id"] in answer.text
     assert missing(client, "run-3")
 
 
 def test_results_may_be_one_on_each_line(trial: Client) -> None:
     """What the command line takes, the form takes."""
-    lines = "\n".join(json.dumps(told(f"run-{number}")) for number in (1, 2))
+    lines = "\n".join(json.dumps(result_json(f"run-{number}")) for number in (1, 2))
 
     answer = trial.http.post("/ui/upload", data={"result": lines})
 
@@ -190,11 +194,11 @@ def test_results_may_be_one_on_each_line(trial: Client) -> None:
 def test_a_form_is_sent_by_who_the_proxy_names(known: Client) -> None:
     """The page asks nobody who they are, and the trail tells the caller, whatever the form says."""
     caller = {HEADER: "eng-01"}
-    made = known.http.post("/reviews", json=told(), headers=caller).json()
-    place = f"/ui/reviews/{made['review_id']}"
-    page = known.http.get(place, headers={**caller, "Accept": "text/html"}).text
+    made = known.http.post("/reviews", json=result_json(), headers=caller).json()
+    path = f"/ui/reviews/{made['review_id']}"
+    page = known.http.get(path, headers={**caller, "Accept": "text/html"}).text
     form = {"status": "pending", "by": "eng-99", "why": "again", "version": "1"}
-    known.http.post(f"{place}/status", data=form, headers={HEADER: "eng-02"})
+    known.http.post(f"{path}/status", data=form, headers={HEADER: "eng-02"})
 
     assert "Who you are" not in page
     assert "eng-01" in page
@@ -204,22 +208,26 @@ def test_a_form_is_sent_by_who_the_proxy_names(known: Client) -> None:
 
 def test_a_form_without_a_caller_is_refused(known: Client) -> None:
     """Where callers are known, nobody is nobody; to look needs no name."""
-    made = known.http.post("/reviews", json=told(), headers={HEADER: "eng-01"}).json()
-    place = f"/ui/reviews/{made['review_id']}"
+    made = known.http.post("/reviews", json=result_json(), headers={HEADER: "eng-01"}).json()
+    path = f"/ui/reviews/{made['review_id']}"
 
-    problem(known.http.post(f"{place}/status", data={"status": "pending", "by": "x"}), 403, "caller-unknown")
-    problem(known.http.post("/ui/upload", data={"result": json.dumps(told("run-2"))}), 403, "caller-unknown")
-    known.page(place)
+    problem(known.http.post(f"{path}/status", data={"status": "pending", "by": "x"}), 403, "caller-unknown")
+    problem(
+        known.http.post("/ui/upload", data={"result": json.dumps(result_json("run-2"))}),
+        403,
+        "caller-unknown",
+    )
+    known.page(path)
 
 
 def test_an_upload_is_of_ones_own_results(known: Client) -> None:
     """A list with a result by somebody else stores none."""
-    listed = json.dumps([told("run-1"), told("run-2", created_by="eng-02")])
+    listed = json.dumps([result_json("run-1"), result_json("run-2", created_by="eng-02")])
 
     answer = known.http.post("/ui/upload", data={"result": listed}, headers={HEADER: "eng-01"})
 
     assert answer.status_code == 422
-    assert "hand over your own" in answer.text
+    assert "upload only your own results" in answer.text
     assert missing(known, "run-1")
 
 
@@ -227,4 +235,6 @@ def test_a_form_says_that_names_are_taken_at_their_word(trial: Client) -> None:
     """Without a proxy nobody is checked, and who types a name is told so."""
     made = trial.post("run-1")
 
-    assert "Nobody checks it" in trial.page(f"/ui/reviews/{made['review_id']}")
+    assert "Recorded in the audit trail without verification" in trial.page(
+        f"/ui/reviews/{made['review_id']}"
+    )

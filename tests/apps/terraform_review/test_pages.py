@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.apps.conftest import Target
-from tests.apps.terraform_review.faces import CODE, LARGE, Client, Served, start, told
+from tests.apps.terraform_review.faces import CODE, LARGE, Client, Served, result_json, start
 
 DAY_S = 86_400
 EVIL = "<script>alert('x')</script>"
@@ -33,12 +33,12 @@ def text_of(page: str) -> str:
 
 def test_an_empty_history_says_what_to_do(client: Client) -> None:
     """Every page that needs no review is there before the first one, and says how one comes."""
-    assert "No review in the last 30 days" in client.page("/ui/")
-    assert "No stack yet" in client.page("/ui/stacks")
-    assert "No review is pending now." in client.page("/ui/reviews")
-    assert "No issue of this category" in client.page("/ui/issues")
-    assert "No review of high risk" in client.page("/ui/risk")
-    assert "No change by nobody" in client.page("/ui/actors/nobody")
+    assert "No reviews in the last 30 days" in client.page("/ui/")
+    assert "No stacks yet" in client.page("/ui/stacks")
+    assert "No pending reviews." in client.page("/ui/reviews")
+    assert "No issues in this category" in client.page("/ui/issues")
+    assert "No high-risk reviews" in client.page("/ui/risk")
+    assert "No changes by nobody" in client.page("/ui/actors/nobody")
 
 
 def test_the_overview_tells_what_matters(client: Client) -> None:
@@ -50,7 +50,7 @@ def test_the_overview_tells_what_matters(client: Client) -> None:
 
     page = client.page("/ui/")
 
-    for told_of in ("run-risky", "run-waits", "run-broke", "Bucket is public", "Mean risk by day"):
+    for told_of in ("run-risky", "run-waits", "run-broke", "Bucket is public", "Average risk by day"):
         assert told_of in page
     assert page.count("<svg") >= 3
 
@@ -82,10 +82,12 @@ def test_a_stack_has_its_history(client: Client) -> None:
     assert "Bucket is public" in page
     assert "run-1" in some
     assert ">run-2<" not in some
-    assert "Give a day, such as" in wrong
+    assert "Enter a date such as" in wrong
     assert "Bucket is public" in client.page("/ui/stacks/prod-net/issues", query={"min": 3})
-    assert "No issue was found so often" in client.page("/ui/stacks/prod-net/issues", query={"min": 4})
-    assert "No issue was found so often" in client.page(
+    assert "No issue has 4 or more occurrences." in client.page(
+        "/ui/stacks/prod-net/issues", query={"min": 4}
+    )
+    assert "No issue has 999,999,999 or more occurrences." in client.page(
         "/ui/stacks/prod-net/issues", query={"min": "99999999999999"}
     )
     assert "Not found" in client.page("/ui/stacks/none", 404)
@@ -111,8 +113,8 @@ def test_a_review_shows_all_of_itself(client: Client) -> None:
     """Facts, findings by category, code, versions with who and why; an old version says that it is one."""
     made = client.post("run-1", "Bucket is public", metadata={"model_used": "reviewer-2"})
     path = f"/ui/reviews/{made['review_id']}"
-    said = {"changed_by": "eng-02", "why": "looked again", "overall_risk_score": 0.2}
-    client.http.post(f"/reviews/{made['review_id']}/versions", json=said, headers={"If-Match": "*"})
+    body = {"changed_by": "eng-02", "why": "looked again", "overall_risk_score": 0.2}
+    client.http.post(f"/reviews/{made['review_id']}/versions", json=body, headers={"If-Match": "*"})
 
     page, old = client.page(path), client.page(path, query={"version": 1})
 
@@ -121,8 +123,8 @@ def test_a_review_shows_all_of_itself(client: Client) -> None:
         "looked again",
         "prod-net",
         "0.20",
-        "as found 0.72",
-        "Compare with 1",
+        "before fixes: 0.72",
+        "Compare with version 1",
     ):
         assert told_of in page
     assert "Bucket is public" in old
@@ -150,28 +152,28 @@ def test_a_failed_review_says_why(client: Client) -> None:
     page = text_of(client.page(f"/ui/reviews/{made['review_id']}"))
 
     assert "no answer in time" in page
-    assert "Risk unknown" in page
+    assert "Risk — not assessed" in page
 
 
 def test_versions_are_compared(client: Client) -> None:
     """Fields side by side and code line by line; without numbers, the last two."""
     made = client.post("run-1", "Bucket is public")
     path = f"/ui/reviews/{made['review_id']}/compare"
-    said = {
+    body = {
         "changed_by": "eng-02",
         "overall_risk_score": 0.2,
         "terraform_code": CODE.replace("public-read", "private"),
     }
-    client.http.post(f"/reviews/{made['review_id']}/versions", json=said, headers={"If-Match": "*"})
+    client.http.post(f"/reviews/{made['review_id']}/versions", json=body, headers={"If-Match": "*"})
 
     page = client.page(path)
 
-    assert "Overall risk score" in page
+    assert ">Risk</th>" in page
     assert "<del>0.72</del>" in page
     assert "Bucket is public (high, security)" in page
     assert "diff-removed" in page
     assert "diff-added" in page
-    assert "The code is the same in both." in client.page(path, query={"from": 2, "to": 2})
+    assert "The code did not change." in client.page(path, query={"from": 2, "to": 2})
     assert "Not found" in client.page(path, 404, query={"from": 1, "to": 9})
 
 
@@ -181,13 +183,13 @@ def test_the_audit_trail_says_that_it_is_intact(client: Client) -> None:
     patch = {"status": "pending", "changed_by": "eng-02", "why": "again"}
     client.http.patch(f"/reviews/{made['review_id']}", json=patch, headers={"If-Match": "*"})
 
-    place = f"/ui/reviews/{made['review_id']}/audit"
-    page = client.page(place)
+    path = f"/ui/reviews/{made['review_id']}/audit"
+    page = client.page(path)
 
-    assert "Intact." not in page
-    assert f'href="{place}?verify=all"' in page
-    assert "Intact." in client.page(place, query={"verify": "all"})
-    for told_of in ("eng-01", "eng-02", "again", "Version 2"):
+    assert "Verified." not in page
+    assert f'href="{path}?verify=all"' in page
+    assert "Verified." in client.page(path, query={"verify": "all"})
+    for told_of in ("eng-01", "eng-02", "again", "version 2"):
         assert told_of in page
     assert "again" in client.page("/ui/actors/eng-02")
 
@@ -204,13 +206,13 @@ def test_risk_is_shown_over_days(client: Client) -> None:
     backwards = client.page("/ui/risk", 422, query={"from": "2026-03-02", "to": "2026-03-01"})
     endless = client.page("/ui/risk", 422, query={"from": "0001-01-01"})
 
-    assert "Mean risk by day" in month
+    assert "Average risk by day" in month
     assert "run-1" in month
-    assert "Mean risk by week" in year
-    assert "Mean risk by month" in years
+    assert "Average risk by week" in year
+    assert "Average risk by month" in years
     assert 'value="2026-13-01"' in wrong
-    assert "The last day is before the first." in backwards
-    assert "Choose a range" in endless
+    assert "The end date is before the start date." in backwards
+    assert "Select a range" in endless
 
 
 def test_a_day_has_its_distribution(client: Client) -> None:
@@ -253,7 +255,7 @@ def test_reviews_are_listed_by_status(client: Client) -> None:
     assert "run-1" in client.page("/ui/reviews")
     assert "run-2" in client.page("/ui/reviews", query={"status": "completed"})
     assert "run-1" in client.page("/ui/reviews", query={"status": "nonsense"})
-    assert "No review is pending for so long." in client.page(
+    assert "No review has been pending for 60 minutes or longer." in client.page(
         "/ui/reviews", query={"status": "pending", "older": 60}
     )
 
@@ -288,8 +290,8 @@ def test_the_overview_says_which_pending_ones_it_counts(trial: Client) -> None:
     trial.counted()
     told_of = text_of(trial.page("/ui/"))
 
-    assert "Pending 0 made in 30 days; older ones wait too" in told_of
-    assert "Failed 0 made in 30 days" in told_of
+    assert "Pending 0 created in the last 30 days, plus older ones" in told_of
+    assert "Failed 0 created in the last 30 days" in told_of
 
 
 def test_a_pending_review_keeps_its_risk_on_the_tiles(trial: Client) -> None:
@@ -301,28 +303,28 @@ def test_a_pending_review_keeps_its_risk_on_the_tiles(trial: Client) -> None:
 
     for path in ("/ui/risk", "/ui/risk/2026-03-02"):
         told_of = text_of(trial.page(path))
-        assert "Unknown risk 0 in no band and no mean" in told_of
-        assert "Pending 1 0 failed; who is pending again keeps its last risk" in told_of
+        assert "Unknown risk 0 not included in the average" in told_of
+        assert "Pending 1 0 failed" in told_of
 
 
 def test_an_issue_is_open_fixed_or_gone(trial: Client) -> None:
     """What stands, what was fixed and what is only not found any more are told apart."""
     made = trial.post("run-1", "Stays", "Fixed", "Gone")
-    place = f"/reviews/{made['review_id']}"
+    path = f"/reviews/{made['review_id']}"
     fix = {"changed_by": "eng-02", "fixes_applied": [{"finding_id": "run-1-f2"}]}
-    trial.http.post(f"{place}/fixes", json=fix, headers={"If-Match": "*"})
-    stays = told("run-1", "Stays")["findings"]
+    trial.http.post(f"{path}/fixes", json=fix, headers={"If-Match": "*"})
+    stays = result_json("run-1", "Stays")["findings"]
     trial.http.post(
-        f"{place}/versions", json={"changed_by": "eng-02", "findings": stays}, headers={"If-Match": "*"}
+        f"{path}/versions", json={"changed_by": "eng-02", "findings": stays}, headers={"If-Match": "*"}
     )
     trial.counted()
     page = trial.page("/ui/stacks/prod-net/issues", query={"min": 1})
     rows = [text_of(row.partition("</tr>")[0]) for row in page.split("<tr>") if "main-cell" in row]
 
     assert {row.split()[0]: row.rsplit("2026", 1)[1].strip() for row in rows} == {
-        "Stays": "open",
-        "Fixed": "fixed",
-        "Gone": "not found any more",
+        "Stays": "Open",
+        "Fixed": "Fixed",
+        "Gone": "No longer found",
     }
 
 
@@ -334,10 +336,10 @@ def test_a_busy_day_is_paged(trial: Client) -> None:
     more = re.search(r'href="(/ui/risk/2026-03-02\?cursor=[^"]+)"', first)
     assert more is not None
     second = trial.page(more[1])
-    shown = [set(re.findall(r"run-\d\d", page)) for page in (first, second)]
+    runs_by_page = [set(re.findall(r"run-\d\d", page)) for page in (first, second)]
 
-    assert len(shown[0]) == 25
-    assert len(shown[0] | shown[1]) == 30
+    assert len(runs_by_page[0]) == 25
+    assert len(runs_by_page[0] | runs_by_page[1]) == 30
     assert "Less risky" not in second
 
 
@@ -345,18 +347,18 @@ def test_a_page_shows_what_is_left_of_a_review(served: Served, tmp_path: Path) -
     """Where the large code is gone from the blob store, its page and its comparison show all else, and say it."""
     client = start(served, Target("memory", "memory:", ""), blobs=tmp_path)
     made = client.post("run-1", "Bucket is public", terraform_code=LARGE)
-    place = f"/ui/reviews/{made['review_id']}"
+    path = f"/ui/reviews/{made['review_id']}"
     version = {"changed_by": "eng-02", "terraform_code": CODE}
     client.http.post(f"/reviews/{made['review_id']}/versions", json=version, headers={"If-Match": "*"})
     for blob in tmp_path.rglob("*"):
         if blob.is_file():
             blob.unlink()
-    page = client.page(place, query={"version": 1})
-    compared = client.page(f"{place}/compare", query={"from": 1, "to": 2})
+    page = client.page(path, query={"version": 1})
+    compared = client.page(f"{path}/compare", query={"from": 1, "to": 2})
 
     assert "Bucket is public" in page
-    assert "is missing in the blob store" in page
-    assert "is missing in the blob store" in compared
+    assert "is missing from the blob store" in page
+    assert "is missing from the blob store" in compared
     assert "eng-02" in compared
 
 
@@ -372,8 +374,8 @@ def test_nothing_from_outside_runs(client: Client) -> None:
     )
     client.counted()
     path = f"/ui/reviews/{made['review_id']}"
-    said = {"changed_by": "eng-02", "why": EVIL, "terraform_code": EVIL}
-    client.http.post(f"/reviews/{made['review_id']}/versions", json=said, headers={"If-Match": "*"})
+    body = {"changed_by": "eng-02", "why": EVIL, "terraform_code": EVIL}
+    client.http.post(f"/reviews/{made['review_id']}/versions", json=body, headers={"If-Match": "*"})
     issue = client.get("/issues", query={"category": "security"})["items"][0]["issue_hash"]
 
     for each in (

@@ -27,9 +27,9 @@ def applied(before: str, diff: str) -> str:
     for line in diff.splitlines():
         if line.startswith("@@"):
             start, count = line.split()[1].lstrip("-").split(",")
-            place = int(start) - (1 if int(count) else 0)
-            made += old[at:place]
-            at = place
+            position = int(start) - (1 if int(count) else 0)
+            made += old[at:position]
+            at = position
         elif line.startswith("+"):
             made.append(line[1:])
         else:
@@ -93,29 +93,29 @@ def days(count: int) -> list[DayRisk]:
 def test_many_days_are_put_together(count: int, unit: str, steps: int) -> None:
     """Days up to three months, then weeks, then months; what they add up to is the same."""
     found = days(count)
-    told = build_trend(found, found[0].day, found[-1].day)
+    trend = build_trend(found, found[0].day, found[-1].day)
 
-    assert (told.unit, len(told.buckets)) == (unit, steps)
-    assert (told.total.reviews, told.total.average, told.total.average_found) == (2 * count, 0.5, 0.75)
-    assert sum(bucket.reviews for bucket in told.buckets) == 2 * count
-    assert sum(value or 0 for value in told.bands[3][1]) == count
-    assert len(set(told.labels)) == len(told.labels)
+    assert (trend.unit, len(trend.buckets)) == (unit, steps)
+    assert (trend.total.reviews, trend.total.average, trend.total.average_found) == (2 * count, 0.5, 0.75)
+    assert sum(bucket.reviews for bucket in trend.buckets) == 2 * count
+    assert sum(value or 0 for value in trend.bands[3][1]) == count
+    assert len(set(trend.labels)) == len(trend.labels)
 
 
 def test_days_without_reviews_have_a_place() -> None:
     """A gap in the days is a gap in the line, not a line across."""
     found = days(1)
 
-    told = build_trend(found, found[0].day - timedelta(days=2), found[0].day)
+    trend = build_trend(found, found[0].day - timedelta(days=2), found[0].day)
 
-    assert told.averages[1][1] == [None, None, 0.5]
-    assert format_score(None) == "unknown"
+    assert trend.averages[1][1] == [None, None, 0.5]
+    assert format_score(None) == "—"
 
 
 def test_differences_are_told_for_people() -> None:
     """Places have names, findings their titles; what every version changes is left out."""
     ref = {"issue_hash": "h", "title": "Bucket is public", "severity": "high", "category": "security"}
-    told = describe_differences(
+    differences = describe_differences(
         [
             Difference(
                 path="overall_risk_score", kind="changed", before=Decimal("0.72"), after=Decimal("0.1")
@@ -130,13 +130,13 @@ def test_differences_are_told_for_people() -> None:
         ]
     )
 
-    assert told == [
-        ("Overall risk score", "0.72", "0.1"),
+    assert differences == [
+        ("Risk", "0.72", "0.10"),
         ("Cost findings: high", "1", "0"),
         ("Finding a-1.2", "Bucket is public (high, security)", None),
         ("Finding f1", None, "Bucket is public (high, security)"),
         ("Fix applied", "no", "yes"),
-        ("Ai review result: text", "too long to be shown", "too long to be shown"),
+        ("AI review result: text", "(too long to show)", "(too long to show)"),
     ]
 
 

@@ -13,9 +13,9 @@ from schemathesis.generation import GenerationMode
 from schemathesis.python.asgi import shutdown_lifespans
 
 from tavola import Engine
-from tavola.apps.shell import Settings
+from tavola.apps.shell import AppSettings
 from tavola.apps.terraform_review.web import create
-from tests.apps.terraform_review.faces import SECRET, told
+from tests.apps.terraform_review.faces import SECRET, result_json
 
 # Beside 2xx, what a schema cannot say: a cursor that was not given here or a text with a NUL (400), a range that ends before it
 # begins, a failed review with a score (422), a status that cannot follow (409), an ETag that is or is not the review's (304, 412),
@@ -57,7 +57,7 @@ QUESTIONS = [
     "/readyz",
     "/metrics",
 ]
-CHECKED = [  # those that can be asked wrongly: any text may be an id
+CHECKED = [  # those with invalid requests: any text may be an id
     "/reviews",
     "/reviews/{review_id}/versions/{number}",
     "/reviews/{review_id}/diff",
@@ -82,7 +82,9 @@ KNOWN = {
 def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The review history in this process, by its document; on an engine, for it is stopped after each test."""
     with Engine.open() as engine:
-        application = create(Settings(target=engine, secret=SECRET, blobs=tmp_path_factory.mktemp("blobs")))
+        application = create(
+            AppSettings(target=engine, secret=SECRET, blobs=tmp_path_factory.mktemp("blobs"))
+        )
         yield schemathesis.openapi.from_asgi("/openapi.json", application, config=CONFIG)
         shutdown_lifespans()
 
@@ -90,7 +92,7 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def known(schema: Any) -> dict[str, Any]:
     """What stands in paths, of a review that is there."""
-    body = told("run-known", "Bucket is public")
+    body = result_json("run-known", "Bucket is public")
     made = schema["/reviews"]["POST"].Case(body=body, media_type="application/json").call().json()
     found = schema["/reviews/{review_id}/findings"]["GET"].Case(
         path_parameters={"review_id": made["review_id"]}

@@ -9,13 +9,14 @@ from typing import Any
 
 from tavola import Progress, SeededEntropy, connect_async
 from tavola.apps.terraform_review import seed, service
-from tavola.apps.terraform_review.domain import Category, Status
+from tavola.apps.terraform_review.domain import Category, ReviewStatus
 from tavola.apps.terraform_review.model import Review, Reviews
 from tavola.apps.terraform_review.seed_issues import CODE, ISSUES, STACKS
 from tavola.apps.terraform_review.store import ReviewStore
+from tavola.apps.terraform_review.verification import verify_review
 from tavola.patterns import FolderBlobs
 from tests.apps.conftest import Run
-from tests.apps.terraform_review.conftest import said
+from tests.apps.terraform_review.conftest import compared_fields
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
@@ -33,12 +34,12 @@ def test_a_month_is_believable(run: Run[Any], tmp_path: Path) -> None:
     async def work() -> None:
         async with connect_async("memory:") as db:
             store = ReviewStore(db, FolderBlobs(tmp_path))
-            told: list[Progress] = []
-            reviews = await _loaded(store, reviews=150, progress=told.append)
+            progress: list[Progress] = []
+            reviews = await _loaded(store, reviews=150, progress=progress.append)
             assert len(reviews) == 150
-            assert told[-1] == Progress(150, 150)
+            assert progress[-1] == Progress(150, 150)
             assert max(review.version for review in reviews) > 10
-            assert Counter(review.status for review in reviews).keys() == set(Status)
+            assert Counter(review.status for review in reviews).keys() == set(ReviewStatus)
             assert all(review.created_at <= review.changed_at <= NOW for review in reviews)
             lowered = [review for review in reviews if review.fix_details is not None]
             assert lowered
@@ -50,12 +51,12 @@ def test_a_month_is_believable(run: Run[Any], tmp_path: Path) -> None:
                 0
             ].occurrence_count > 3
             for review in reviews[::5]:
-                assert await service.verify_review(store, review.review_id)
+                assert await verify_review(store, review.review_id)
             await _is_told_by_its_code(store, reviews)
             weekend = sum(review.created_at.weekday() >= 5 for review in reviews)
             assert 0 < weekend < len(reviews) / 7
             kept, exact = await store.projector.read_statistics(), await store.projector.recount()
-            assert said(kept) == said(exact)
+            assert compared_fields(kept) == compared_fields(exact)
             assert (await store.projector.rebuild()).counted == 0
 
     run(work())

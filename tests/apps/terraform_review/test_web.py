@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from tavola import connect
-from tavola.apps.shell import Settings, SettingsRefused
-from tavola.apps.shell.operations import groups_of
+from tavola.apps.shell import AppSettings, SettingsRefused
+from tavola.apps.shell.openapi import group_operations
 from tavola.apps.terraform_review.web import create, in_environment
 from tavola.clock import SYSTEM_CLOCK
 from tests.apps.conftest import Target
-from tests.apps.terraform_review.faces import CODE, LARGE, SECRET, Client, Served, problem, start, told
+from tests.apps.terraform_review.faces import CODE, LARGE, SECRET, Client, Served, problem, result_json, start
 
 FOUND = {"category": "security", "severity": "high", "title": "A"}
 
@@ -45,7 +45,7 @@ def today(served: Served, target: Target) -> Client:
 
 def test_a_review_is_recorded_and_read(client: Client) -> None:
     """POST gives 201 with the place and the version of the review; GET gives all of it."""
-    answer = client.http.post("/reviews", json=told("run-1", "Bucket is public"))
+    answer = client.http.post("/reviews", json=result_json("run-1", "Bucket is public"))
 
     assert answer.status_code == 201
     made = answer.json()
@@ -60,9 +60,9 @@ def test_a_review_is_recorded_and_read(client: Client) -> None:
 
 def test_a_result_that_comes_again_is_stored_once(client: Client) -> None:
     """A run has one review: the same result is what is there, another one is told where it is."""
-    first = client.http.post("/reviews", json=told())
-    again = client.http.post("/reviews", json=told())
-    other = client.http.post("/reviews", json=told(overall_risk_score=0.1))
+    first = client.http.post("/reviews", json=result_json())
+    again = client.http.post("/reviews", json=result_json())
+    other = client.http.post("/reviews", json=result_json(overall_risk_score=0.1))
 
     assert (first.status_code, again.status_code) == (201, 200)
     assert again.headers["idempotency-replayed"] == "true"
@@ -73,9 +73,9 @@ def test_a_result_that_comes_again_is_stored_once(client: Client) -> None:
 def test_a_request_with_a_key_is_done_once(today: Client) -> None:
     """The same key and body give the same answer; the same key and another body are refused."""
     headers = {"Idempotency-Key": "key-1"}
-    first = today.http.post("/reviews", json=told(), headers=headers)
-    again = today.http.post("/reviews", json=told(), headers=headers)
-    other = today.http.post("/reviews", json=told("run-2"), headers=headers)
+    first = today.http.post("/reviews", json=result_json(), headers=headers)
+    again = today.http.post("/reviews", json=result_json(), headers=headers)
+    other = today.http.post("/reviews", json=result_json("run-2"), headers=headers)
 
     assert (first.status_code, again.status_code) == (201, 201)
     assert "idempotency-replayed" not in first.headers
@@ -87,10 +87,10 @@ def test_a_request_with_a_key_is_done_once(today: Client) -> None:
 def test_a_key_is_answered_as_before(today: Client) -> None:
     """Who asks again under a key is told what the first answer told, whatever came since."""
     headers = {"Idempotency-Key": "key-1"}
-    first = today.http.post("/reviews", json=told(), headers=headers)
+    first = today.http.post("/reviews", json=result_json(), headers=headers)
     patch = {"status": "pending", "changed_by": "eng-02"}
     today.http.patch(first.headers["location"], json=patch, headers={"If-Match": "*"})
-    again = today.http.post("/reviews", json=told(), headers=headers)
+    again = today.http.post("/reviews", json=result_json(), headers=headers)
 
     assert (again.status_code, again.json()) == (201, first.json())
     assert again.headers["etag"] == first.headers["etag"]
@@ -100,8 +100,8 @@ def test_a_run_on_record_is_made_by_no_other_key(today: Client) -> None:
     """A new key for a run that is there makes nothing: 200, and the same each time."""
     today.post("run-1")
     headers = {"Idempotency-Key": "key-2"}
-    first = today.http.post("/reviews", json=told(), headers=headers)
-    again = today.http.post("/reviews", json=told(), headers=headers)
+    first = today.http.post("/reviews", json=result_json(), headers=headers)
+    again = today.http.post("/reviews", json=result_json(), headers=headers)
 
     assert (first.status_code, again.status_code) == (200, 200)
     assert first.headers["idempotency-replayed"] == again.headers["idempotency-replayed"] == "true"
@@ -133,7 +133,7 @@ def test_a_run_on_record_is_made_by_no_other_key(today: Client) -> None:
 )
 def test_a_bad_result_is_told_where(trial: Client, change: dict[str, Any], pointer: str) -> None:
     """What is wrong with a result is told by its place, and nothing of it is repeated."""
-    body = json.dumps(told(**change)).replace("0.12345678901234568", "0.1234567890123456789012345")
+    body = json.dumps(result_json(**change)).replace("0.12345678901234568", "0.1234567890123456789012345")
     answer = trial.http.post("/reviews", content=body, headers={"Content-Type": "application/json"})
 
     assert pointer in {error["pointer"] for error in problem(answer, 422, "invalid")["errors"]}
@@ -167,7 +167,7 @@ def test_a_body_that_is_too_large_is_refused(trial: Client) -> None:
 
 def test_wrong_13_money_keeps_its_digits(client: Client) -> None:
     """Pitfall 13: a number with more digits than a float holds is stored as it was written."""
-    body = json.dumps(told(cost_analysis={"estimated_monthly_cost": 7}))
+    body = json.dumps(result_json(cost_analysis={"estimated_monthly_cost": 7}))
     exact = body.replace(
         '"estimated_monthly_cost": 7', '"estimated_monthly_cost": 1234567890.12345678901234567'
     )
@@ -194,7 +194,7 @@ def test_etags_are_of_versions(client: Client) -> None:
 def test_a_version_is_added(client: Client) -> None:
     """POST to versions stores what is said now, with who and why, if the review is the version that was read."""
     path = f"/reviews/{client.post('run-1', 'Bucket is public')['review_id']}"
-    said = {
+    body = {
         "changed_by": "eng-02",
         "why": "looked again",
         "overall_risk_score": 0.3,
@@ -202,9 +202,9 @@ def test_a_version_is_added(client: Client) -> None:
         "spacelift_run_id": "run-9",
     }
 
-    answer = client.http.post(f"{path}/versions", json=said, headers={"If-Match": '"1"'})
-    late = client.http.post(f"{path}/versions", json=said, headers={"If-Match": '"1"'})
-    blind = client.http.post(f"{path}/versions", json=said)
+    answer = client.http.post(f"{path}/versions", json=body, headers={"If-Match": '"1"'})
+    late = client.http.post(f"{path}/versions", json=body, headers={"If-Match": '"1"'})
+    blind = client.http.post(f"{path}/versions", json=body)
 
     assert answer.status_code == 201, answer.text
     assert answer.headers["etag"] == '"2"'
@@ -298,12 +298,12 @@ def test_versions_are_listed_and_read(client: Client) -> None:
 def test_two_versions_are_compared(client: Client) -> None:
     """A comparison tells fields, and code line by line."""
     path = f"/reviews/{client.post('run-1', 'Bucket is public')['review_id']}"
-    said = {
+    body = {
         "changed_by": "eng-02",
         "overall_risk_score": 0.1,
         "terraform_code": CODE.replace("public-read", "private"),
     }
-    client.http.post(f"{path}/versions", json=said, headers={"If-Match": '"1"'})
+    client.http.post(f"{path}/versions", json=body, headers={"If-Match": '"1"'})
 
     found = client.get(f"{path}/diff", query={"from": 1, "to": 2})
 
@@ -369,8 +369,8 @@ def test_the_audit_trail_tells_who_what_and_why(client: Client) -> None:
 
 def test_a_trail_that_was_tampered_with_is_told(served: Served, endpoint: str) -> None:
     """Verification finds a version that somebody wrote over past the library."""
-    place = Target("http", endpoint, "tampered-")
-    client = start(served, place)
+    target = Target("http", endpoint, "tampered-")
+    client = start(served, target)
     made = client.post("run-tampered")
     path = f"/reviews/{made['review_id']}/verify"
     before = client.get(path)
@@ -410,8 +410,8 @@ def test_wrong_21_only_the_current_version_has_a_status(client: Client) -> None:
 
     assert runs(status="pending") == ["run-2", "run-1"]
     assert runs(status="pending", older_than_minutes=60) == ["run-1"]
-    said = {"changed_by": "eng-02", "overall_risk_score": 0.3}
-    client.http.post(f"{path}/versions", json=said, headers={"If-Match": '"1"'})
+    body = {"changed_by": "eng-02", "overall_risk_score": 0.3}
+    client.http.post(f"{path}/versions", json=body, headers={"If-Match": '"1"'})
     assert runs(status="pending") == ["run-2"]
     assert runs(status="completed") == ["run-1"]
     problem(client.http.get("/reviews"), 422, "invalid")
@@ -422,7 +422,7 @@ def test_wrong_21_only_the_current_version_has_a_status(client: Client) -> None:
 def test_it_works_under_a_base_path(served: Served) -> None:
     """Behind a proxy that has it under a path, places and redirects are below that path."""
     client = start(served, Target("memory", "memory:", ""), base_path="/review")
-    answer = client.http.post("/reviews", json=told())
+    answer = client.http.post("/reviews", json=result_json())
 
     assert answer.headers["location"].startswith("/review/reviews/")
     front = client.http.get("/", follow_redirects=False)
@@ -433,20 +433,20 @@ def test_another_site_cannot_record(trial: Client) -> None:
     """A page of another site makes the browser send, and is refused."""
     headers = {"Origin": "https://evil.example"}
 
-    problem(trial.http.post("/reviews", json=told(), headers=headers), 403, "origin-refused")
+    problem(trial.http.post("/reviews", json=result_json(), headers=headers), 403, "origin-refused")
 
 
 def test_an_id_of_our_own_may_come_back(trial: Client) -> None:
     """An id that was given is nobody else's: one that is made for another finding is another."""
     made = trial.post("run-1", findings=[FOUND, FOUND | {"title": "B"}])
     ours = trial.get(f"/reviews/{made['review_id']}/findings")["items"][1]["finding_id"]
-    given = [FOUND | {"finding_id": ours}, FOUND | {"title": "B"}]
-    other = trial.post("run-2", findings=given)
-    version = {"changed_by": "eng-02", "findings": given}
-    place = f"/reviews/{made['review_id']}/versions"
+    findings = [FOUND | {"finding_id": ours}, FOUND | {"title": "B"}]
+    other = trial.post("run-2", findings=findings)
+    version = {"changed_by": "eng-02", "findings": findings}
+    path = f"/reviews/{made['review_id']}/versions"
 
     assert other["findings_total"] == 2
-    answer = trial.http.post(place, json=version, headers={"If-Match": "*"})
+    answer = trial.http.post(path, json=version, headers={"If-Match": "*"})
     assert (answer.status_code, answer.json()["findings_total"]) == (201, 2)
 
 
@@ -457,19 +457,19 @@ def test_code_that_is_gone_is_told(served: Served, tmp_path: Path) -> None:
     """Where the blob store has lost the code, that is said, and everything else is answered."""
     client = start(served, Target("memory", "memory:", ""), blobs=tmp_path)
     made = client.post("run-1", terraform_code=LARGE)
-    place = f"/reviews/{made['review_id']}"
+    path = f"/reviews/{made['review_id']}"
     version = {"changed_by": "eng-02", "terraform_code": CODE}
-    client.http.post(f"{place}/versions", json=version, headers={"If-Match": "*"})
+    client.http.post(f"{path}/versions", json=version, headers={"If-Match": "*"})
     for blob in tmp_path.rglob("*"):
         if blob.is_file():
             blob.unlink()
 
-    lost = problem(client.http.get(f"{place}/code", params={"version": 1}), 503, "blob-lost")
-    assert "bytes beside the table, is missing" in lost["detail"]
-    problem(client.http.get(f"{place}/diff", params={"from": 1, "to": 2}), 503, "blob-lost")
-    assert client.get(f"{place}/diff", query={"from": 1, "to": 1})["code"] == ""
-    assert client.http.get(f"{place}/code").text == CODE
-    assert client.get(f"{place}/versions/1")["code"]["stored"] == "blob"
+    lost = problem(client.http.get(f"{path}/code", params={"version": 1}), 503, "blob-lost")
+    assert "bytes) is missing from the blob store" in lost["detail"]
+    problem(client.http.get(f"{path}/diff", params={"from": 1, "to": 2}), 503, "blob-lost")
+    assert client.get(f"{path}/diff", query={"from": 1, "to": 1})["code"] == ""
+    assert client.http.get(f"{path}/code").text == CODE
+    assert client.get(f"{path}/versions/1")["code"]["stored"] == "blob"
 
 
 def test_a_review_that_is_closed_is_told(trial: Client) -> None:
@@ -490,18 +490,18 @@ def test_a_record_that_was_set_back_is_told(served: Served, endpoint: str) -> No
     made = client.post("run-1")
     table = f"{prefix}terraform-spacelift-ai-reviewer-reviews-dev"
     key = {"PK": {"S": f"REVIEW#{made['review_id']}"}, "SK": {"S": "CURRENT"}}
-    place = f"/reviews/{made['review_id']}"
+    path = f"/reviews/{made['review_id']}"
     patch = {"status": "pending", "changed_by": "eng-02"}
     with connect(endpoint) as db:
         before = db.call("GetItem", {"TableName": table, "Key": key})["Item"]
-        client.http.patch(place, json=patch, headers={"If-Match": "*"})
+        client.http.patch(path, json=patch, headers={"If-Match": "*"})
         db.call("PutItem", {"TableName": table, "Item": before})
 
-    problem(client.http.patch(place, json=patch, headers={"If-Match": "*"}), 409, "history-ahead")
+    problem(client.http.patch(path, json=patch, headers={"If-Match": "*"}), 409, "history-ahead")
     form = {"status": "pending", "by": "eng-02", "version": "1"}
-    told_of = client.http.post(f"/ui{place}/status", data=form).text
-    assert "is behind its history" in told_of
-    assert not client.get(f"{place}/verify")["intact"]
+    told_of = client.http.post(f"/ui{path}/status", data=form).text
+    assert "is older than its history" in told_of
+    assert not client.get(f"{path}/verify")["intact"]
 
 
 # Callers and environments.
@@ -511,41 +511,41 @@ def test_who_changes_is_who_calls(served: Served) -> None:
     """Where a proxy names its callers, nobody acts as somebody else, and nobody as nobody."""
     client = start(served, Target("memory", "memory:", ""), caller_header="X-Forwarded-User")
     other, mine = {"X-Forwarded-User": "eng-99"}, {"X-Forwarded-User": "eng-01"}
-    problem(client.http.post("/reviews", json=told()), 403, "caller-unknown")
-    problem(client.http.post("/reviews", json=told(), headers=other), 403, "not-the-caller")
-    made = client.http.post("/reviews", json=told("run-1", "A"), headers=mine)
-    place = made.headers["location"]
+    problem(client.http.post("/reviews", json=result_json()), 403, "caller-unknown")
+    problem(client.http.post("/reviews", json=result_json(), headers=other), 403, "not-the-caller")
+    made = client.http.post("/reviews", json=result_json("run-1", "A"), headers=mine)
+    path = made.headers["location"]
     bodies: dict[str, Any] = {
         "/fixes": {"changed_by": "eng-01", "fixes_applied": [{"finding_id": "run-1-f1"}]},
         "/versions": {"changed_by": "eng-01"},
     }
     for below, body in bodies.items():
         problem(
-            client.http.post(place + below, json=body, headers=other | {"If-Match": "*"}),
+            client.http.post(path + below, json=body, headers=other | {"If-Match": "*"}),
             403,
             "not-the-caller",
         )
-        assert client.http.post(place + below, json=body, headers=mine | {"If-Match": "*"}).status_code == 201
+        assert client.http.post(path + below, json=body, headers=mine | {"If-Match": "*"}).status_code == 201
     patch = {"status": "pending", "changed_by": "eng-01"}
-    problem(client.http.patch(place, json=patch, headers=other | {"If-Match": "*"}), 403, "not-the-caller")
+    problem(client.http.patch(path, json=patch, headers=other | {"If-Match": "*"}), 403, "not-the-caller")
 
-    assert client.http.get(place).status_code == 200  # to look needs no name
+    assert client.http.get(path).status_code == 200  # to look needs no name
 
 
 @pytest.mark.parametrize("header", ["", "X Forwarded User", "X-Forwarded-User:"])
 def test_a_header_has_a_name(header: str) -> None:
     """A name that no header has would let everybody in as nobody."""
     with pytest.raises(SettingsRefused, match="caller_header"):
-        create(Settings(), caller_header=header)
+        create(AppSettings(), caller_header=header)
 
 
 def test_each_environment_has_a_table(served: Served, endpoint: str) -> None:
     """Reviews of one environment are in a table of its own, which its name says."""
     prefix = f"e{uuid.uuid4().hex[:10]}-"
-    settings = Settings(target=endpoint, table_prefix=prefix, secret=SECRET)
+    settings = AppSettings(target=endpoint, table_prefix=prefix, secret=SECRET)
     staged = served(create(in_environment(settings, "staging")))
     served(create(settings))
-    staged.post("/reviews", json=told())
+    staged.post("/reviews", json=result_json())
     with connect(endpoint) as db:
         names = [name for name in db.call("ListTables")["TableNames"] if name.startswith(prefix)]
 
@@ -560,7 +560,7 @@ def test_each_environment_has_a_table(served: Served, endpoint: str) -> None:
 def test_the_bodies_of_the_api_page_are_taken(trial: Client) -> None:
     """What the page shows for a new review can be sent as it stands: the short body, and the one with every member."""
     application: Any = trial.http.app
-    operations = [each for group in groups_of(application.openapi(), "") for each in group.operations]
+    operations = [each for group in group_operations(application.openapi(), "") for each in group.operations]
     (told_of,) = (each for each in operations if (each.method, each.path) == ("POST", "/reviews"))
 
     assert {"findings[].severity", "cost_analysis", "metadata"} <= {each.path for each in told_of.members}

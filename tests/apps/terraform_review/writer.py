@@ -20,10 +20,10 @@ async def main(folder: Path) -> None:
         await store.create_tables()
         number = 0
         while True:
-            told = result(
+            submitted = result(
                 f"run-{number}", *(f"Issue {which}" for which in range(6)), terraform_code="x" * 200
             )
-            review = (await service.record_review(store, told)).review
+            review = (await service.record_review(store, submitted)).review
             sys.stdout.write(f"{review.review_id} 1\n")
             sys.stdout.flush()
             await service.apply_fix(store, review.review_id, fix_of(review, "Issue 0"), by="eng-02")

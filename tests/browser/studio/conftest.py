@@ -16,7 +16,7 @@ from tavola.studio.assets import Assets
 from tests.browser.stage import NARROW, Stage
 from tools.studio_server import ASSETS, ServedStudio, demo_declared, demo_design, seeded_engine, serve_studio
 
-Housed = Callable[..., ServedStudio]
+StartStudio = Callable[..., ServedStudio]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -33,14 +33,14 @@ def studio_server(stage: Stage) -> Iterator[ServedStudio]:
     names = tuple(each.name for each in declared)
     with (
         seeded_engine() as engine,
-        serve_studio(engine, demo_design(), declared=declared, designs=names) as found,
+        serve_studio(engine, demo_design(), declared=declared, designs=names) as result,
     ):
-        yield found
+        yield result
 
 
 @pytest.fixture
-def housed() -> Iterator[Housed]:
-    """Serve a studio of one's own: `housed(engine, design, read_only=True)`; without an engine, on an empty one in memory."""
+def start_studio() -> Iterator[StartStudio]:
+    """Serve a studio of one's own: `start_studio(engine, design, read_only=True)`; without an engine, on an empty one in memory."""
     with ExitStack() as open_:
 
         def serve(engine: Engine | None = None, design: Design | None = None, **more: Any) -> ServedStudio:
@@ -65,9 +65,9 @@ def pages(stage: Stage) -> Iterator[Callable[..., Page]]:
 
         def open_page(studio_server: ServedStudio, path: str = "", **settings: Any) -> Page:
             settings.setdefault("color_scheme", "light")
-            found = open_.enter_context(stage.page(origin(studio_server.url), **settings))
-            stage.run(found.goto, studio_server.url + path)
-            return found
+            result = open_.enter_context(stage.page(origin(studio_server.url), **settings))
+            stage.run(result.goto, studio_server.url + path)
+            return result
 
         yield open_page
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tavola.engine import Engine
 from tests.browser.stage import NARROW, Stage, accessibility_faults, overflow
-from tests.browser.studio.conftest import Housed
+from tests.browser.studio.conftest import StartStudio
 from tests.studio.browsed import filled_shop, shop_design
 from tools.studio_server import SCOPE, ServedStudio
 
@@ -25,7 +25,7 @@ Pages = Callable[..., Page]
 
 
 def asked(*conditions: list[Any]) -> str:
-    """Return the parameter of a URL that asks these conditions."""
+    """Return the URL parameter for these conditions."""
     return "q=" + quote(json.dumps(list(conditions)))
 
 
@@ -47,10 +47,10 @@ def make_table(engine: Engine, name: str = "things") -> None:
 
 
 @pytest.fixture
-def shop(housed: Housed) -> ServedStudio:
+def shop(start_studio: StartStudio) -> ServedStudio:
     """A studio on a shop of twelve orders."""
     engine = filled_shop(12)
-    return housed(engine, shop_design())
+    return start_studio(engine, shop_design())
 
 
 def grid(page: Page) -> Locator:
@@ -81,15 +81,15 @@ def test_items_are_grouped_by_their_partition_key(shop: ServedStudio, pages: Pag
     head = group(page, "ORDER#o7")
 
     expect(head).to_contain_text(f"{answer['Count']} items")
-    expect(head).to_contain_text(f"{answer['ConsumedCapacity']['CapacityUnits']} RCU")
+    expect(head).to_contain_text(f"{answer['ConsumedCapacity']['CapacityUnits']} read units")
     lines = page.locator(".data-line.item").count()
-    head.get_by_role("button", name="Fold").click()
+    head.get_by_role("button", name="Collapse").click()
     expect(page.locator(".data-line.item")).not_to_have_count(lines)
     expect(head).to_have_attribute("aria-expanded", "false")
 
 
-def test_rows_are_told_as_entities_with_their_keys_taken_apart(shop: ServedStudio, pages: Pages) -> None:
-    """Each row has its entity's chip; a key's literal and its values are told apart, and a value says its field."""
+def test_rows_show_their_entity_and_split_keys(shop: ServedStudio, pages: Pages) -> None:
+    """Each row has its entity's chip; a key's literals and values are distinguished, and a value names its field."""
     page = pages(shop, f"/data/{SHOP}?{asked(['PK', '=', {'S': 'ORDER#o3'}])}")
 
     chips = page.locator(".data-line.item .chip")
@@ -102,14 +102,14 @@ def test_rows_are_told_as_entities_with_their_keys_taken_apart(shop: ServedStudi
     assert colours[0] == colours[1] != colours[2]
 
 
-def test_guards_and_strangers_are_told_as_what_they_are(shop: ServedStudio, pages: Pages) -> None:
-    """What is no entity of the design is marked, with the ground on which it is told."""
+def test_items_that_are_no_entity_are_marked(shop: ServedStudio, pages: Pages) -> None:
+    """An item that is no entity of the design is marked with the reason."""
     put(shop.engine, SHOP, {"PK": {"S": "NOTE#1"}, "SK": {"S": "x"}, "text": {"S": "y"}})
     page = pages(shop, f"/data/{SHOP}")
 
     expect(page.locator(".chip[data-kind=guard]").first).to_have_text("Order guard")
     expect(page.locator(".chip[data-kind=guess]", has_text="NOTE")).to_have_attribute(
-        "title", re.compile("^Guessed")
+        "title", re.compile("^Inferred")
     )
 
 
@@ -139,25 +139,27 @@ def test_pointing_at_an_index_lights_up_its_members(shop: ServedStudio, pages: P
 
     page.get_by_role("tab", name=index).hover()
 
-    expect(page.locator(".data-pointed")).to_contain_text(f"{len(there)} of the 48 rows read are in it")
-    lit = _seen(page, ".data-line.item.lit")
-    out = _seen(page, ".data-line.item.out")
+    expect(page.locator(".data-index-line")).to_contain_text(
+        f"{len(there)} of the 48 loaded items are in this index"
+    )
+    lit = _seen(page, ".data-line.item.member")
+    out = _seen(page, ".data-line.item.non-member")
     everything = _seen(page, ".data-line.item")
     assert lit == there & everything
     assert lit | out == everything
-    faint = page.locator(".data-line.lit .data-cell.faint").evaluate_all(
+    faint = page.locator(".data-line.member .data-cell.faint").evaluate_all(
         "all => all.map(each => each.dataset.name)"
     )
     assert not set(faint) & held
     if index in ("states", "places"):
         assert faint
     page.mouse.move(0, 0)
-    expect(page.locator(".data-line.lit")).to_have_count(0)
+    expect(page.locator(".data-line.member")).to_have_count(0)
 
 
 def _seen(page: Page, selector: str) -> set[tuple[str, str]]:
     """Return the keys of the lines in view, from the head of their group and their sort key."""
-    found = page.evaluate(
+    result = page.evaluate(
         """selector => {
             let key = "";
             const seen = [];
@@ -170,20 +172,20 @@ def _seen(page: Page, selector: str) -> set[tuple[str, str]]:
         }""",
         selector,
     )
-    return {(pk, sk) for pk, sk in found}
+    return {(pk, sk) for pk, sk in result}
 
 
 def test_query_or_scan_is_said_before_it_runs(shop: ServedStudio, pages: Pages) -> None:
-    """While a condition is typed the plan is told with its estimate, and nothing is read until Run."""
+    """While a condition is typed the plan and its estimate are shown; nothing is read until Run."""
     page = pages(shop, f"/data/{SHOP}")
     expect(plan(page)).to_have_attribute("data-operation", "Scan")
     expect(page.locator(".data-read")).to_have_text("48 of 48 read")
 
-    page.get_by_role("button", name="+ Condition").click()
+    page.get_by_role("button", name="+ Add condition").click()
     page.get_by_label("Value of PK").fill("ORDER#o5")
 
     expect(plan(page)).to_have_attribute("data-operation", "Query")
-    expect(plan(page)).to_contain_text("Query of the table: PK = “ORDER#o5”.")
+    expect(plan(page)).to_contain_text("Query on the table: PK = “ORDER#o5”.")
     expect(page.locator(".data-estimate")).to_contain_text("read units")
     expect(page.locator(".data-estimate")).to_contain_text("per million")
     expect(page.locator(".data-read")).to_have_text("48 of 48 read")
@@ -212,7 +214,7 @@ def test_every_operator_can_be_asked(shop: ServedStudio, pages: Pages) -> None:
     assert operator.locator("option").count() == 20
 
     operator.select_option("in")
-    page.get_by_role("button", name="One value more").click()
+    page.get_by_role("button", name="Add value").click()
     page.get_by_label("Value 3 of total").fill("70")
     page.get_by_label("Value 3 of total").press("Enter")
     expect(page.locator(".data-line.item")).to_have_count(3)
@@ -222,41 +224,41 @@ def test_every_operator_can_be_asked(shop: ServedStudio, pages: Pages) -> None:
     expect(page.locator(".data-read")).to_have_text("48 of 48 read, 36 found")
     operator.select_option("size >")
     page.get_by_label("Value of total").fill("many")
-    expect(page.get_by_role("alert")).to_have_text("Give a number")
+    expect(page.get_by_role("alert")).to_have_text("Enter a number")
     expect(page.get_by_role("button", name="Run")).to_be_disabled()
 
 
 def test_a_scan_of_more_than_a_megabyte_asks_first(shop: ServedStudio, pages: Pages) -> None:
-    """A filter that would scan more than 1 MB is asked about before anything is read; so is reading on."""
+    """A filter that would scan more than 1 MB, and loading more of it, need confirmation."""
     for at in range(9):
         put(shop.engine, SHOP, {"PK": {"S": f"BIG#{at}"}, "SK": {"S": "x"}, "text": {"S": "x" * 390_000}})
     page = pages(shop, f"/data/{SHOP}?{asked(['total', '>', {'N': '50'}])}")
-    notice = page.get_by_text("This is a Scan of")
+    notice = page.get_by_text("This Scan reads up to")
     expect(notice).to_be_visible()
-    expect(page.locator(".data-reading")).to_contain_text("Nothing was read yet")
+    expect(page.locator(".data-reading")).to_contain_text("Nothing read yet")
 
-    page.get_by_role("button", name="Scan it").click()
+    page.get_by_role("button", name="Run Scan").click()
 
     expect(page.locator(".data-read")).to_contain_text("of 57 read")
     expect(notice).to_have_count(0)
     page.goto(f"{shop.url}/data/{SHOP}")
-    expect(page.locator(".data-read")).to_contain_text("there is more")
-    page.get_by_role("button", name="Read on to the end").click()
+    expect(page.locator(".data-read")).to_contain_text("more available")
+    page.get_by_role("button", name="Load all").click()
     page.get_by_role("button", name=re.compile("^Read about")).click()
     expect(page.locator(".data-read")).to_have_text("57 of 57 read")
 
 
-def test_a_list_never_looks_complete_that_is_not(housed: Housed, pages: Pages) -> None:
-    """What was read and how much there is stands beside the grid at every moment; a cut group says at least."""
+def test_a_list_never_looks_complete_that_is_not(start_studio: StartStudio, pages: Pages) -> None:
+    """The number of rows read and the total are always shown beside the grid; an incomplete group says "at least"."""
     engine = Engine.open()
     make_table(engine)
     put(engine, "things", *({"pk": {"S": "one"}, "sk": {"S": f"{at:05}"}} for at in range(1_200)))
-    page = pages(housed(engine), "/data/things")
+    page = pages(start_studio(engine), "/data/things")
 
-    expect(page.locator(".data-read")).to_have_text("400 of 1,200 read – there is more")
+    expect(page.locator(".data-read")).to_have_text("400 of 1,200 read, more available")
     head = group(page, "one")
     expect(head).to_contain_text("≥ 400 items")
-    head.get_by_role("button", name="count it").click()
+    head.get_by_role("button", name="count").click()
     expect(head).to_contain_text("1,200 items")
     expect(head).not_to_contain_text("≥")
     grid(page).evaluate("grid => { grid.scrollTop = grid.scrollHeight }")
@@ -332,14 +334,14 @@ def test_everything_by_keyboard(shop: ServedStudio, pages: Pages) -> None:
 def test_a_range_is_selected_with_shift(shop: ServedStudio, pages: Pages) -> None:
     """Boxes select rows, a range with Shift; all that was read with the box in the head."""
     page = pages(shop, f"/data/{SHOP}")
-    boxes = page.get_by_role("checkbox", name="Select this item")
+    boxes = page.get_by_role("checkbox", name="Select item")
 
     boxes.nth(0).click()
     boxes.nth(4).click(modifiers=["Shift"])
 
     expect(page.get_by_role("row", selected=True)).to_have_count(5)
     expect(page.get_by_text("5 selected")).to_be_visible()
-    page.get_by_role("checkbox", name="Select all rows that were read").click()
+    page.get_by_role("checkbox", name="Select all loaded rows").click()
     expect(page.get_by_text("48 selected")).to_be_visible()
 
 
@@ -352,11 +354,11 @@ def test_code_is_copied(shop: ServedStudio, pages: Pages) -> None:
     page.get_by_role("menuitem", name="Tavola").click()
 
     # The order and its lines together are no pattern of the lines.
-    expect(page.get_by_text("No access pattern of the design asks this")).to_be_visible()
+    expect(page.get_by_text("No access pattern in the design matches this query")).to_be_visible()
     page.get_by_role("radio", name="pytest").click()
     expect(page.locator("pre")).to_contain_text("def test_query_of_studio_shop():")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="What to do with this item").first.click()
+    page.get_by_role("button", name="Item actions").first.click()
     page.get_by_role("menuitem", name="Copy as DynamoDB JSON").click()
     expect(page.locator("pre")).to_contain_text('"S": "LINE#001"')
 
@@ -382,31 +384,33 @@ def test_a_row_without_its_key_is_no_item(shop: ServedStudio, pages: Pages) -> N
     page = pages(shop, f"/data/{SHOP}?sql={sql}")
 
     expect(page.locator(".data-line.item")).to_have_count(3)
-    expect(page.get_by_role("checkbox", name="Select this item").first).to_be_disabled()
-    expect(page.get_by_role("button", name="What to do with this item")).to_have_count(0)
-    page.get_by_role("checkbox", name="Select all rows that were read").click()
+    expect(page.get_by_role("checkbox", name="Select item").first).to_be_disabled()
+    expect(page.get_by_role("button", name="Item actions")).to_have_count(0)
+    page.get_by_role("checkbox", name="Select all loaded rows").click()
     page.locator("[data-name=total]").first.click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("row", selected=True)).to_have_count(0)
 
 
-def test_a_group_that_a_filter_thinned_on_one_page_stays_at_least(housed: Housed, pages: Pages) -> None:
+def test_a_group_that_a_filter_thinned_on_one_page_stays_at_least(
+    start_studio: StartStudio, pages: Pages
+) -> None:
     """What was left out on the page before is not forgotten when the next page leaves out nothing."""
     engine = Engine.open()
     make_table(engine)
     item = {"pk": {"S": "one"}, "text": {"S": "x" * 300}}
     for at in range(6_000):
-        kept = {"kept": {"N": "1"}} if at >= 2_000 else {}
-        put(engine, "things", {**item, "sk": {"S": f"{at:05}"}, **kept})
-    page = pages(housed(engine), f"/data/things?{asked(['pk', '=', {'S': 'one'}], ['kept', 'exists'])}")
+        saved = {"kept": {"N": "1"}} if at >= 2_000 else {}
+        put(engine, "things", {**item, "sk": {"S": f"{at:05}"}, **saved})
+    page = pages(start_studio(engine), f"/data/things?{asked(['pk', '=', {'S': 'one'}], ['kept', 'exists'])}")
 
-    page.get_by_role("button", name="Read on to the end").click()
+    page.get_by_role("button", name="Load all").click()
 
     expect(page.locator(".data-read")).to_have_text("6,000 of 6,000 read, 4,000 found")
     expect(group(page, "one")).to_contain_text("≥ 4,000 items")
 
 
-def test_names_that_every_object_has_are_names_like_others(housed: Housed, pages: Pages) -> None:
+def test_names_that_every_object_has_are_names_like_others(start_studio: StartStudio, pages: Pages) -> None:
     """Attributes called constructor or __proto__ are shown where they are, and nowhere else."""
     engine = Engine.open()
     make_table(engine)
@@ -416,7 +420,7 @@ def test_names_that_every_object_has_are_names_like_others(housed: Housed, pages
         {"pk": {"S": "a"}, "sk": {"S": "constructor"}, "constructor": {"N": "1"}, "__proto__": {"N": "2"}},
         {"pk": {"S": "b"}, "sk": {"S": "toString#valueOf"}, "other": {"S": "x"}},
     )
-    page = pages(housed(engine), "/data/things")
+    page = pages(start_studio(engine), "/data/things")
     lines = page.locator(".data-line.item")
     one, other = lines.filter(has_text="constructor"), lines.filter(has_text="toString")
 
@@ -428,7 +432,7 @@ def test_names_that_every_object_has_are_names_like_others(housed: Housed, pages
     expect(other.locator("[data-name=sk]")).to_have_text("toString#valueOf")
 
 
-def test_values_are_shown_exactly_and_nothing_runs(housed: Housed, pages: Pages) -> None:
+def test_values_are_shown_exactly_and_nothing_runs(start_studio: StartStudio, pages: Pages) -> None:
     """38 digits, binary, times, HTML in names and values: shown as they are, and inert."""
     engine = Engine.open()
     make_table(engine)
@@ -441,7 +445,7 @@ def test_values_are_shown_exactly_and_nothing_runs(housed: Housed, pages: Pages)
         },
     )  # fmt: skip
     columns = quote(json.dumps(["digits", "blob", "at", HTML, "set"]))
-    page = pages(housed(engine), f"/data/things?cols={columns}")
+    page = pages(start_studio(engine), f"/data/things?cols={columns}")
 
     line = page.locator(".data-line.item")
 
@@ -458,39 +462,39 @@ def test_values_are_shown_exactly_and_nothing_runs(housed: Housed, pages: Pages)
     assert page.title() != "run"
 
 
-def test_a_large_item_and_one_of_ten_thousand_attributes(housed: Housed, pages: Pages) -> None:
+def test_a_large_item_and_one_of_ten_thousand_attributes(start_studio: StartStudio, pages: Pages) -> None:
     """400 KB in a value and 10,000 attributes in an item are shown in short, and slow nothing down."""
     engine = Engine.open()
     make_table(engine)
     put(engine, "things", {"pk": {"S": "large"}, "sk": {"S": "x"}, "text": {"S": "x" * 409_000}})
     many = {f"attribute_{at:05}": {"N": str(at)} for at in range(10_000)}
     put(engine, "things", {"pk": {"S": "wide"}, "sk": {"S": "x"}, **many})
-    page = pages(housed(engine), "/data/things")
+    page = pages(start_studio(engine), "/data/things")
 
     expect(page.locator(".data-line.item")).to_have_count(2)
     expect(group(page, "large")).to_contain_text("399.")
     assert nodes(page) < 2_000
     page.get_by_role("button", name="Columns").click()
-    page.get_by_label("Find an attribute").fill("attribute_00042")
+    page.get_by_label("Find attributes").fill("attribute_00042")
     page.get_by_role("checkbox", name="attribute_00042").click()
     page.get_by_role("button", name="Done").click()
     expect(page.get_by_role("columnheader", name="attribute_00042")).to_be_attached()
 
 
 def nodes(page: Page) -> int:
-    found: int = page.evaluate("document.querySelectorAll('*').length")
-    return found
+    result: int = page.evaluate("document.querySelectorAll('*').length")
+    return result
 
 
 def durations(page: Page) -> list[float]:
-    found: list[float] = page.evaluate(
+    result: list[float] = page.evaluate(
         "performance.getEntriesByName('tavola:grid').map(each => each.duration)"
     )
-    return found
+    return result
 
 
 def test_a_thousand_rows_are_there_at_once(studio_server: ServedStudio, page: Page) -> None:
-    """A page of a thousand rows stands within 150 ms of its arrival; of three, for other programs run here too."""
+    """A page of a thousand rows is rendered within 150 ms of its arrival, in the best of three runs."""
     page.goto(f"{studio_server.url}/data/{TABLE}")
     expect(page.locator(".data-read")).to_contain_text("400 of")  # the first page of all is a smaller one
     page.evaluate("performance.clearMeasures()")
@@ -505,7 +509,7 @@ def test_a_thousand_rows_are_there_at_once(studio_server: ServedStudio, page: Pa
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_rows_scroll(housed: Housed, pages: Pages) -> None:
+def test_a_hundred_thousand_rows_scroll(start_studio: StartStudio, pages: Pages) -> None:
     """100,000 items: the page keeps below 2,000 nodes, and a frame of scrolling stays short."""
     engine = Engine.open()
     make_table(engine)
@@ -519,10 +523,10 @@ def test_a_hundred_thousand_rows_scroll(housed: Housed, pages: Pages) -> None:
             for at in range(start, start + 25)
         ]
         engine.call("BatchWriteItem", {"RequestItems": {"things": writes}}, SCOPE)
-    page = pages(housed(engine), "/data/things")
+    page = pages(start_studio(engine), "/data/things")
     page.set_default_timeout(60_000)
 
-    page.get_by_role("button", name="Read on to the end").click()
+    page.get_by_role("button", name="Load all").click()
     page.get_by_role("button", name=re.compile("^Read about")).click()
     expect(page.locator(".data-read")).to_have_text("100,000 of 100,000 read", timeout=60_000)
 
@@ -550,19 +554,19 @@ def test_a_hundred_thousand_rows_scroll(housed: Housed, pages: Pages) -> None:
     assert total == str(100_000 + 2_500 + 1)
 
 
-def test_a_page_that_did_not_come_is_asked_for_again(housed: Housed, stage: Stage) -> None:
+def test_a_page_that_did_not_come_is_asked_for_again(start_studio: StartStudio, stage: Stage) -> None:
     """When a page fails after others, trying again goes on behind what was read, and reads nothing twice."""
     engine = Engine.open()
     make_table(engine)
     put(engine, "things", *({"pk": {"S": "one"}, "sk": {"S": f"{at:05}"}} for at in range(2_500)))
     page = stage.browser.new_page()
     page.set_default_timeout(5_000)
-    page.goto(f"{housed(engine).url}/data/things")
-    expect(page.locator(".data-read")).to_have_text("400 of 2,500 read – there is more")
+    page.goto(f"{start_studio(engine).url}/data/things")
+    expect(page.locator(".data-read")).to_have_text("400 of 2,500 read, more available")
     page.route("**/api/browse/page", lambda route: route.abort())
-    page.get_by_role("button", name="Read on to the end").click()
+    page.get_by_role("button", name="Load all").click()
     expect(page.get_by_role("alert")).to_be_visible()
-    expect(page.locator(".data-read")).to_have_text("400 of 2,500 read – there is more")
+    expect(page.locator(".data-read")).to_have_text("400 of 2,500 read, more available")
     page.unroute("**/api/browse/page")
 
     page.get_by_role("button", name="Try again").click()
@@ -572,15 +576,15 @@ def test_a_page_that_did_not_come_is_asked_for_again(housed: Housed, stage: Stag
     page.close()
 
 
-def test_a_plan_is_asked_for_once(shop: ServedStudio, pages: Pages) -> None:
-    """What the grid asks is what the query bar tells of: one plan and one page for a first load."""
+def test_a_plan_is_requested_once(shop: ServedStudio, pages: Pages) -> None:
+    """The first load requests one plan and one page, for grid and query bar together."""
     page = pages(shop, "/operations")
     seen: list[str] = []
     page.on("request", lambda request: seen.append(request.url) if "/browse/" in request.url else None)
 
     page.goto(f"{shop.url}/data/{SHOP}?{asked(['PK', '=', {'S': 'ORDER#o3'}])}")
 
-    expect(plan(page)).to_contain_text("Query of the table")
+    expect(plan(page)).to_contain_text("Query on the table")
     expect(page.locator(".data-line.item")).to_have_count(3)
     assert sorted(url.rsplit("/", 1)[1] for url in seen) == ["page", "plan"]
 
@@ -608,7 +612,7 @@ def test_a_lost_endpoint_is_told_and_nothing_is_lost(shop: ServedStudio, stage: 
 
     page.get_by_role("button", name="Reload").click()
 
-    expect(page.get_by_role("alert")).to_contain_text("The studio's server does not answer")
+    expect(page.get_by_role("alert")).to_contain_text("Can't reach the studio server")
     expect(page.locator(".data-line.item").first).to_be_visible()
     page.unroute("**/api/browse/*")
     page.get_by_role("button", name="Try again").click()
@@ -642,7 +646,7 @@ def test_a_field_asked_for_is_offered_as_its_key(shop: ServedStudio, pages: Page
     page.keyboard.press("/")
     page.get_by_label("Attribute").fill("order_id")
     page.get_by_label("Value of order_id", exact=True).fill("o2")
-    page.get_by_role("button", name="order_id makes PK of Order: ask PK = “ORDER#o2”").click()
+    page.get_by_role("button", name="Order has a key with order_id: query PK = “ORDER#o2”").click()
     expect(page.locator(".data-read")).to_have_text("3 of 3 read")
     expect(page.locator(".data-plan")).to_have_attribute("data-operation", "Query")
 

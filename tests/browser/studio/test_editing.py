@@ -17,7 +17,7 @@ from tavola import connect
 from tavola.engine import Engine
 from tavola.values import equal, item_size
 from tests.browser.stage import NARROW, accessibility_faults, overflow
-from tests.browser.studio.conftest import Housed
+from tests.browser.studio.conftest import StartStudio
 from tests.studio.edited import DESIGN, JOINED, Club, Member, State
 from tests.studio.test_items import TEN
 from tools.studio_server import REGION, SCOPE, ServedStudio
@@ -63,20 +63,20 @@ def engine() -> Iterator[Engine]:
 
 
 @pytest.fixture
-def club(engine: Engine, housed: Housed) -> ServedStudio:
+def club(engine: Engine, start_studio: StartStudio) -> ServedStudio:
     """The studio on these tables."""
-    return housed(engine, DESIGN)
+    return start_studio(engine, DESIGN)
 
 
 def member(studio_server: ServedStudio, number: int = 1) -> dict[str, Any]:
     key = {"PK": {"S": f"MEMBER#m{number}"}, "SK": {"S": "MEMBER"}}
-    found: dict[str, Any] = studio_server.call("GetItem", {"TableName": CLUB, "Key": key})["Item"]
-    return found
+    result: dict[str, Any] = studio_server.call("GetItem", {"TableName": CLUB, "Key": key})["Item"]
+    return result
 
 
 def plain(studio_server: ServedStudio, name: str = PLAIN) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = studio_server.call("Scan", {"TableName": name})["Items"]
-    return found
+    result: list[dict[str, Any]] = studio_server.call("Scan", {"TableName": name})["Items"]
+    return result
 
 
 def item_path(name: str, key: dict[str, Any]) -> str:
@@ -109,30 +109,30 @@ def test_every_type_is_shown_edited_and_otherwise_unchanged(club: ServedStudio, 
     page.keyboard.press("Control+s")
     expect(page.get_by_text("Saved:")).to_be_visible()
 
-    (stands,) = plain(club)
-    assert stands == {**KEY, **TEN, **HOSTILE, "empty": {"S": "no longer"}}
+    (current,) = plain(club)
+    assert current == {**KEY, **TEN, **HOSTILE, "empty": {"S": "no longer"}}
 
 
 @pytest.mark.parametrize("mode", ["JSON", "DynamoDB JSON"])
 def test_text_is_read_back_exactly(club: ServedStudio, pages: Pages, mode: str) -> None:
-    """Either spelling and back to fields changes nothing; a mistake is told with its line and column."""
+    """Switching to either JSON form and back changes nothing; a syntax error has its line and column."""
     (before,) = plain(club)
     page = pages(club, item_path(PLAIN, KEY))
     ready(page)
     page.get_by_role("radio", name=mode, exact=True).click()
-    text = page.get_by_label("The item as", exact=False)
+    text = page.get_by_label("Item as", exact=False)
     expect(text).to_have_value(re.compile("12345678901234567890123456789012345678"))
-    told = text.input_value()
-    text.fill(told.replace('"empty"', '"empty", '))
+    response = text.input_value()
+    text.fill(response.replace('"empty"', '"empty", '))
     expect(page.get_by_text(re.compile(r"Line \d+, column \d+"))).to_be_visible()
-    text.fill(told.replace("{", '{"added": ' + ("1.50" if mode == "JSON" else '{"N": "1.50"}') + ",", 1))
+    text.fill(response.replace("{", '{"added": ' + ("1.50" if mode == "JSON" else '{"N": "1.50"}') + ",", 1))
     page.get_by_role("radio", name="Fields").click()
     expect(value(page, "added")).to_have_value("1.50")
     page.keyboard.press("Control+s")
     expect(page.get_by_text("Saved:")).to_be_visible()
 
-    (stands,) = plain(club)
-    assert equal({"M": stands}, {"M": {**before, "added": {"N": "1.5"}}})
+    (current,) = plain(club)
+    assert equal({"M": current}, {"M": {**before, "added": {"N": "1.5"}}})
 
 
 def test_every_type_can_be_made(club: ServedStudio, pages: Pages) -> None:
@@ -143,13 +143,13 @@ def test_every_type_can_be_made(club: ServedStudio, pages: Pages) -> None:
     value(page, "n").fill("2")
 
     def attribute(name: str, tag: str) -> None:
-        page.get_by_role("button", name="+ Add an attribute").click()
+        page.get_by_role("button", name="+ Add attribute").click()
         expect(page.get_by_label("Name of (no name)")).to_be_focused()
         page.keyboard.type(name)
         page.get_by_label(f"Type of {name}", exact=True).select_option(tag)
 
     def inside(name: str) -> None:
-        page.get_by_role("button", name=f"Add a member to {name}").click()
+        page.get_by_role("button", name=f"Add an element to {name}").click()
 
     attribute("flag", "BOOL")
     value(page, "flag").select_option("true")
@@ -169,8 +169,8 @@ def test_every_type_can_be_made(club: ServedStudio, pages: Pages) -> None:
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_text("Saved:")).to_be_visible()
 
-    stands = next(item for item in plain(club) if item["id"]["S"] == "made")
-    assert stands == {
+    current = next(item for item in plain(club) if item["id"]["S"] == "made")
+    assert current == {
         "id": {"S": "made"}, "n": {"N": "2"}, "flag": {"BOOL": True}, "nothing": {"NULL": True},
         "bytes": {"B": "AQID"}, "set": {"NS": ["7"]}, "row": {"L": [{"S": "first"}]},
         "tree": {"M": {"leaf": {"S": "green"}}},
@@ -190,15 +190,15 @@ def test_the_size_bar_is_the_engines_size(club: ServedStudio, pages: Pages) -> N
 
 
 def test_a_refused_value_is_told_at_its_place(club: ServedStudio, pages: Pages) -> None:
-    """What DynamoDB would refuse stands below the very row, and saving changes nothing."""
+    """A value that DynamoDB would refuse has its error below its row, and saving changes nothing."""
     page = pages(club, item_path(PLAIN, KEY))
     ready(page)
     before = plain(club)
     value(page, "number").fill("12,5")
-    flaw = page.locator(".data-editor-flaw", has_text="cannot be converted to a numeric value")
+    flaw = page.locator(".data-editor-issue", has_text="cannot be converted to a numeric value")
     expect(flaw).to_be_visible()
     row = page.locator(".data-editor-row", has=value(page, "number"))
-    assert row.evaluate("row => row.nextElementSibling.className").startswith("data-editor-flaw")
+    assert row.evaluate("row => row.nextElementSibling.className").startswith("data-editor-issue")
     expect(value(page, "number")).to_have_attribute("aria-invalid", "true")
 
     value(page, "number").fill("12.5")
@@ -208,42 +208,42 @@ def test_a_refused_value_is_told_at_its_place(club: ServedStudio, pages: Pages) 
 
 
 def test_keys_follow_the_fields(club: ServedStudio, pages: Pages) -> None:
-    """A changed field tells beforehand which keys follow, and they do; a key is not typed by hand."""
+    """A changed field shows which keys will change, and they do; computed keys cannot be edited."""
     page = pages(club, member_path())
     ready(page)
     expect(value(page, "GSI1PK")).to_have_attribute("readonly", "")
     value(page, "state").select_option("left")
-    expect(page.get_by_text("4 attributes follow from what you typed")).to_be_visible()
-    page.get_by_text("4 attributes follow").click()
+    expect(page.get_by_text("4 computed attributes change")).to_be_visible()
+    page.get_by_text("4 computed attributes change").click()
     expect(page.locator(".data-editor-follows")).to_contain_text("STATE#left#")
     expect(page.locator(".data-editor-index.leaves")).to_contain_text("towns")
     page.keyboard.press("Control+s")
     expect(page.get_by_text("GSI1PK")).not_to_have_count(0)
     expect(page.get_by_text("Saved:")).to_be_visible()
 
-    stands = member(club)
-    assert stands["GSI1PK"]["S"].startswith("STATE#left#")
-    assert "GSI2PK" not in stands
-    assert stands["revision"] == {"N": "2"}
+    current = member(club)
+    assert current["GSI1PK"]["S"].startswith("STATE#left#")
+    assert "GSI2PK" not in current
+    assert current["revision"] == {"N": "2"}
 
 
 def test_a_lost_race_shows_both_and_can_be_joined(club: ServedStudio, pages: Pages) -> None:
-    """Somebody writes first: nothing of theirs is lost, both changes are seen, mine can be put on top."""
+    """After a concurrent write both changes are shown, the other one is kept, and mine can be applied on top."""
     page = pages(club, item_path(PLAIN, KEY))
     ready(page)
     (stood,) = plain(club)
     page.get_by_role("button", name=re.compile("^Value of text: edit")).click()
     page.get_by_role("dialog", name="Value of text").get_by_label("Value of text").fill("mine")
-    page.get_by_role("button", name="Take it over").click()
+    page.get_by_role("button", name="Apply").click()
     theirs = {**stood, "text": {"S": "theirs"}, "extra": {"S": "also theirs"}}
     club.call("PutItem", {"TableName": PLAIN, "Item": theirs})
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_text("Somebody changed it meanwhile")).to_be_visible()
-    expect(page.get_by_role("region", name="Theirs")).to_contain_text("also theirs")
+    expect(page.get_by_text("The item changed since you opened it")).to_be_visible()
+    expect(page.get_by_role("region", name="Stored")).to_contain_text("also theirs")
     expect(page.get_by_role("region", name="Yours")).to_contain_text("mine")
     assert plain(club) == [theirs]
 
-    page.get_by_role("button", name="Put yours on top of theirs").click()
+    page.get_by_role("button", name="Apply my changes").click()
     ready(page)
     page.keyboard.press("Control+s")
     expect(page.get_by_text("Saved:")).to_be_visible()
@@ -269,7 +269,7 @@ def test_find_edit_and_undo_with_keys_alone(club: ServedStudio, pages: Pages) ->
     assert member(club, 3)["name"] == {"S": "Renamed"}
 
     page.keyboard.press("Control+z")
-    expect(page.get_by_text("Taken back.")).to_be_visible()
+    expect(page.get_by_text("Undone.")).to_be_visible()
 
     assert member(club, 3) == {**before, "revision": {"N": "3"}}
     expect(value(page, "name")).to_have_value("Member 3")
@@ -281,14 +281,14 @@ def test_an_item_is_deleted_after_a_question_and_taken_back(club: ServedStudio, 
     page = pages(club, member_path(2))
     ready(page)
     page.get_by_role("button", name="Delete…").click()
-    asked = page.get_by_role("dialog", name="Delete this Member?")
-    expect(asked).to_contain_text("PK = MEMBER#m2")
-    asked.get_by_role("button", name="Delete it").click()
+    request = page.get_by_role("dialog", name="Delete this Member?")
+    expect(request).to_contain_text("PK = MEMBER#m2")
+    request.get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_text("Deleted.")).to_be_visible()
     assert len(club.call("Scan", {"TableName": CLUB})["Items"]) == len(before) - 2
 
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("Taken back.")).to_be_visible()
+    expect(page.get_by_text("Undone.")).to_be_visible()
 
     assert club.call("Scan", {"TableName": CLUB})["Items"] == before
 
@@ -306,21 +306,21 @@ def test_what_was_typed_survives_another_item(club: ServedStudio, pages: Pages) 
     page.go_back()
     expect(value(page, "name")).to_have_value("Unsaved")
     page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_role("dialog", name="Drop what you typed?")).to_be_visible()
-    page.get_by_role("button", name="Drop it").click()
+    expect(page.get_by_role("dialog", name="Discard changes?")).to_be_visible()
+    page.get_by_role("button", name="Discard").click()
 
     expect(page.locator(".data-editor")).to_have_count(0)
     assert member(club, 1)["name"] == {"S": "Member 1"}
 
 
-def test_read_only_shows_and_offers_nothing(engine: Engine, housed: Housed, pages: Pages) -> None:
+def test_read_only_shows_and_offers_nothing(engine: Engine, start_studio: StartStudio, pages: Pages) -> None:
     """In read-only mode values are there to be read and copied, and there is no way to write."""
-    studio_server = housed(engine, DESIGN, read_only=True)
+    studio_server = start_studio(engine, DESIGN, read_only=True)
     page = pages(studio_server, item_path(PLAIN, KEY))
     ready(page)
-    expect(page.get_by_text("The studio is read-only")).to_be_visible()
+    expect(page.get_by_text("The studio is in read-only mode")).to_be_visible()
     expect(value(page, "number")).to_have_attribute("readonly", "")
-    for name in ("Save", "Delete…", "+ Add an attribute", "New item"):
+    for name in ("Save", "Delete…", "+ Add attribute", "New item"):
         expect(page.get_by_role("button", name=name)).to_have_count(0)
 
 
@@ -353,8 +353,8 @@ def test_ten_thousand_attributes_and_the_largest_text(club: ServedStudio, pages:
     ready(page)
     page.keyboard.press("Control+s")
     expect(page.get_by_text("Saved:")).to_be_visible(timeout=15_000)
-    (stands,) = [item for item in plain(club) if item["id"]["S"] == "many"]
-    assert stands == {**big, "attribute-09999": {"N": "-1"}}
+    (current,) = [item for item in plain(club) if item["id"]["S"] == "many"]
+    assert current == {**big, "attribute-09999": {"N": "-1"}}
 
     page.goto(club.url + item_path(PLAIN, {"id": {"S": "long"}, "n": {"N": "1"}}))
     ready(page)
@@ -365,8 +365,8 @@ def test_ten_thousand_attributes_and_the_largest_text(club: ServedStudio, pages:
     area.evaluate(
         "area => { area.value = 'x'.repeat(420000); area.dispatchEvent(new Event('input', { bubbles: true })); }"
     )
-    page.get_by_role("button", name="Take it over").click()
-    expect(page.get_by_text("an item has at most 409,600")).to_be_visible()
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_text("the maximum is 409,600 (400 KB)")).to_be_visible()
 
 
 def select_first(page: Page, count: int) -> None:
@@ -381,19 +381,19 @@ def test_many_are_changed_after_a_look(club: ServedStudio, pages: Pages) -> None
     question = [["_entity", "=", {"S": "Member"}]]
     page = pages(club, f"/data/{CLUB}?q={quote(json.dumps(question))}")
     select_first(page, 3)
-    page.get_by_role("button", name="Set an attribute…").click()
+    page.get_by_role("button", name="Set attribute…").click()
     dialog = page.get_by_role("dialog", name="Edit 3 selected items")
     dialog.get_by_label("Attribute", exact=True).fill("state")
     dialog.get_by_label("Value", exact=True).fill("left")
-    page.get_by_role("button", name="Look what it would do").click()
+    page.get_by_role("button", name="Preview changes").click()
     page.get_by_role("button", name="Change 3 items").wait_for()
-    first = page.get_by_role("region", name="The first items, before and after")
+    first = page.get_by_role("region", name="Preview of the first items")
     expect(first).to_contain_text("active")
     expect(first).to_contain_text("GSI1PK")
     assert all(member(club, number)["state"] == {"S": "active"} for number in range(12))
 
     page.get_by_role("button", name="Change 3 items").click()
-    expect(page.get_by_text("Done. 3 changed of 3")).to_be_visible()
+    expect(page.get_by_text("Done. 3 of 3 changed")).to_be_visible()
 
     changed = [number for number in range(12) if member(club, number)["state"] == {"S": "left"}]
     assert len(changed) == 3
@@ -401,15 +401,15 @@ def test_many_are_changed_after_a_look(club: ServedStudio, pages: Pages) -> None
 
 
 def test_all_that_is_found_is_deleted(club: ServedStudio, pages: Pages) -> None:
-    """An edit of everything that a question finds says so, and tells what was left."""
+    """A bulk edit of all matching items says so, and reports the skipped ones."""
     question = [["points", ">=", {"N": "60"}]]
     page = pages(club, f"/data/{CLUB}?q={quote(json.dumps(question))}")
     page.get_by_role("button", name="Import, export, edit all").click()
-    page.get_by_role("menuitem", name="Edit all that is found…").click()
-    page.get_by_role("radio", name="Delete the items").click()
-    page.get_by_role("button", name="Look what it would do").click()
+    page.get_by_role("menuitem", name="Edit all matching items…").click()
+    page.get_by_role("radio", name="Delete items").click()
+    page.get_by_role("button", name="Preview changes").click()
     page.get_by_role("button", name="Delete 6 items").click()
-    expect(page.get_by_text("Done. 6 deleted of 6")).to_be_visible()
+    expect(page.get_by_text("Done. 6 of 6 deleted")).to_be_visible()
 
     assert len(club.call("Scan", {"TableName": CLUB})["Items"]) == 12  # six members and six guards
 
@@ -434,9 +434,9 @@ def test_an_exported_file_is_imported_equal(
     page.goto(f"{club.url}/data/copy")
     page.get_by_role("button", name="Import, export, edit all").click()
     page.get_by_role("menuitem", name="Import…").click()
-    page.get_by_label("A file", exact=False).set_input_files(file)
+    page.get_by_label("File (CSV").set_input_files(file)
     page.get_by_role("button", name="Import 31 items").click()
-    expect(page.get_by_text("Done. 31 items were written.")).to_be_visible()
+    expect(page.get_by_text("Done. 31 items imported.")).to_be_visible()
 
     def by_id(name: str) -> list[dict[str, Any]]:
         return sorted(plain(club, name), key=lambda item: str(item["id"]["S"]))
@@ -445,24 +445,24 @@ def test_an_exported_file_is_imported_equal(
 
 
 def test_a_pasted_file_is_looked_at_first(club: ServedStudio, pages: Pages) -> None:
-    """Types are guessed and can be changed, what is there already is marked, a line that fails is told and kept."""
+    """Types are guessed and can be changed, existing keys are marked, and a failing line is reported and kept."""
     page = pages(club, f"/data/{PLAIN}")
     page.get_by_role("button", name="Import, export, edit all").click()
     page.get_by_role("menuitem", name="Import…").click()
-    page.get_by_label("Or paste it").fill("id,n,price\nten,1,0.10\nnew,2,00.20\nbad,x,1\n")
-    page.get_by_role("button", name="Look at it").click()
+    page.get_by_label("Or paste text").fill("id,n,price\nten,1,0.10\nnew,2,00.20\nbad,x,1\n")
+    page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("button", name="Import 1 item", exact=True)).to_be_enabled()
-    expect(page.get_by_text("there already", exact=True)).to_be_visible()
+    expect(page.get_by_text("exists", exact=True)).to_be_visible()
     expect(page.get_by_text("Line 4:")).to_be_visible()
     expect(page.get_by_label("Type of price")).to_have_value("S")
     page.get_by_label("Type of price").select_option("N")
     page.get_by_role("button", name="Import 1 item", exact=True).click()
-    expect(page.get_by_text("Done. 1 item was written.")).to_be_visible()
-    expect(page.get_by_text("An item with this key is there already")).to_be_visible()
+    expect(page.get_by_text("Done. 1 item imported.")).to_be_visible()
+    expect(page.get_by_text("An item with this key already exists")).to_be_visible()
 
     assert {"id": {"S": "new"}, "n": {"N": "2"}, "price": {"N": "0.2"}} in plain(club)
     with page.expect_download() as waiting:
-        page.get_by_role("button", name="Keep them as a file").click()
+        page.get_by_role("button", name="Download failed records").click()
     assert "bad,x,1" in Path(waiting.value.path()).read_text()
 
 
@@ -482,22 +482,22 @@ def import_dialog(page: Page) -> None:
 
 
 def test_an_import_that_stops_half_way_goes_on(club: ServedStudio, pages: Pages) -> None:
-    """The server is lost in the middle of a file: what was written is told, and Go on writes the rest and nothing twice."""
+    """If the server fails in the middle of an import, Continue writes the rest and nothing twice."""
     page = pages(club, f"/data/{PLAIN}", trouble=True)
-    asked = {"runs": 0}
+    request = {"runs": 0}
 
     def lose(route: Route) -> None:
-        asked["runs"] += 1
+        request["runs"] += 1
         refusal = {
             "problem": {
                 "code": "endpoint-lost",
-                "title": "The endpoint does not answer",
+                "title": "The endpoint does not respond",
                 "detail": "Gone.",
                 "remedy": "",
                 "status": 502,
             }
         }
-        if asked["runs"] == 2:
+        if request["runs"] == 2:
             route.fulfill(status=502, content_type="application/json", body=json.dumps(refusal))
         else:
             route.continue_()
@@ -505,16 +505,16 @@ def test_an_import_that_stops_half_way_goes_on(club: ServedStudio, pages: Pages)
     page.route("**/api/import/run", lose)
     records = [{"id": f"item {number}", "n": 1, "text": "x" * 1_000} for number in range(600)]
     import_dialog(page)
-    page.get_by_label("A file", exact=False).set_input_files(
+    page.get_by_label("File (CSV").set_input_files(
         {"name": "many.json", "mimeType": "application/json", "buffer": json.dumps(records).encode()}
     )
     page.get_by_role("button", name="Import 600 items").click()
-    expect(page.get_by_text("The endpoint does not answer")).to_be_visible()
-    expect(page.get_by_text(re.compile("Stopped: the rest of the file"))).to_be_visible()
+    expect(page.get_by_text("The endpoint does not respond")).to_be_visible()
+    expect(page.get_by_text(re.compile("Stopped. The rest of the file"))).to_be_visible()
     assert 0 < len(plain(club)) - 1 < 600
 
-    page.get_by_role("button", name="Go on").click()
-    expect(page.get_by_text("Done. 600 items were written.")).to_be_visible()
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_text("Done. 600 items imported.")).to_be_visible()
 
     assert len(plain(club)) == 601
 
@@ -522,20 +522,29 @@ def test_an_import_that_stops_half_way_goes_on(club: ServedStudio, pages: Pages)
 def test_stopping_an_import_tells_all_that_was_written(club: ServedStudio, pages: Pages) -> None:
     """Stop, or Escape, lets the piece on its way come to its end: the number on the page is the number in the table."""
     page = pages(club, f"/data/{PLAIN}")
-    page.route("**/api/import/run", slowly(page))
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/import/run", hold)
     records = [{"id": f"item {number}", "n": 1, "text": "x" * 1_000} for number in range(900)]
     import_dialog(page)
-    page.get_by_label("A file", exact=False).set_input_files(
+    page.get_by_label("File (CSV").set_input_files(
         {"name": "many.json", "mimeType": "application/json", "buffer": json.dumps(records).encode()}
     )
-    page.get_by_role("button", name="Import 900 items").click()
+    with page.expect_request("**/api/import/run"):
+        page.get_by_role("button", name="Import 900 items").click()
     page.get_by_role("button", name="Stop", exact=True).wait_for()
     page.keyboard.press("Escape")
-    told = page.get_by_text(re.compile(r"Stopped: .* [\d,]+ items were written"))
-    expect(told).to_be_visible()
+    page.get_by_role("button", name="Stopping…").wait_for()
+    held[0].continue_()
+    response = page.get_by_text(re.compile(r"Stopped. .* [\d,]+ items imported"))
+    expect(response).to_be_visible()
 
-    written = int(re.search(r"([\d,]+) items were", told.inner_text())[1].replace(",", ""))  # type: ignore[index]  # it was found
+    written = int(re.search(r"([\d,]+) items imported", response.inner_text())[1].replace(",", ""))  # type: ignore[index]  # it was found
     assert written == len(plain(club)) - 1 > 0
+    assert len(held) == 1
 
 
 def test_a_file_in_another_encoding_is_never_taken_for_utf_8(club: ServedStudio, pages: Pages) -> None:
@@ -543,22 +552,22 @@ def test_a_file_in_another_encoding_is_never_taken_for_utf_8(club: ServedStudio,
     page = pages(club, f"/data/{PLAIN}")
     import_dialog(page)
     text = "id\tn\tname\r\nü\t1\tÉté\r\n"
-    page.get_by_label("A file", exact=False).set_input_files(
+    page.get_by_label("File (CSV").set_input_files(
         {"name": "old.tsv", "mimeType": "text/plain", "buffer": text.encode("latin-1")}
     )
-    expect(page.get_by_text("The file is not written in UTF-8")).to_be_visible()
-    page.get_by_role("button", name="Another file").click()
-    page.get_by_label("A file", exact=False).set_input_files(
+    expect(page.get_by_text("The file is not UTF-8")).to_be_visible()
+    page.get_by_role("button", name="Choose another file").click()
+    page.get_by_label("File (CSV").set_input_files(
         {"name": "new.tsv", "mimeType": "text/plain", "buffer": b"\xff\xfe" + text.encode("utf-16-le")}
     )
     page.get_by_role("button", name="Import 1 item").click()
-    expect(page.get_by_text("Done. 1 item was written.")).to_be_visible()
+    expect(page.get_by_text("Done. 1 item imported.")).to_be_visible()
 
     assert {"id": {"S": "ü"}, "n": {"N": "1"}, "name": {"S": "Été"}} in plain(club)
 
 
 def test_an_export_that_cannot_be_says_why(club: ServedStudio, pages: Pages) -> None:
-    """A table that is gone is told in the dialog, and no file is begun."""
+    """If the table is gone, the dialog says so and no download starts."""
     page = pages(club, f"/data/{PLAIN}", trouble=True)
     page.get_by_role("button", name="Import, export, edit all").click()
     page.get_by_role("menuitem", name="Export…").click()
@@ -575,7 +584,7 @@ def test_line_breaks_stay_what_they_are(club: ServedStudio, pages: Pages) -> Non
     page = pages(club, item_path(PLAIN, {**KEY, "id": {"S": "lines"}}))
     ready(page)
     page.get_by_role("button", name=re.compile("^Value of both: edit")).click()
-    expect(page.get_by_text("Its lines end in different ways")).to_be_visible()
+    expect(page.get_by_text("This text mixes line endings")).to_be_visible()
     expect(page.get_by_role("dialog", name="Value of both").get_by_label("Value of both")).to_have_attribute(
         "readonly", ""
     )
@@ -585,8 +594,8 @@ def test_line_breaks_stay_what_they_are(club: ServedStudio, pages: Pages) -> Non
     page.keyboard.press("Control+s")  # saves what is typed in the window too
     expect(page.get_by_text("Saved:")).to_be_visible()
 
-    stands = next(found for found in plain(club) if found["id"] == {"S": "lines"})
-    assert stands == {**item, "dos": {"S": "a\r\nb\r\nc"}}
+    current = next(result for result in plain(club) if result["id"] == {"S": "lines"})
+    assert current == {**item, "dos": {"S": "a\r\nb\r\nc"}}
 
 
 def test_nothing_typed_is_lost_on_the_way(club: ServedStudio, pages: Pages) -> None:
@@ -599,9 +608,9 @@ def test_nothing_typed_is_lost_on_the_way(club: ServedStudio, pages: Pages) -> N
     page.get_by_role("button", name=re.compile("^Value of text: edit")).click()
     page.get_by_role("dialog", name="Value of text").get_by_label("Value of text").fill("long")
     page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog", name="Drop what you typed?")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Discard changes?")).to_be_visible()
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Take it over").click()
+    page.get_by_role("button", name="Apply").click()
     value(page, "empty").fill("kept")
     page.route("**/api/items/put", slowly(page))
     page.keyboard.press("Control+s")
@@ -612,24 +621,24 @@ def test_nothing_typed_is_lost_on_the_way(club: ServedStudio, pages: Pages) -> N
 
 
 def test_what_was_typed_stays_when_the_entity_is_another(club: ServedStudio, pages: Pages) -> None:
-    """A new item that turns out to be something else keeps what was typed; leaving the page with it is asked about."""
+    """Input is kept when another entity is chosen for a new item; leaving the page needs confirmation."""
     page = pages(club, f"/data/{CLUB}?item=new")
     ready(page)
     value(page, "member_id").fill("m77")
-    page.get_by_label("What it is").select_option("Visit")
+    page.get_by_label("Entity", exact=True).select_option("Visit")
     expect(value(page, "member_id")).to_have_value("m77")
     expect(page.get_by_label("Name of number", exact=True)).to_be_visible()
-    asked: list[str] = []
+    request: list[str] = []
 
     def accept(dialog: Dialog) -> None:
-        asked.append(dialog.type)
+        request.append(dialog.type)
         dialog.accept()
 
     page.on("dialog", accept)
 
     page.reload()
 
-    assert asked == ["beforeunload"]
+    assert request == ["beforeunload"]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -638,18 +647,18 @@ def test_the_drawer_and_the_dialogs_can_be_used_by_all(club: ServedStudio, pages
     page = pages(club, item_path(PLAIN, KEY), color_scheme=theme)
     ready(page)
     value(page, "number").fill("x")
-    expect(page.locator(".data-editor-flaw")).to_be_visible()
+    expect(page.locator(".data-editor-issue")).to_be_visible()
     assert not accessibility_faults(page)
     page.get_by_role("radio", name="DynamoDB JSON").click()
     assert not accessibility_faults(page)
     page.goto(f"{club.url}/data/{CLUB}")
     select_first(page, 2)
-    page.get_by_role("button", name="Set an attribute…").click()
+    page.get_by_role("button", name="Set attribute…").click()
     assert not accessibility_faults(page)
     page.keyboard.press("Escape")
     page.keyboard.press("m")
-    page.get_by_label("Or paste it").fill("id,n\na,1\n")
-    page.get_by_role("button", name="Look at it").click()
+    page.get_by_label("Or paste text").fill("id,n\na,1\n")
+    page.get_by_role("button", name="Preview").click()
     page.get_by_role("button", name=re.compile("^Import 0")).wait_for()
     assert not accessibility_faults(page)
 

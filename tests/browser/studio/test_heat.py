@@ -17,7 +17,7 @@ from tavola.engine import Engine, ItemAccess
 from tavola.model.document import Design
 from tavola.protocol.arns import table_arn
 from tests.browser.stage import accessibility_faults, overflow
-from tests.browser.studio.conftest import Housed
+from tests.browser.studio.conftest import StartStudio
 from tests.design.builders import design, entity, table, text, update
 from tools.studio_server import SCOPE, ServedStudio
 
@@ -102,68 +102,70 @@ def readout(page: Page) -> Any:
 
 
 def test_a_hot_key_is_a_bright_row_and_is_named_with_its_share(
-    desk: Desk, housed: Housed, pages: Callable[..., Page]
+    desk: Desk, start_studio: StartStudio, pages: Callable[..., Page]
 ) -> None:
     """The row is at its key's place, the sentence has the key and the share, and the list leads to its items."""
-    studio_server = housed(desk.engine)
+    studio_server = start_studio(desk.engine)
     desk.plant_hot_key()
     page = pages(studio_server, "/heat/Tickets?metric=writes&span=60", color_scheme="dark")
-    expect(findings(page).first).to_contain_text("TICKET#42 takes 62 % of writes")
-    expect(findings(page).first).to_contain_text("which is 32 times that")
+    expect(findings(page).first).to_contain_text("TICKET#42 receives 62% of writes")
+    expect(findings(page).first).to_contain_text("which is 32 times as much")
     expect(plot(page)).to_have_attribute("data-rows", "61")
     rows = page.locator(".heat-plot canvas").first.evaluate(BRIGHTNESS)
     keys = page.locator(".heat-keys li")
 
     assert rows.index(max(rows)) // (len(rows) / 61) < 1, "TICKET#42 is before TICKET#100"
     expect(keys.first).to_contain_text("TICKET#42")
-    expect(keys.first).to_contain_text("62 %")
+    expect(keys.first).to_contain_text("62%")
     keys.first.get_by_role("link").click()
     expect(page).to_have_url(re.compile(r"/data/Tickets\?.*TICKET%2342"))
 
 
-def test_keys_in_order_are_diagnosed(desk: Desk, housed: Housed, pages: Callable[..., Page]) -> None:
+def test_keys_in_order_are_diagnosed(
+    desk: Desk, start_studio: StartStudio, pages: Callable[..., Page]
+) -> None:
     """A diagonal is called one, with its first and last key."""
-    studio_server = housed(desk.engine)
+    studio_server = start_studio(desk.engine)
     for number in range(120):
         desk.put(f"ORDER#{number}")
         desk.clock.advance(0.5)
     page = pages(studio_server, "/heat/Tickets?metric=writes&span=60")
 
-    expect(findings(page).first).to_contain_text("In order")
+    expect(findings(page).first).to_contain_text("Sequential keys")
     expect(findings(page).first).to_contain_text("ORDER#119")
 
 
 def test_an_index_shows_its_own_keys_and_the_map_is_a_table_too(
-    desk: Desk, housed: Housed, pages: Callable[..., Page]
+    desk: Desk, start_studio: StartStudio, pages: Callable[..., Page]
 ) -> None:
     """Rows of an index are its partition keys; as a table they can be read."""
-    studio_server = housed(desk.engine)
+    studio_server = start_studio(desk.engine)
     for number in range(30):
         desk.put(f"T#{number}", "open" if number % 3 else "closed")
     page = pages(studio_server, "/heat/Tickets?metric=writes")
     page.get_by_label("Table or index").select_option("by-status")
     page.get_by_role("radio", name="Table", exact=True).click()
-    row = page.get_by_role("region", name="The hottest rows").get_by_role("row").nth(1)
+    row = page.get_by_role("region", name="Hottest rows").get_by_role("row").nth(1)
 
     expect(row).to_contain_text("open")
-    expect(row).to_contain_text("67 %")
+    expect(row).to_contain_text("67%")
     assert "index=by-status" in page.url
     page.reload()
     expect(row).to_contain_text("open")
 
 
-def test_the_map_goes_on_by_itself(desk: Desk, housed: Housed, pages: Callable[..., Page]) -> None:
+def test_the_map_goes_on_by_itself(desk: Desk, start_studio: StartStudio, pages: Callable[..., Page]) -> None:
     """New keys and new columns come without a whole map, and a pause holds it."""
-    studio_server = housed(desk.engine)
+    studio_server = start_studio(desk.engine)
     desk.put("TICKET#5")
     page = pages(studio_server, "/heat/Tickets?metric=writes&span=60")
     expect(plot(page)).to_have_attribute("data-rows", "1")
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    query: list[str] = []
+    page.on("request", lambda request: query.append(request.url))
     desk.clock.advance(2.0)
     desk.put("TICKET#4")
     expect(plot(page)).to_have_attribute("data-rows", "2")
-    maps = [url for url in asked if "/api/heat?" in url]
+    maps = [url for url in query if "/api/heat?" in url]
 
     assert maps, "it was asked again"
     assert all("layout=" in url and "since_s=" in url for url in maps)
@@ -172,16 +174,18 @@ def test_the_map_goes_on_by_itself(desk: Desk, housed: Housed, pages: Callable[.
     desk.put("TICKET#3")
     page.wait_for_timeout(1_500)
     expect(plot(page)).to_have_attribute("data-rows", "2")
-    page.get_by_role("button", name="Go on live").click()
+    page.get_by_role("button", name="Resume").click()
     expect(plot(page)).to_have_attribute("data-rows", "3")
 
 
-def test_a_brush_zooms_and_the_url_keeps_it(desk: Desk, housed: Housed, pages: Callable[..., Page]) -> None:
+def test_a_brush_zooms_and_the_url_keeps_it(
+    desk: Desk, start_studio: StartStudio, pages: Callable[..., Page]
+) -> None:
     """A rectangle becomes the view, a reload shows the same, and all can be shown again."""
-    studio_server = housed(desk.engine)
+    studio_server = start_studio(desk.engine)
     desk.plant_hot_key(30)
     page = pages(studio_server, "/heat/Tickets?metric=writes&span=60")
-    expect(plot(page)).to_be_visible()
+    expect(findings(page).first).to_be_visible()  # it comes after the map, and moves it
     box = plot(page).bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + box["height"] * 0.2)
@@ -201,10 +205,10 @@ def test_a_brush_zooms_and_the_url_keeps_it(desk: Desk, housed: Housed, pages: C
 
 
 def test_zooming_into_ranges_of_keys_shows_the_keys(
-    desk: Desk, housed: Housed, pages: Callable[..., Page]
+    desk: Desk, start_studio: StartStudio, pages: Callable[..., Page]
 ) -> None:
     """Where rows are ranges, the part that is brushed comes in finer rows; the URL keeps it, and all can be shown again."""
-    studio_server = housed(desk.engine)
+    studio_server = start_studio(desk.engine)
     watch = studio_server.studio.monitor
     assert watch is not None
     with watch.lock:
@@ -214,6 +218,7 @@ def test_zooming_into_ranges_of_keys_shows_the_keys(
     desk.clock.advance(5.0)
     page = pages(studio_server, "/heat/Tickets?metric=writes&span=60")
     expect(plot(page)).to_have_attribute("data-rows", "1000")
+    expect(findings(page).first).to_be_visible()  # it comes after the map, and moves it
     box = plot(page).bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 5, box["y"] + box["height"] * 0.1)
@@ -231,9 +236,11 @@ def test_zooming_into_ranges_of_keys_shows_the_keys(
     expect(plot(page)).to_have_attribute("data-rows", "1000")
 
 
-def test_the_keyboard_walks_zooms_and_opens(desk: Desk, housed: Housed, pages: Callable[..., Page]) -> None:
+def test_the_keyboard_walks_zooms_and_opens(
+    desk: Desk, start_studio: StartStudio, pages: Callable[..., Page]
+) -> None:
     """Arrow keys move a cell that is read out, plus and minus zoom, Enter opens what lies behind it."""
-    studio_server = housed(desk.engine)
+    studio_server = start_studio(desk.engine)
     desk.plant_hot_key(20)
     page = pages(studio_server, "/heat/Tickets?metric=writes&span=60")
     expect(plot(page)).to_be_visible()
@@ -258,10 +265,12 @@ def test_the_keyboard_walks_zooms_and_opens(desk: Desk, housed: Housed, pages: C
     expect(panel).to_have_count(0)
 
 
-def test_the_simulator_paints_its_hottest_bucket(housed: Housed, pages: Callable[..., Page]) -> None:
+def test_the_simulator_paints_its_hottest_bucket(
+    start_studio: StartStudio, pages: Callable[..., Page]
+) -> None:
     """Zipf's first key is in the brightest row, and the scenario is the URL's."""
     made = zipf()
-    studio_server = housed(None, made)
+    studio_server = start_studio(None, made)
     name = made.tables[0].name
     page = pages(studio_server, f"/heat/{name}?source=simulator&hours=0.5", color_scheme="dark")
     expect(plot(page)).to_be_visible(timeout=20_000)
@@ -277,7 +286,7 @@ def test_the_simulator_paints_its_hottest_bucket(housed: Housed, pages: Callable
     expect(labels).to_contain_text(busiest)
     page.keyboard.press("Enter")
     panel = page.get_by_role("dialog")
-    expect(panel).to_contain_text("Write units a second")
+    expect(panel).to_contain_text("Write units per second")
     expect(panel.get_by_role("row").nth(1)).to_contain_text(busiest)
     page.keyboard.press("Escape")
     expect(panel).to_have_count(0)
@@ -292,10 +301,10 @@ def test_the_simulator_paints_its_hottest_bucket(housed: Housed, pages: Callable
 
 
 def test_a_thousand_rows_and_six_hundred_columns_are_painted(
-    desk: Desk, housed: Housed, pages: Callable[..., Page]
+    desk: Desk, start_studio: StartStudio, pages: Callable[..., Page]
 ) -> None:
     """All cells go into the picture; how long it takes is measured, and here only kept from being absurd."""
-    studio_server = housed(desk.engine)
+    studio_server = start_studio(desk.engine)
     fill(studio_server, desk.clock)
     page = pages(studio_server, "/heat/Tickets?metric=writes")
     expect(plot(page)).to_have_attribute("data-rows", "1000", timeout=30_000)
@@ -330,9 +339,11 @@ def _key(name: str) -> bytes:
     return KeySchema((KeyAttribute("pk", "S"),)).key_of({"pk": {"S": name}})
 
 
-def test_on_a_phone_nothing_runs_over(desk: Desk, housed: Housed, pages: Callable[..., Page]) -> None:
+def test_on_a_phone_nothing_runs_over(
+    desk: Desk, start_studio: StartStudio, pages: Callable[..., Page]
+) -> None:
     """At 390 pixels the page has the map and no sideways scroll."""
-    studio_server = housed(desk.engine)
+    studio_server = start_studio(desk.engine)
     desk.plant_hot_key(10)
     page = pages(studio_server, "/heat/Tickets?span=60", viewport={"width": 390, "height": 844})
     expect(plot(page)).to_be_visible()
@@ -342,10 +353,12 @@ def test_on_a_phone_nothing_runs_over(desk: Desk, housed: Housed, pages: Callabl
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_use_it(desk: Desk, housed: Housed, pages: Callable[..., Page], scheme: str) -> None:
+def test_everybody_can_use_it(
+    desk: Desk, start_studio: StartStudio, pages: Callable[..., Page], scheme: str
+) -> None:
     """axe-core finds nothing: on the map with an open cell, on the table, in the simulator."""
     made = zipf()
-    studio_server = housed(desk.engine, made)
+    studio_server = start_studio(desk.engine, made)
     desk.plant_hot_key(10)
     page = pages(studio_server, "/heat/Tickets?metric=writes&span=60", color_scheme=scheme)
     expect(plot(page)).to_be_visible()
@@ -357,7 +370,7 @@ def test_everybody_can_use_it(desk: Desk, housed: Housed, pages: Callable[..., P
     expect(page.get_by_role("dialog")).to_contain_text("Partition key")
     assert not accessibility_faults(page)
     page.goto(f"{studio_server.url}/heat/Tickets?look=table&span=60")
-    expect(page.get_by_role("region", name="The hottest rows")).to_be_visible()
+    expect(page.get_by_role("region", name="Hottest rows")).to_be_visible()
     assert not accessibility_faults(page)
     page.goto(f"{studio_server.url}/heat/{made.tables[0].name}?source=simulator&hours=0.2")
     expect(plot(page)).to_be_visible(timeout=20_000)

@@ -1,4 +1,4 @@
-"""Operations: what is asked is seen as it is asked, the dear request is found and made again, and access is explained."""
+"""Operations: live request counts, expensive requests and their replay, and explanations of access."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tavola.protocol.faults import Fault
 from tavola.studio.monitoring.counters import CELLS_MAX
 from tavola.studio.studio import LogQuery
 from tests.browser.stage import NARROW, Stage, accessibility_faults, overflow
-from tests.browser.studio.conftest import Housed
+from tests.browser.studio.conftest import StartStudio
 from tools.studio_server import REGION, SCOPE, ServedStudio
 
 ORDERS = {
@@ -76,7 +76,7 @@ def _records() -> list[dict[str, Any]]:
 
 
 def _log(question: LogQuery) -> Iterator[Mapping[str, Any]]:
-    wanted = [
+    expected = [
         record
         for record in reversed(_records())
         if question.operation in (None, record["eventName"])
@@ -86,7 +86,7 @@ def _log(question: LogQuery) -> Iterator[Mapping[str, Any]]:
         and question.index is None
         and (question.item is None or record["requestParameters"]["keys"] == ["hash-3"])
     ]
-    return iter(wanted[: question.limit])
+    return iter(expected[: question.limit])
 
 
 @pytest.fixture
@@ -133,10 +133,10 @@ def cells(page: Page, operation: str) -> list[str]:
 
 
 def test_calls_are_seen_as_they_are_made(
-    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+    start_studio: StartStudio, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
-    """The tiles, the table and the charts' sentences count what was asked, and go on counting without a reload."""
-    studio_server = housed(orders)
+    """The tiles, the table and the charts count requests, and continue without a reload."""
+    studio_server = start_studio(orders)
     get(studio_server, 20)
     lose(studio_server)
     page = pages(studio_server, "/operations?w=60")
@@ -145,8 +145,8 @@ def test_calls_are_seen_as_they_are_made(
         rows = page.get_by_role("region", name="By operation")
         expect(rows.get_by_role("row").filter(has_text="GetItem")).to_contain_text("20")
         expect(page.get_by_text("ConditionalCheckFailedException × 1")).to_be_visible()
-        expect(page.locator("figcaption").first).to_contain_text("Requests in a second over the last minute")
-        expect(page.get_by_text("Throttles, conflicts and failed conditions")).to_be_visible()
+        expect(page.locator("figcaption").first).to_contain_text("Requests per second over the last minute")
+        expect(page.get_by_text("Throttled requests, conflicts and failed conditions")).to_be_visible()
         get(studio_server, 5)
         expect(rows.get_by_role("row").filter(has_text="GetItem")).to_contain_text("25")
         assert cells(page, "GetItem")[1:2] == ["25"]
@@ -155,10 +155,10 @@ def test_calls_are_seen_as_they_are_made(
 
 
 def test_a_pause_holds_the_numbers_still(
-    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+    start_studio: StartStudio, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """P pauses and goes on; meanwhile nothing moves."""
-    studio_server = housed(orders)
+    studio_server = start_studio(orders)
     get(studio_server, 3)
     page = pages(studio_server, "/operations?w=60")
 
@@ -166,7 +166,7 @@ def test_a_pause_holds_the_numbers_still(
         row = page.get_by_role("region", name="By operation").get_by_role("row").filter(has_text="GetItem")
         expect(row).to_contain_text("3")
         page.keyboard.press("p")
-        expect(page.get_by_role("button", name="Go on")).to_be_visible()
+        expect(page.get_by_role("button", name="Resume")).to_be_visible()
         get(studio_server, 4)
         page.wait_for_timeout(1500)
         assert cells(page, "GetItem")[1] == "3"
@@ -177,10 +177,10 @@ def test_a_pause_holds_the_numbers_still(
 
 
 def test_the_url_holds_window_and_filters(
-    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+    start_studio: StartStudio, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """What is chosen is in the address; a reload and going back show the same."""
-    studio_server = housed(orders)
+    studio_server = start_studio(orders)
     get(studio_server, 2)
     studio_server.call("Scan", {"TableName": "Orders"})
     page = pages(studio_server, "/operations")
@@ -202,10 +202,10 @@ def test_the_url_holds_window_and_filters(
 
 
 def test_consumption_stands_against_its_limit(
-    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+    start_studio: StartStudio, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """Each table and index says how much of what it is provisioned for it took, and is marked where it was more."""
-    studio_server = housed(orders)
+    studio_server = start_studio(orders)
     studio_server.call("Scan", {"TableName": "Orders"})
     page = pages(studio_server, "/operations?w=60")
 
@@ -215,33 +215,33 @@ def test_consumption_stands_against_its_limit(
         )
         expect(table).to_contain_text("of 10 (")
         expect(table).to_contain_text("the limit is provisioned")
-        expect(table).to_contain_text("above its limit")
+        expect(table).to_contain_text("over limit")
         expect(table.locator("figcaption")).to_contain_text(
-            "Orders over the last minute: reads: at most 15 in a second of 10 (150 %)"
+            "Orders over the last minute: reads: peak 15/s of 10 (150%)"
         )
 
     stage.run(looked)
 
 
 def test_who_has_no_traffic_gets_some(
-    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+    start_studio: StartStudio, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """The empty page says what to do, and its button does it."""
-    page = pages(housed(orders), "/operations")
+    page = pages(start_studio(orders), "/operations")
 
     def looked() -> None:
         expect(page.get_by_role("heading", name="No traffic yet")).to_be_visible()
-        page.get_by_role("button", name="Run a few reads").click()
+        page.get_by_role("button", name="Run sample reads").click()
         expect(page.get_by_role("region", name="By operation")).to_contain_text("Query")
 
     stage.run(looked)
 
 
-def test_the_dearest_request_is_found_explained_and_made_again(
-    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+def test_the_most_expensive_request_is_found_explained_and_replayed(
+    start_studio: StartStudio, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """A planted scan is first; it says why it is dear; once more it costs the same. A write is not made again."""
-    studio_server = housed(orders)
+    studio_server = start_studio(orders)
     get(studio_server, 30)
     studio_server.call(
         "Scan",
@@ -261,21 +261,21 @@ def test_the_dearest_request_is_found_explained_and_made_again(
             "ExpressionAttributeValues": {":n": {"S": "a private sentence"}},
         },
     )
-    page = pages(studio_server, "/operations?tab=dearest")
+    page = pages(studio_server, "/operations?tab=expensive")
 
     def looked() -> None:
-        rows = page.locator(".operations-dear-row")
+        rows = page.locator(".operations-expensive-row")
         expect(rows.first).to_contain_text("Scan")
         rows.first.press("Enter")
-        expect(page.get_by_text("The filter is applied after the units are counted")).to_be_visible()
-        page.get_by_role("button", name="Run it again").click()
+        expect(page.get_by_text("Filters apply after reading")).to_be_visible()
+        page.get_by_role("button", name="Run again").click()
         again = page.get_by_role("table", name="The request then and now")
-        expect(again).to_contain_text("40 read, 0 given")
+        expect(again).to_contain_text("40 read, 0 returned")
         units = again.get_by_role("row").filter(has_text="Units").get_by_role("cell").all_inner_texts()
         assert units[0] == units[1]
         rows.first.click()
         rows.filter(has_text="UpdateItem").click()
-        expect(page.get_by_role("button", name="Run it again")).to_be_disabled()
+        expect(page.get_by_role("button", name="Run again")).to_be_disabled()
         expect(page.get_by_label("Request of UpdateItem")).to_contain_text("S, 18 bytes")
         expect(page.get_by_text("a private sentence")).to_have_count(0)
 
@@ -283,15 +283,15 @@ def test_the_dearest_request_is_found_explained_and_made_again(
 
 
 def test_the_access_log_is_paged_filtered_and_harmless(
-    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+    start_studio: StartStudio, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """Few of many rows are on the page; scrolling asks for more; a filter is in the URL; a name with HTML is text."""
-    page = pages(housed(orders, log=_log), "/operations?tab=log")
+    page = pages(start_studio(orders, log=_log), "/operations?tab=log")
 
     def looked() -> None:
         rows = page.locator("button.operations-log-row")
         expect(rows.first).to_contain_text(EVIL)
-        expect(page.get_by_text("200 so far, newest first")).to_be_visible()
+        expect(page.get_by_text("200 loaded, newest first")).to_be_visible()
         assert rows.count() < 60
         for _ in range(3):
             page.locator(".virtual").evaluate("box => { box.scrollTop = box.scrollHeight }")
@@ -311,50 +311,50 @@ def test_the_access_log_is_paged_filtered_and_harmless(
 
 
 def test_the_log_is_narrowed_to_a_key_an_item_an_index_and_an_answer(
-    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+    start_studio: StartStudio, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
-    """All that `tavola log` can be asked by; a record's key leads to the other calls of it; half a key is no question."""
-    page = pages(housed(orders, log=_log), "/operations?tab=log")
+    """The log has the filters of `tavola log`; a record's key leads to its other calls; an incomplete key is not a filter."""
+    page = pages(start_studio(orders, log=_log), "/operations?tab=log")
 
     def looked() -> None:
-        expect(page.get_by_text("200 so far")).to_be_visible()
+        expect(page.get_by_text("200 loaded")).to_be_visible()
         page.locator("button.operations-log-row").first.click()
-        page.get_by_role("button", name="Calls of this key").click()
+        page.get_by_role("button", name="Show requests for this key").click()
         expect(page.get_by_text("50 records")).to_be_visible()
         expect(page).to_have_url(re.compile(f"hash=hash-{(RECORDS - 1) % 9}"))
         page.get_by_role("button", name="Clear", exact=True).click()
-        expect(page.get_by_text("200 so far")).to_be_visible()
+        expect(page.get_by_text("200 loaded")).to_be_visible()
         page.get_by_label("Item", exact=True).fill('{"pk": {"S": ')
-        expect(page.get_by_text("No JSON yet")).to_be_visible()
+        expect(page.get_by_text("Invalid JSON")).to_be_visible()
         page.get_by_label("Item", exact=True).fill('{"pk": {"S": "o#1"}}')
         expect(page.get_by_text("50 records")).to_be_visible()
         page.get_by_label("Item", exact=True).fill("")
         page.get_by_label("Index", exact=True).fill("ByWhom")
-        expect(page.get_by_text("No call is like that")).to_be_visible()
+        expect(page.get_by_text("No matching records")).to_be_visible()
         page.get_by_label("Index", exact=True).fill("")
-        page.get_by_label("Answer", exact=True).select_option("ThrottlingException")
+        page.get_by_label("Result", exact=True).select_option("ThrottlingException")
         expect(page.get_by_text("9 records")).to_be_visible()
         page.reload()
-        expect(page.get_by_label("Answer", exact=True)).to_have_value("ThrottlingException")
+        expect(page.get_by_label("Result", exact=True)).to_have_value("ThrottlingException")
 
     stage.run(looked)
 
 
 def test_calls_that_are_not_told_apart_are_told_of(
-    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+    start_studio: StartStudio, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """A hundred tables at a time are too many: the page says how many calls are in the sum alone, and names their row."""
-    studio_server = housed(orders)
+    studio_server = start_studio(orders)
     for place in range(2 * CELLS_MAX + 20):
         with pytest.raises(Fault):
             studio_server.call("GetItem", {"TableName": f"Gone{place}", "Key": {"pk": {"S": "x"}}})
     page = pages(studio_server, "/operations?w=600")
 
     def looked() -> None:
-        expect(page.get_by_text("calls are counted in sum alone")).to_be_visible()
-        expect(page.get_by_text("a single table or operation may be told too low")).to_be_visible()
+        expect(page.get_by_text("requests are counted only in the totals")).to_be_visible()
+        expect(page.get_by_text("single tables or operations may be undercounted")).to_be_visible()
         page.get_by_role("button", name="Gone0", exact=True).click()
-        expect(page.get_by_text("with these filters some calls may be missing")).to_be_visible()
+        expect(page.get_by_text("with these filters some requests may be missing")).to_be_visible()
 
     stage.run(looked)
 
@@ -367,40 +367,40 @@ def directory(tmp_path: Path) -> Any:
 
 
 def test_access_is_explained_with_the_statement_that_decides(
-    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage, directory: Any
+    start_studio: StartStudio, orders: Engine, pages: Callable[..., Page], stage: Stage, directory: Any
 ) -> None:
     """The request begins with the table's own key; a link to the verdict shows the verdict."""
-    page = pages(housed(orders, directory=directory), "/operations?tab=iam")
+    page = pages(start_studio(orders, directory=directory), "/operations?tab=iam")
 
     def looked() -> None:
         expect(page.get_by_label("Request", exact=True)).to_have_value(re.compile('"Orders"(.|\n)*"pk"'))
-        page.get_by_role("button", name="Explain").click()
+        page.get_by_role("button", name="Check access").click()
         expect(page.get_by_text("Allowed", exact=True)).to_be_visible()
         expect(page.get_by_text("Decided by policy Reading of user ann")).to_contain_text("(Read): Allow")
         page.get_by_label("Operation", exact=True).select_option("DeleteItem")
-        page.get_by_role("button", name="Explain").click()
+        page.get_by_role("button", name="Check access").click()
         expect(page.get_by_text("Denied", exact=True)).to_be_visible()
         expect(page.get_by_text("Decided by policy Reading of user ann")).to_contain_text("(Never): Deny")
         page.reload()
         expect(page.get_by_text("Denied", exact=True)).to_be_visible()
         page.get_by_label("Request", exact=True).fill("{ no json")
-        page.get_by_role("button", name="Explain").click()
-        expect(page.get_by_text("This is no JSON")).to_be_visible()
+        page.get_by_role("button", name="Check access").click()
+        expect(page.get_by_text("Invalid JSON")).to_be_visible()
 
     stage.run(looked)
 
 
 def test_who_is_asked_about_is_whom_the_form_shows(
-    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage, directory: Any
+    start_studio: StartStudio, orders: Engine, pages: Callable[..., Page], stage: Stage, directory: Any
 ) -> None:
     """A caller whom the log was narrowed to is no principal of the form: each tab has its own."""
-    page = pages(housed(orders, log=_log, directory=directory), "/operations?tab=log")
+    page = pages(start_studio(orders, log=_log, directory=directory), "/operations?tab=log")
 
     def looked() -> None:
         page.get_by_label("Caller", exact=True).fill("somebody")
-        expect(page.get_by_text("No call is like that")).to_be_visible()
-        page.get_by_role("tab", name="IAM explain").click()
-        page.get_by_role("button", name="Explain").click()
+        expect(page.get_by_text("No matching records")).to_be_visible()
+        page.get_by_role("tab", name="Access check").click()
+        page.get_by_role("button", name="Check access").click()
         expect(page.get_by_text("Decided by policy Reading of user ann")).to_be_visible()
         page.get_by_role("tab", name="Access log").click()
         expect(page.get_by_label("Caller", exact=True)).to_have_value("somebody")
@@ -409,10 +409,10 @@ def test_who_is_asked_about_is_whom_the_form_shows(
 
 
 def test_what_is_not_there_says_how_to_have_it(
-    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+    start_studio: StartStudio, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """Without a log, a directory or an engine of this process, the page says what to start; `g o` leads there."""
-    page = pages(housed(orders), "/data")
+    page = pages(start_studio(orders), "/data")
 
     def elsewhere(route: Route) -> None:
         answer = route.fetch()
@@ -422,19 +422,19 @@ def test_what_is_not_there_says_how_to_have_it(
         page.route("**/api/operations?*", elsewhere)
         page.keyboard.press("g")
         page.keyboard.press("o")
-        expect(page.get_by_text("Only the studio's own calls are seen")).to_be_visible()
+        expect(page.get_by_text("Only the studio's own requests are shown")).to_be_visible()
         page.get_by_role("tab", name="Access log").click()
         expect(page.get_by_text("--access-log access.log").first).to_be_visible()
-        page.get_by_role("tab", name="IAM explain").click()
+        page.get_by_role("tab", name="Access check").click()
         expect(page.get_by_text("tavola iam init")).to_be_visible()
 
     stage.run(looked)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("tab", ["overview", "dearest", "log", "iam"])
+@pytest.mark.parametrize("tab", ["overview", "expensive", "log", "iam"])
 def test_axe_finds_nothing_where_there_is_something_to_see(
-    housed: Housed,
+    start_studio: StartStudio,
     orders: Engine,
     pages: Callable[..., Page],
     stage: Stage,
@@ -443,16 +443,16 @@ def test_axe_finds_nothing_where_there_is_something_to_see(
     theme: str,
 ) -> None:
     """With traffic, a log and a directory every tab keeps to WCAG 2.2 AA, and fits a phone."""
-    studio_server = housed(orders, log=_log, directory=directory)
+    studio_server = start_studio(orders, log=_log, directory=directory)
     get(studio_server, 5)
     lose(studio_server)
     page = pages(studio_server, f"/operations?tab={tab}&w=60", color_scheme=theme)
 
     def looked() -> None:
-        if tab == "dearest":
-            page.locator(".operations-dear-row").first.click()
+        if tab == "expensive":
+            page.locator(".operations-expensive-row").first.click()
         elif tab == "iam":
-            page.get_by_role("button", name="Explain").click()
+            page.get_by_role("button", name="Check access").click()
             expect(page.get_by_text("Allowed", exact=True)).to_be_visible()
         elif tab == "log":
             expect(page.locator("button.operations-log-row").first).to_be_visible()

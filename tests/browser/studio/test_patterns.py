@@ -28,14 +28,14 @@ def shop() -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def shop_house(shop: Engine) -> Iterator[ServedStudio]:
-    with serve_studio(shop, bookshop_design(document=True)) as found:
-        yield found
+    with serve_studio(shop, bookshop_design(document=True)) as result:
+        yield result
 
 
 def at(id_: str, **params: str) -> str:
     """Return the address of a pattern of the shop."""
-    told = "".join(f"&{name}={quote(value, safe='')}" for name, value in params.items())
-    return f"/patterns/bookshop?pattern={quote(f'bookshop/{id_}', safe='')}{told}"
+    response = "".join(f"&{name}={quote(value, safe='')}" for name, value in params.items())
+    return f"/patterns/bookshop?pattern={quote(f'bookshop/{id_}', safe='')}{response}"
 
 
 def stat(page: Page, label: str) -> Locator:
@@ -49,10 +49,14 @@ def stat(page: Page, label: str) -> Locator:
 
 def consumed(engine: Engine, operation: str, body: dict[str, Any]) -> dict[str | None, float]:
     """Ask the engine the same, and return the units that it counts at each place."""
-    told = engine.call(operation, {**body, "ReturnConsumedCapacity": "INDEXES"}, SCOPE)["ConsumedCapacity"]
-    found: dict[str | None, float] = {None: told["Table"]["CapacityUnits"]}
-    found |= {name: each["CapacityUnits"] for name, each in told.get("GlobalSecondaryIndexes", {}).items()}
-    return {place: units for place, units in found.items() if units}
+    response = engine.call(operation, {**body, "ReturnConsumedCapacity": "INDEXES"}, SCOPE)[
+        "ConsumedCapacity"
+    ]
+    result: dict[str | None, float] = {None: response["Table"]["CapacityUnits"]}
+    result |= {
+        name: each["CapacityUnits"] for name, each in response.get("GlobalSecondaryIndexes", {}).items()
+    }
+    return {place: units for place, units in result.items() if units}
 
 
 def test_a_form_is_made_of_the_design_and_runs_at_once(pages: Pages, shop_house: ServedStudio) -> None:
@@ -62,22 +66,22 @@ def test_a_form_is_made_of_the_design_and_runs_at_once(pages: Pages, shop_house:
 
     expect(form.get_by_label("customer", exact=True)).to_have_value(re.compile("^c[0-3]$"))
     expect(form.get_by_label("placed_at", exact=True)).to_have_value("")
-    assert form.get_by_label("How placed_at is compared").locator("option").all_inner_texts() == [
+    assert form.get_by_label("Operator for placed_at").locator("option").all_inner_texts() == [
         "=", "<", "<=", ">", ">=", "between",
     ]  # fmt: skip
     form.get_by_label("customer", exact=True).fill("c2")
     form.get_by_role("button", name="Run").click()
 
-    expect(stat(page, "items")).to_have_text("15")
+    expect(stat(page, "Items")).to_have_text("15")
     body = {
         "TableName": "bookshop", "IndexName": "by_customer", "KeyConditionExpression": "GSI1PK = :p",
         "ExpressionAttributeValues": {":p": {"S": "CUSTOMER#c2"}},
     }  # fmt: skip
     units = consumed(shop_house.engine, "Query", body)
-    expect(stat(page, "read units")).to_have_text(f"{sum(units.values()):g}")
+    expect(stat(page, "Read units")).to_have_text(f"{sum(units.values()):g}")
     row = page.get_by_role("row", name=re.compile("^by_customer"))
     expect(row.get_by_role("cell").nth(0)).to_have_text(f"{units['by_customer']:g}")
-    expect(stat(page, "waste")).to_have_text("1 ×")
+    expect(stat(page, "Read amplification")).to_have_text("1×")
     expect(page.get_by_text('GSI1PK = "CUSTOMER#c2"').first).to_be_visible()
 
 
@@ -85,7 +89,7 @@ def test_shards_and_fetched_items_are_told_apart(pages: Pages, shop_house: Serve
     """Each shard is a request of its own, and what an index lacks is fetched: both are counted where they happen."""
     page = pages(shop_house, at("Order.ByState", run="yes", limit="5", **{"p.state": "new"}))
 
-    expect(stat(page, "calls")).to_have_text("4")
+    expect(stat(page, "API calls")).to_have_text("4")
     requests = page.locator(".patterns-requests > li")
     assert requests.count() == 4
     expect(requests.nth(3)).to_contain_text("BatchGetItem")
@@ -95,64 +99,66 @@ def test_shards_and_fetched_items_are_told_apart(pages: Pages, shop_house: Serve
 
 
 def test_the_address_runs_the_same(pages: Pages, shop_house: ServedStudio) -> None:
-    """What was run is in the URL: loaded anew, and in another browser, it gives the same; back goes back."""
+    """The URL contains the run: reloading it, or opening it in another browser, gives the same result; Back works."""
     page = pages(shop_house, at("Order.ByCustomer"))
     form = page.get_by_role("form")
     form.get_by_label("customer", exact=True).fill("c1")
-    form.get_by_label("How placed_at is compared").select_option("between")
+    form.get_by_label("Operator for placed_at").select_option("between")
     form.get_by_label("placed_at", exact=True).fill("2026-08-01T12:00:00Z")
     form.get_by_label("placed_at, to").fill("2026-08-02T12:00:00Z")
-    form.get_by_role("radio", name="Last to first").click()
+    form.get_by_role("radio", name="Descending").click()
     form.get_by_label("Limit").fill("2")
     form.get_by_role("button", name="Run").click()
-    expect(stat(page, "items")).to_have_text("2")
+    expect(stat(page, "Items")).to_have_text("2")
     first = page.locator(".patterns-rows tbody tr").first.inner_text()
 
     other = pages(shop_house, page.url.removeprefix(shop_house.url))
-    expect(stat(other, "items")).to_have_text("2")
+    expect(stat(other, "Items")).to_have_text("2")
     assert other.locator(".patterns-rows tbody tr").first.inner_text() == first
     expect(other.get_by_label("placed_at, to")).to_have_value("2026-08-02T12:00:00Z")
-    expect(other.get_by_role("radio", name="Last to first")).to_have_attribute("aria-checked", "true")
+    expect(other.get_by_role("radio", name="Descending")).to_have_attribute("aria-checked", "true")
     page.go_back()
     expect(page.get_by_test_id("pattern-result")).to_have_count(0)
 
 
 def test_a_filter_and_a_scan_say_what_they_waste(pages: Pages, shop_house: ServedStudio) -> None:
-    """Items that were read and thrown away are told, with why."""
+    """Items that were read and discarded are reported with the reason."""
     page = pages(
         shop_house,
         at("new orders of a customer", run="yes", limit="100", **{"p.customer": "c0"}),
     )
 
-    expect(stat(page, "waste")).to_have_text("3 ×")
-    expect(page.get_by_text("threw away 10 of 15 items")).to_be_visible()
+    expect(stat(page, "Read amplification")).to_have_text("3×")
+    expect(page.get_by_text("removed 10 of 15 items")).to_be_visible()
     page.goto(shop_house.url + at("dear orders", run="yes", **{"p.total": "14"}))
-    expect(stat(page, "waste")).to_have_text("45 ×")
-    expect(page.get_by_text("A scan of bookshop reads every item")).to_be_visible()
+    expect(stat(page, "Read amplification")).to_have_text("45×")
+    expect(page.get_by_text("The scan of bookshop reads every item")).to_be_visible()
 
 
-def test_a_need_is_asked_by_the_conditions_that_it_declares(pages: Pages, housed: Any, shop: Engine) -> None:
+def test_a_need_is_asked_by_the_conditions_that_it_declares(
+    pages: Pages, start_studio: Any, shop: Engine
+) -> None:
     """Both ends of a stretch are fields, strict ends leave their items out, and several keys are one batch."""
     design = bookshop_design()
     needs = (
         Need("within", Order, ("customer", Given("placed_at", ">"), Given("placed_at", "<"))),
         Need("some", Order, Given("order_id", "in")),
     )
-    studio_server = housed(shop, Design(design.tables, design.views, needs))
+    studio_server = start_studio(shop, Design(design.tables, design.views, needs))
     page = pages(studio_server, at("within"))
     forecast = page.get_by_test_id("pattern-forecast")
-    expect(forecast).to_contain_text("does not say how this need is asked")
+    expect(forecast).to_contain_text("declares no route for this need")
     form = page.get_by_role("form")
     form.get_by_label("customer", exact=True).fill("c0")
     form.get_by_label("placed_at >").fill("2026-08-01T12:00:00Z")
     form.get_by_label("placed_at <").fill("2026-08-02T20:00:00Z")
     form.get_by_role("button", name="Run").click()
 
-    expect(stat(page, "items")).to_have_text("3")
-    expect(page.get_by_text("2 items were dropped after reading")).to_be_visible()
+    expect(stat(page, "Items")).to_have_text("3")
+    expect(page.get_by_text("2 items were filtered out after being read and charged")).to_be_visible()
     expect(page.get_by_role("status").filter(has_text="3 items")).to_have_count(1)
     page.goto(studio_server.url + at("some", run="yes", **{"p.order_id": "o001, o002"}))
-    expect(stat(page, "items")).to_have_text("2")
+    expect(stat(page, "Items")).to_have_text("2")
     expect(page.locator(".patterns-requests > li")).to_contain_text("BatchGetItem")
 
 
@@ -160,12 +166,12 @@ def test_what_is_foretold_before_a_run_is_not_told_as_taken(pages: Pages, shop_h
     """Before a run the units have one column; after it what was taken and what was foretold stand beside each other."""
     page = pages(shop_house, at("Order.ByCustomer"))
     head = page.get_by_test_id("pattern-forecast").locator("thead th")
-    expect(head).to_have_text(["place", "units"])
+    expect(head).to_have_text(["Table or index", "Units"])
 
     page.get_by_role("form").get_by_role("button", name="Run").click()
 
     expect(page.get_by_test_id("pattern-result").locator(".patterns-units thead th")).to_have_text(
-        ["place", "took", "foretold"]
+        ["Table or index", "Consumed", "Estimated"]
     )
 
 
@@ -182,13 +188,13 @@ def test_a_write_is_forecast_and_not_run(pages: Pages, shop_house: ServedStudio)
     """Of a write the units at each place are shown, no button runs it, and it is said why."""
     page = pages(shop_house, at("Order: place an order"))
 
-    expect(page.get_by_test_id("pattern-forecast")).to_contain_text("write units")
-    expect(page.get_by_text("A write is not run from here")).to_be_visible()
+    expect(page.get_by_test_id("pattern-forecast")).to_contain_text("Write units")
+    expect(page.get_by_text("Writes can't be run here")).to_be_visible()
     expect(page.get_by_role("button", name="Run", exact=True)).to_have_count(0)
 
 
-def test_a_value_that_is_none_is_refused_with_what_to_give(stage: Stage, shop_house: ServedStudio) -> None:
-    """A moment that is no moment is told beside the form, and what was typed is still there."""
+def test_an_invalid_value_is_refused_with_a_remedy(stage: Stage, shop_house: ServedStudio) -> None:
+    """An invalid time is reported beside the form, and the input is kept."""
     page = stage.browser.new_page()  # its console tells of every refusal
     page.set_default_timeout(PATIENCE_MS)
     page.goto(shop_house.url + at("Order.ByCustomer"))
@@ -199,7 +205,7 @@ def test_a_value_that_is_none_is_refused_with_what_to_give(stage: Stage, shop_ho
 
     assert answered.value.status == 400
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("placed_at is not a moment")
+    expect(alert).to_contain_text("placed_at is not a date and time")
     expect(alert).to_contain_text("2026-08-01T12:00:00Z")
     expect(form.get_by_label("placed_at", exact=True)).to_have_value("Monday")
     page.close()
@@ -208,7 +214,7 @@ def test_a_value_that_is_none_is_refused_with_what_to_give(stage: Stage, shop_ho
 def test_an_item_opens_in_the_data(pages: Pages, shop_house: ServedStudio) -> None:
     """A row leads to its item by its key."""
     page = pages(shop_house, at("WholeOrder", run="yes", **{"p.order_id": "o003"}))
-    expect(stat(page, "items")).to_have_text("3")
+    expect(stat(page, "Items")).to_have_text("3")
 
     page.get_by_role("link", name="ORDER#o003").last.click()
 
@@ -225,10 +231,10 @@ def test_the_matrix_shows_what_nothing_serves_and_what_nobody_asks(
 
     red = grid.get_by_role("row", name=re.compile("orders by note"))
     expect(red).to_have_class(re.compile("unserved"))
-    expect(red).to_contain_text("no key finds Order by note")
+    expect(red).to_contain_text("No key serves Order by note")
     amber = grid.get_by_role("columnheader", name=re.compile("nobody"))
     expect(amber).to_have_class(re.compile("unused"))
-    expect(amber).to_contain_text("no access pattern is asked on nobody")
+    expect(amber).to_contain_text("No access pattern uses nobody")
     served_ = grid.get_by_role("row", name=re.compile("a customer's orders"))
     expect(served_.get_by_role("gridcell").nth(1)).to_have_class("serves")
     counts = page.locator(".stats .stat").all_inner_texts()
@@ -266,15 +272,15 @@ def test_a_pattern_is_found_chosen_and_run_by_keyboard(pages: Pages, shop_house:
     page.get_by_label("order_id", exact=True).focus()
     page.keyboard.press("Control+Enter")
 
-    expect(stat(page, "items")).to_have_text("3")
+    expect(stat(page, "Items")).to_have_text("3")
 
 
 def test_names_with_markup_are_text(pages: Pages, shop_house: ServedStudio) -> None:
-    """Whatever stands in an item or a URL is shown and never run."""
+    """Markup in an item or a URL is shown as text and never executed."""
     html = "<img src=x onerror=alert(1)>"
     page = pages(shop_house, at("Order.Key", run="yes", **{"p.order_id": html}))
 
-    expect(stat(page, "items")).to_have_text("0")
+    expect(stat(page, "Items")).to_have_text("0")
     expect(page.get_by_text("ORDER#<img").first).to_be_visible()
     assert page.locator("main img").count() == 0
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.stage import Stage
-from tests.browser.studio.conftest import Housed, origin
+from tests.browser.studio.conftest import StartStudio, origin
 from tools.studio_server import ServedStudio
 
 EVIL = "<img src=x onerror=\"window.ran='img'\"><script>window.ran='script'</script>"
@@ -37,9 +37,9 @@ TABLE = {
 
 
 @pytest.fixture
-def evil(housed: Housed) -> ServedStudio:
+def evil(start_studio: StartStudio) -> ServedStudio:
     """A studio on a table whose names and values are HTML, scripts and links that run."""
-    studio_server = housed()
+    studio_server = start_studio()
     studio_server.call("CreateTable", TABLE)
     studio_server.call("PutItem", {"TableName": "Evil", "Item": ITEM})
     return studio_server
@@ -108,7 +108,7 @@ def test_another_site_can_neither_read_nor_write(evil: ServedStudio, stage: Stag
     try:
         page = stage.run(context.new_page)
         stage.run(page.goto, elsewhere)
-        told = stage.run(page.evaluate, ATTEMPTS, [evil.url, body])
+        response = stage.run(page.evaluate, ATTEMPTS, [evil.url, body])
         frame = (
             "url => new Promise(done => { const f = document.createElement('iframe'); f.src = url; f.onload = () => {"
             " try { done(f.contentDocument === null ? 'hidden' : 'blank') } catch { done('hidden') } };"
@@ -119,8 +119,8 @@ def test_another_site_can_neither_read_nor_write(evil: ServedStudio, stage: Stag
     finally:
         stage.run(context.close)
 
-    assert set(told) <= {"refused", "opaque"}
-    assert told[0] == told[3] == told[4] == "refused"
+    assert set(response) <= {"refused", "opaque"}
+    assert response[0] == response[3] == response[4] == "refused"
     assert framed in {"hidden", "blank"}
     assert not inside
     assert evil.call("Scan", {"TableName": "Evil"})["Count"] == 1

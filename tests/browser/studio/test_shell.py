@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.stage import NARROW, Stage, accessibility_faults, overflow
-from tests.browser.studio.conftest import Housed
+from tests.browser.studio.conftest import StartStudio
 from tools.studio_server import ASSETS, ServedStudio, demo_design
 
 FIRST_LOAD_BYTES_MAX = 150_000
@@ -34,7 +34,7 @@ VIEWS = (
     f"/time/{TABLE}?tab=item",
     f"/time/{TABLE}?tab=restore",
     "/operations",
-    "/operations?tab=dearest",
+    "/operations?tab=expensive",
     "/operations?tab=log",
     "/operations?tab=iam",
     "/nowhere",
@@ -72,7 +72,7 @@ def test_the_first_load_is_small(
     wire = page.context.new_cdp_session(page)
     wire.send("Network.enable")
     fetched: list[int] = []
-    wire.on("Network.loadingFinished", lambda told: fetched.append(int(told["encodedDataLength"])))
+    wire.on("Network.loadingFinished", lambda event: fetched.append(int(event["encodedDataLength"])))
     wire.send("Network.setCacheDisabled", {"cacheDisabled": True})
     page.goto(f"{studio_server.url}/data/{TABLE}")
     settled(page)
@@ -116,7 +116,7 @@ def test_the_palette_goes_anywhere_by_keyboard(
     page = pages(studio_server, f"/data/{TABLE}")
     settled(page)
     page.keyboard.press("Control+k")
-    box = page.get_by_role("combobox", name="Type a table, a page or a command")
+    box = page.get_by_role("combobox", name="Search tables, pages and commands")
     expect(box).to_be_focused()
     page.keyboard.type("gallery-shop heat")
     page.keyboard.press("Enter")
@@ -131,7 +131,7 @@ def test_the_palette_closes_and_gives_focus_back(
     """Escape closes what lies over the page, and focus is where it was."""
     page = pages(studio_server, "/cost")
     settled(page)
-    button = page.get_by_role("button", name="Go to or do")
+    button = page.get_by_role("button", name="Command palette")
     button.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_be_visible()
@@ -154,7 +154,7 @@ def test_chords_lead_to_pages_and_letters_stay_letters(
     page.keyboard.press("Control+k")
     page.keyboard.type("gd")
 
-    expect(page.get_by_role("combobox", name="Type a table, a page or a command")).to_have_value("gd")
+    expect(page.get_by_role("combobox", name="Search tables, pages and commands")).to_have_value("gd")
     assert "/cost" in page.url
 
 
@@ -165,10 +165,10 @@ def test_the_sheet_lists_the_keys(
     page = pages(studio_server, f"/data/{TABLE}")
     settled(page)
     page.locator("body").press("?")
-    sheet = page.get_by_role("dialog", name="Keys")
+    sheet = page.get_by_role("dialog", name="Keyboard shortcuts")
 
-    expect(sheet).to_contain_text("Go to Heat")
-    expect(sheet).to_contain_text("Go to or do")
+    expect(sheet).to_contain_text("Go to Heat map")
+    expect(sheet).to_contain_text("Command palette")
 
 
 def test_the_theme_is_chosen_and_kept(
@@ -178,14 +178,14 @@ def test_the_theme_is_chosen_and_kept(
     page = pages(studio_server, "/cost", color_scheme="light")
     settled(page)
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
-    page.get_by_role("button", name="Colours").click()
+    page.get_by_role("button", name="Theme").click()
     page.get_by_role("menuitem", name="Dark").click()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.reload()
     settled(page)
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-    page.get_by_role("button", name="Colours").click()
-    page.get_by_role("menuitem", name="As the system").click()
+    page.get_by_role("button", name="Theme").click()
+    page.get_by_role("menuitem", name="System").click()
 
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
 
@@ -225,10 +225,10 @@ def test_zoomed_to_200_percent_nothing_is_lost(
         assert not overflow(page), view
 
 
-def test_it_works_at_the_root_and_below_a_path(housed: Housed, pages: Callable[..., Page]) -> None:
+def test_it_works_at_the_root_and_below_a_path(start_studio: StartStudio, pages: Callable[..., Page]) -> None:
     """Assets, API and links are found wherever the studio is served."""
     for base_path in ("", "/a/b"):
-        studio_server = housed(base_path=base_path)
+        studio_server = start_studio(base_path=base_path)
         page = pages(studio_server, "/cost")
         settled(page)
         page.get_by_role("link", name="Operations").click()
@@ -247,7 +247,7 @@ def test_the_page_can_be_skipped_to(
     settled(page)
     before = page.url
     page.keyboard.press("Tab")
-    expect(page.get_by_role("button", name="Skip to the page")).to_be_focused()
+    expect(page.get_by_role("button", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
 
     expect(page.locator("main")).to_be_focused()
@@ -277,9 +277,9 @@ def test_a_server_that_was_started_again_is_answered_by_the_same_page(
     expect(page.locator("main .notice.error")).to_have_count(0)
 
 
-def test_a_table_beyond_those_listed_is_found(housed: Housed, pages: Callable[..., Page]) -> None:
+def test_a_table_beyond_those_listed_is_found(start_studio: StartStudio, pages: Callable[..., Page]) -> None:
     """Of more than a hundred tables any can be gone to, by its address or by typing its name."""
-    studio_server = housed()
+    studio_server = start_studio()
     for name in [*(f"a{number:03}" for number in range(101)), "zulu"]:
         studio_server.call(
             "CreateTable",
@@ -295,7 +295,7 @@ def test_a_table_beyond_those_listed_is_found(housed: Housed, pages: Callable[..
     expect(page.get_by_role("link", name="zulu")).to_have_count(0)
     page.keyboard.press("Control+k")
     page.keyboard.type("zulu")
-    page.get_by_role("option", name="Open the table zulu").click()
+    page.get_by_role("option", name="Open table zulu").click()
     page.wait_for_url(f"{studio_server.url}/data/zulu*")
 
     expect(page.get_by_role("link", name="zulu")).to_have_attribute("aria-current", "true")
@@ -303,9 +303,9 @@ def test_a_table_beyond_those_listed_is_found(housed: Housed, pages: Callable[..
     expect(page.get_by_role("link", name="zulu")).to_be_visible()
 
 
-def test_without_tables_it_says_what_to_do(housed: Housed, pages: Callable[..., Page]) -> None:
+def test_without_tables_it_says_what_to_do(start_studio: StartStudio, pages: Callable[..., Page]) -> None:
     """An empty store is no error: every page says what it would show."""
-    studio_server = housed()
+    studio_server = start_studio()
     for view in ("/data", "/patterns", "/design", "/heat", "/cost", "/time", "/operations"):
         page = pages(studio_server, view)
         settled(page)
@@ -313,16 +313,18 @@ def test_without_tables_it_says_what_to_do(housed: Housed, pages: Callable[..., 
         assert not accessibility_faults(page), view
 
 
-def test_a_lost_server_is_told_and_nothing_is_lost(housed: Housed, pages: Callable[..., Page]) -> None:
-    """A server that went away is a sentence with what to do; the page stands."""
-    studio_server = housed()
+def test_a_lost_server_is_told_and_nothing_is_lost(
+    start_studio: StartStudio, pages: Callable[..., Page]
+) -> None:
+    """If the server is gone, the page stays and shows a problem with a remedy."""
+    studio_server = start_studio()
     page = pages(studio_server, "/cost", trouble=True)
     settled(page)
     page.route("**/api/**", lambda route: route.abort())
     page.evaluate("() => { history.pushState(null, '', location.href); }")
     page.get_by_role("link", name="Operations").click()
 
-    expect(page.locator("main")).to_contain_text("does not answer")
+    expect(page.locator("main")).to_contain_text("Can't reach the studio server")
 
 
 def test_the_table_stays_from_page_to_page(
@@ -368,18 +370,20 @@ def test_the_palette_knows_designs_and_themes(
     page = pages(studio_server, f"/data/{TABLE}")
     settled(page)
     page.keyboard.press("Control+k")
-    found = page.get_by_role("listbox", name="Found")
+    result = page.get_by_role("listbox", name="Results")
     page.keyboard.type("theme")
-    expect(found).to_contain_text("Theme: use dark colours")
-    expect(found).to_contain_text("Theme: use light colours")
+    expect(result).to_contain_text("Theme: dark")
+    expect(result).to_contain_text("Theme: light")
     page.keyboard.press("Control+a")
     page.keyboard.type("support cost")
-    expect(found).to_contain_text("tavola.apps.support_desk.model · Cost")
+    expect(result).to_contain_text("tavola.apps.support_desk.model · Cost")
 
 
-def test_a_missing_table_is_made_from_the_design(housed: Housed, pages: Callable[..., Page]) -> None:
-    """What the design declares and nobody made is a button away."""
-    page = pages(housed(None, demo_design()), f"/data/{TABLE}")
-    page.get_by_role("button", name="Make it from the design").click()
+def test_a_missing_table_is_made_from_the_design(
+    start_studio: StartStudio, pages: Callable[..., Page]
+) -> None:
+    """A declared table that does not exist can be created with one button."""
+    page = pages(start_studio(None, demo_design()), f"/data/{TABLE}")
+    page.get_by_role("button", name="Create from design").click()
 
     expect(page.get_by_role("button", name="New item")).to_be_visible()

@@ -18,7 +18,7 @@ from tavola.engine import Engine
 from tavola.studio.api import changes as changes_api
 from tavola.studio.changes import StreamFollower
 from tests.browser.stage import accessibility_faults, overflow
-from tests.browser.studio.conftest import Housed
+from tests.browser.studio.conftest import StartStudio
 from tools.studio_server import SCOPE, ServedStudio
 
 SEEN = """
@@ -38,7 +38,7 @@ KEY = json.dumps({"pk": {"S": "ORDER#1"}, "sk": {"S": "HEAD"}})
 
 
 def made(*, stream: bool = True, kept: bool = True) -> Engine:
-    """Return an engine with one table, whose clock stands an hour behind until it is moved."""
+    """Return an engine with one table; its clock is an hour behind until it is moved."""
     clock = ManualClock((datetime.now(UTC) - timedelta(hours=1)).timestamp())
     engine = Engine.open(clock=clock)
     engine.call(
@@ -73,11 +73,11 @@ def made(*, stream: bool = True, kept: bool = True) -> Engine:
 
 
 @pytest.fixture
-def orders(housed: Housed) -> Iterator[ServedStudio]:
+def orders(start_studio: StartStudio) -> Iterator[ServedStudio]:
     """A studio on one empty table with a stream, whose past is kept."""
     engine = made()
     with closing(engine):
-        yield housed(engine)
+        yield start_studio(engine)
 
 
 def put(studio_server: ServedStudio, number: int, **more: Any) -> None:
@@ -110,7 +110,7 @@ def test_a_change_appears_with_what_it_changed(orders: ServedStudio, pages: Call
     expect(row).to_contain_text("status open → closed")
     expect(row).to_contain_text("ORDER#1")
     row.click()
-    detail = page.get_by_role("region", name="The change in full")
+    detail = page.get_by_role("region", name="Change details")
 
     expect(detail.get_by_role("row", name="status")).to_contain_text("open")
     expect(detail.get_by_role("row", name="note")).to_contain_text("<img src=x onerror=alert(1)>")
@@ -207,9 +207,9 @@ def test_pause_holds_what_comes(orders: ServedStudio, pages: Callable[..., Page]
     page.keyboard.press("p")
     for number in range(2, 12):
         put(orders, number)
-    expect(page.get_by_text("10 wait")).to_be_visible()
+    expect(page.get_by_text("10 held back")).to_be_visible()
     expect(page.get_by_role("option")).to_have_count(1)
-    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Resume").click()
 
     expect(page.get_by_role("option")).to_have_count(11)
 
@@ -238,7 +238,7 @@ def test_filters_and_replay(orders: ServedStudio, pages: Callable[..., Page]) ->
 
 
 def test_a_chosen_change_is_in_the_link(orders: ServedStudio, pages: Callable[..., Page]) -> None:
-    """Loaded anew, the page shows the change that was chosen, and what came after it; replayed from there, too."""
+    """After a reload the page shows the selected change and those after it, and can replay from there."""
     page = pages(orders, "/time/Orders")
     live(page)
     for number in range(1, 4):
@@ -275,7 +275,7 @@ def test_a_question_that_is_none_says_why(orders: ServedStudio, pages: Callable[
     """A link with a filter that there is not is refused in words, and not taken for a lost connection."""
     page = pages(orders, "/time/Orders?events=UPSERT", trouble=True)
 
-    expect(page.get_by_text("There is no such event")).to_be_visible()
+    expect(page.get_by_text("Unknown event")).to_be_visible()
     expect(page.locator("[data-state=refused]")).to_be_visible()
 
 
@@ -285,22 +285,22 @@ def test_large_items_do_not_fill_the_page(orders: ServedStudio, pages: Callable[
     live(page)
     for number in range(110):
         put(orders, number, text={"S": "<b>" + "x" * 390_000})
-    counted = page.get_by_text("110 changes, the last")
+    counted = page.get_by_text("110 changes, showing the latest")
     expect(counted).to_be_visible(timeout=20_000)
     page.get_by_role("option").first.click()
 
-    expect(page.get_by_role("region", name="The change in full")).to_contain_text("<b>xxx")
-    kept = int(counted.inner_text().split("the last ")[1].split()[0])
-    assert 50 < kept < 105
+    expect(page.get_by_role("region", name="Change details")).to_contain_text("<b>xxx")
+    saved = int(counted.inner_text().split("showing the latest ")[1].split()[0])
+    assert 50 < saved < 105
 
 
-def test_a_stream_is_turned_on(housed: Housed, pages: Callable[..., Page]) -> None:
+def test_a_stream_is_turned_on(start_studio: StartStudio, pages: Callable[..., Page]) -> None:
     """A table without a stream says so, and gets one."""
     engine = made(stream=False)
     with closing(engine):
-        studio_server = housed(engine)
+        studio_server = start_studio(engine)
         page = pages(studio_server, "/time/Orders")
-        page.get_by_role("button", name="Turn its stream on").click()
+        page.get_by_role("button", name="Turn on stream").click()
         live(page)
         put(studio_server, 1)
 
@@ -318,17 +318,17 @@ def test_the_slider_shows_what_was(orders: ServedStudio, pages: Callable[..., Pa
     expect(slider).to_have_attribute("aria-valuetext", "now")
     slider.focus()
     page.keyboard.press("ArrowLeft")
-    banner = page.get_by_text("You are looking at")
+    banner = page.get_by_text("Viewing data as of")
     expect(banner).to_be_visible()
     assert "at=" in page.url
-    page.get_by_role("button", name="Back to now").first.click()
+    page.get_by_role("button", name="Return to now").first.click()
     expect(banner).to_have_count(0)
 
     page.goto(f"{orders.url}/data/Orders?at={then}")
     expect(banner).to_be_visible()
     expect(page.get_by_text("open", exact=True).first).to_be_visible()
     expect(page.get_by_text("closed", exact=True)).to_have_count(0)
-    page.get_by_role("button", name="Back to now").click()
+    page.get_by_role("button", name="Return to now").click()
     expect(page.get_by_text("closed", exact=True).first).to_be_visible()
 
 
@@ -337,7 +337,7 @@ def test_the_right_end_is_now(orders: ServedStudio, pages: Callable[..., Page]) 
     put(orders, 1)
     then = advance(orders, 600.7)
     page = pages(orders, f"/time/Orders?tab=past&at={then}")
-    banner = page.get_by_text("You are looking at")
+    banner = page.get_by_text("Viewing data as of")
     expect(banner).to_be_visible()
     slider = page.get_by_role("slider")
     slider.evaluate("e => { e.value = e.max; e.dispatchEvent(new Event('input', { bubbles: true })); }")
@@ -347,17 +347,17 @@ def test_the_right_end_is_now(orders: ServedStudio, pages: Callable[..., Page]) 
     assert "at=" not in page.url
 
 
-def test_a_moment_that_is_none_says_so(orders: ServedStudio, pages: Callable[..., Page]) -> None:
-    """A link with a broken time tells that, and leads back to now; one without a zone is UTC, as the server reads it."""
+def test_an_invalid_time_is_reported(orders: ServedStudio, pages: Callable[..., Page]) -> None:
+    """A link with an invalid time says so and leads back to the present; a time without a zone is UTC."""
     page = pages(orders, "/time/Orders?tab=restore&at=rubbish")
-    expect(page.get_by_text("“rubbish” is no time")).to_be_visible()
-    page.get_by_role("button", name="Back to now").click()
+    expect(page.get_by_text("“rubbish” is not a valid time")).to_be_visible()
+    page.get_by_role("button", name="Return to now").click()
     expect(page.get_by_text("is no time")).to_have_count(0)
 
     shown = []
     for at in ("2026-03-01T12:00:00Z", "2026-03-01T12:00:00", "1772366400"):
         page.goto(f"{orders.url}/time/Orders?tab=restore&at={at}")
-        shown.append(page.get_by_text("You are looking at").locator("strong").inner_text())
+        shown.append(page.get_by_text("Viewing data as of").locator("strong").inner_text())
     assert len(set(shown)) == 1
 
 
@@ -365,17 +365,17 @@ def test_the_slider_opens_on_any_page(orders: ServedStudio, pages: Callable[...,
     """Key t brings the slider, and a typed time is checked against what is kept."""
     put(orders, 1)
     page = pages(orders, "/time/Orders?tab=restore")
-    page.wait_for_selector("text=To a moment")
+    page.wait_for_selector("text=Restore to a point in time")
     page.keyboard.press("t")
-    expect(page.get_by_role("slider", name="The moment that is looked at")).to_be_focused()
-    typed = page.get_by_label("Go to a time")
+    expect(page.get_by_role("slider", name="Point in time")).to_be_focused()
+    typed = page.get_by_label("Go to time")
     typed.fill("rubbish")
-    page.get_by_role("button", name="Look", exact=True).click()
-    expect(page.get_by_text("That is no time")).to_be_visible()
+    page.get_by_role("button", name="Go", exact=True).click()
+    expect(page.get_by_text("Not a valid time")).to_be_visible()
     typed.fill("3h")
-    page.get_by_role("button", name="Look", exact=True).click()
+    page.get_by_role("button", name="Go", exact=True).click()
 
-    expect(page.get_by_text("Nothing is kept before")).to_be_visible()
+    expect(page.get_by_text("The earliest")).to_be_visible()
 
 
 def test_an_item_has_a_history_and_goes_back(orders: ServedStudio, pages: Callable[..., Page]) -> None:
@@ -386,21 +386,21 @@ def test_an_item_has_a_history_and_goes_back(orders: ServedStudio, pages: Callab
     page = pages(orders, "/time/Orders?tab=item")
     page.get_by_label("pk (partition key)").fill("ORDER#1")
     page.get_by_label("sk (sort key)").fill("HEAD")
-    page.get_by_role("button", name="Show its history").click()
-    versions = page.get_by_role("list", name="Versions, the latest first").locator("> li")
+    page.get_by_role("button", name="Show history").click()
+    versions = page.get_by_role("list", name="Versions, newest first").locator("> li")
     expect(versions).to_have_count(3)
     expect(versions.nth(0)).to_contain_text("by bob")
     expect(versions.nth(0).get_by_role("row", name="status")).to_contain_text("open")
     expect(versions.nth(1)).to_contain_text("by ann")
-    versions.nth(1).get_by_role("button", name="Against now").click()
+    versions.nth(1).get_by_role("button", name="Compare with current").click()
     expect(versions.nth(1).get_by_role("row", name="status")).to_contain_text("closed")
-    versions.nth(1).get_by_role("button", name="Put back").click()
-    page.get_by_role("button", name="Put it back").click()
-    expect(page.get_by_text("The item is again what it was.")).to_be_visible()
+    versions.nth(1).get_by_role("button", name="Restore").click()
+    page.get_by_role("dialog").get_by_role("button", name="Restore").click()
+    expect(page.get_by_text("The item was restored.")).to_be_visible()
     key = {"pk": {"S": "ORDER#1"}, "sk": {"S": "HEAD"}}
     back = orders.call("GetItem", {"TableName": "Orders", "Key": key})["Item"]
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("Taken back")).to_be_visible()
+    expect(page.get_by_text("Undone")).to_be_visible()
     again = orders.call("GetItem", {"TableName": "Orders", "Key": key})["Item"]
 
     assert back["status"] == {"S": "open"}
@@ -426,38 +426,40 @@ def test_versions_of_one_second_are_told_apart(orders: ServedStudio, pages: Call
     expect(moments.nth(2)).to_have_text(re.compile(r":\d\d\.(000|999)$|:\d\d\.00\d$"))
 
 
-def test_an_item_without_a_past_offers_to_keep_it(housed: Housed, pages: Callable[..., Page]) -> None:
+def test_an_item_without_a_past_offers_to_keep_it(
+    start_studio: StartStudio, pages: Callable[..., Page]
+) -> None:
     """A table that keeps nothing says so with the button, and with no JSON."""
     with closing(made(stream=False, kept=False)) as engine:
-        studio_server = housed(engine)
+        studio_server = start_studio(engine)
         put(studio_server, 1)
         page = pages(studio_server, "/time/Orders?tab=item&" + "key=" + quote(KEY), trouble=True)
-        page.get_by_role("button", name="Keep its past").click()
-        expect(page.get_by_role("list", name="Versions, the latest first")).to_be_visible()
+        page.get_by_role("button", name="Turn on point-in-time recovery").click()
+        expect(page.get_by_role("list", name="Versions, newest first")).to_be_visible()
 
 
 def test_what_others_did_meanwhile_stays(orders: ServedStudio, pages: Callable[..., Page]) -> None:
-    """Neither putting back nor undoing it writes over what somebody made while the page was looked at."""
+    """Neither restoring an item nor undoing that overwrites a concurrent change."""
     put(orders, 1, status={"S": "open"})
     key = {"pk": {"S": "ORDER#1"}, "sk": {"S": "HEAD"}}
     advance(orders, 60)
     orders.call("DeleteItem", {"TableName": "Orders", "Key": key})
     page = pages(orders, f"/time/Orders?tab=item&key={quote(json.dumps(key))}")
-    versions = page.get_by_role("list", name="Versions, the latest first").locator("> li")
-    expect(versions.nth(0)).to_contain_text("removed")
+    versions = page.get_by_role("list", name="Versions, newest first").locator("> li")
+    expect(versions.nth(0)).to_contain_text("deleted")
     put(orders, 1, status={"S": "theirs"})
-    versions.nth(1).get_by_role("button", name="Put back").click()
-    page.get_by_role("button", name="Put it back").click()
-    expect(page.get_by_text("Somebody changed it meanwhile; nothing was written")).to_be_visible()
+    versions.nth(1).get_by_role("button", name="Restore").click()
+    page.get_by_role("dialog").get_by_role("button", name="Restore").click()
+    expect(page.get_by_text("The item changed in the meantime, so nothing was written")).to_be_visible()
     assert orders.call("GetItem", {"TableName": "Orders", "Key": key})["Item"]["status"] == {"S": "theirs"}
 
     expect(versions).to_have_count(4)
-    versions.nth(2).get_by_role("button", name="Put back").click()
-    page.get_by_role("button", name="Put it back").click()
-    expect(page.get_by_text("The item is again what it was.")).to_be_visible()
+    versions.nth(2).get_by_role("button", name="Restore").click()
+    page.get_by_role("dialog").get_by_role("button", name="Restore").click()
+    expect(page.get_by_text("The item was restored.")).to_be_visible()
     put(orders, 1, status={"S": "again theirs"})
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("nothing was taken back")).to_be_visible()
+    expect(page.get_by_text("nothing was undone")).to_be_visible()
     assert orders.call("GetItem", {"TableName": "Orders", "Key": key})["Item"]["status"] == {
         "S": "again theirs"
     }
@@ -471,35 +473,35 @@ def test_a_table_is_restored(orders: ServedStudio, pages: Callable[..., Page]) -
     for number in range(10, 40):
         put(orders, number, late={"BOOL": True})
     page = pages(orders, f"/time/Orders?tab=restore&at={then}")
-    page.get_by_role("button", name="Restore to a moment").click()
-    page.get_by_label("Name of the new table").fill("Orders-then")
+    page.get_by_role("button", name="Choose restore point").click()
+    page.get_by_label("New table name").fill("Orders-then")
     page.get_by_role("dialog").get_by_role("button", name="Restore", exact=True).click()
-    expect(page.get_by_text("Orders-then is there")).to_be_visible(timeout=10_000)
-    found = orders.call("Scan", {"TableName": "Orders-then"})["Items"]
+    expect(page.get_by_text("Orders-then was restored")).to_be_visible(timeout=10_000)
+    result = orders.call("Scan", {"TableName": "Orders-then"})["Items"]
 
     expect(page.get_by_role("link", name="Orders-then")).to_be_visible()
-    assert len(found) == 20
-    assert not any("late" in item for item in found)
+    assert len(result) == 20
+    assert not any("late" in item for item in result)
 
 
 def test_a_backup_is_made_and_listed(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """A backup is made by one press and can be restored."""
     put(orders, 1)
     page = pages(orders, "/time/Orders?tab=restore")
-    page.get_by_role("button", name="Back up now").click()
+    page.get_by_role("button", name="Create backup").click()
 
     expect(page.get_by_role("row", name="Orders-2")).to_be_visible()
 
 
-def test_read_only_changes_nothing(housed: Housed, pages: Callable[..., Page]) -> None:
+def test_read_only_changes_nothing(start_studio: StartStudio, pages: Callable[..., Page]) -> None:
     """Where nothing may be changed, the buttons that would are off, and looking works."""
     engine = made()
     with closing(engine):
-        studio_server = housed(engine, read_only=True)
+        studio_server = start_studio(engine, read_only=True)
         put(studio_server, 1)
         page = pages(studio_server, "/time/Orders?tab=restore")
-        expect(page.get_by_role("button", name="Restore to a moment")).to_be_disabled()
-        expect(page.get_by_role("button", name="Back up now")).to_be_disabled()
+        expect(page.get_by_role("button", name="Choose restore point")).to_be_disabled()
+        expect(page.get_by_role("button", name="Create backup")).to_be_disabled()
         page.goto(f"{studio_server.url}/time/Orders?from=start")
 
         expect(page.get_by_role("option")).to_have_count(1)
@@ -507,14 +509,14 @@ def test_read_only_changes_nothing(housed: Housed, pages: Callable[..., Page]) -
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_use_it(orders: ServedStudio, pages: Callable[..., Page], scheme: str) -> None:
-    """axe-core finds nothing in any tab with something in it, and what counts on is read out to nobody."""
+    """axe-core finds no problems in any filled tab, and live counters are not announced to screen readers."""
     key = {"pk": {"S": "ORDER#1"}, "sk": {"S": "HEAD"}}
     for status in ("open", "held", "closed"):
         put(orders, 1, status={"S": status}, tags={"SS": [status, "all"]})
         then = advance(orders, 60)
     page = pages(orders, "/time/Orders?from=start", color_scheme=scheme)
     page.get_by_role("option").first.click()
-    expect(page.get_by_role("region", name="The change in full")).to_be_visible()
+    expect(page.get_by_role("region", name="Change details")).to_be_visible()
     assert accessibility_faults(page) == []
     assert not any(
         text.strip().startswith("3 changes") for text in page.get_by_role("status").all_inner_texts()
@@ -527,16 +529,16 @@ def test_everybody_can_use_it(orders: ServedStudio, pages: Callable[..., Page], 
 
     page.goto(f"{orders.url}/time/Orders?tab=item&key={quote(json.dumps(key))}")
     for at in range(3):
-        page.get_by_role("button", name="Against now").nth(at).click()
+        page.get_by_role("button", name="Compare with current").nth(at).click()
     for _ in range(2):
-        page.get_by_role("button", name="As it was").first.click()  # then it is called otherwise
-    expect(page.get_by_role("heading", name="From then to now")).to_have_count(3)
+        page.get_by_role("button", name="Show item").first.click()  # then it is called otherwise
+    expect(page.get_by_role("heading", name="Changes since then")).to_have_count(3)
     assert accessibility_faults(page) == []
 
     page.goto(f"{orders.url}/time/Orders?tab=restore")
-    page.get_by_role("button", name="Back up now").click()
+    page.get_by_role("button", name="Create backup").click()
     expect(page.get_by_role("row", name="Orders-2")).to_be_visible()
-    page.get_by_role("button", name="Restore to a moment").click()
+    page.get_by_role("button", name="Choose restore point").click()
     assert accessibility_faults(page) == []
 
 

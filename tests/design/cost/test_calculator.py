@@ -10,7 +10,7 @@ from tavola.design.cost import (
     DOCUMENT,
     EXAMPLE,
     Assumptions,
-    CostRefused,
+    CostError,
     TableDemand,
     calculate,
     calculation_document,
@@ -88,7 +88,7 @@ def test_the_example_counted_right() -> None:
     assert at_its_prices.fixed.total == Decimal("88.42")
     assert at_its_prices.on_demand.total == Decimal("275.30")
     assert (today.fixed.total, today.on_demand.total) == (Decimal("50.46"), Decimal("78.20"))
-    assert today.recommended == "provisioned"
+    assert today.recommended_mode == "provisioned"
 
 
 def test_each_step_says_what_differs() -> None:
@@ -103,8 +103,8 @@ def test_each_step_says_what_differs() -> None:
     ]
     assert "162.00" in told[0].sentence
     assert "730 hours" in told[1].sentence
-    assert "a write takes 3" in told[2].sentence
-    assert "0.125 instead of 1.25" in told[3].sentence
+    assert "a write consumes 3 units" in told[2].sentence
+    assert "$0.125 per million read request units instead of $1.25" in told[3].sentence
     assert "2026-08-01" in told[3].sentence
 
 
@@ -113,7 +113,7 @@ def test_little_traffic_is_paid_by_the_request() -> None:
     told = calculate(TableDemand(100, 100, 1, hours_per_day=1), TODAY, Assumptions(target=70))
 
     assert told.on_demand.total < told.fixed.total
-    assert calculate(TableDemand(1, 0, 1, hours_per_day=1), TODAY).recommended == "on demand"
+    assert calculate(TableDemand(1, 0, 1, hours_per_day=1), TODAY).recommended_mode == "on-demand"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_little_traffic_is_paid_by_the_request() -> None:
 )
 def test_numbers_that_cannot_be_are_refused(wrong: tuple[float, float, float]) -> None:
     """A rate below zero or without end, and an item of no size or over 400 KB, are told."""
-    with pytest.raises(CostRefused, match="give"):
+    with pytest.raises(CostError, match="must be"):
         TableDemand(*wrong)
 
 
@@ -143,10 +143,10 @@ def test_a_sum_without_a_price_is_not_known() -> None:
     """Where the book lacks a price, no sum is told as if the thing cost nothing, and nothing is recommended."""
     told = calculate(TableDemand(1, 1, 1, 50), load_book("ap-northeast-2"))
 
-    assert "storage_gb_month" in told.unpriced
-    assert told.recommended is None
+    assert "storage_gb_month" in told.missing_prices
+    assert told.recommended_mode is None
     text = " ".join(calculation_text(told, (), ()).split())
-    assert "not known" in text
+    assert "unknown" in text
     assert "has no price for storage_gb_month" in text
     document = calculation_document(told, (), ())
     assert [way["total"] for way in document["ways"]] == [None, None, None]
@@ -157,4 +157,4 @@ def test_fixed_units_are_said_to_have_no_room() -> None:
     """Units fixed at the need throttle at the first moment of more: that is said, with what scaling costs."""
     told = calculation_text(calculate(TableDemand(100, 100, 1), TODAY), (), ())
 
-    assert "what comes beyond them in a second is throttled" in " ".join(told.split())
+    assert "requests above them are throttled" in " ".join(told.split())

@@ -25,7 +25,7 @@ from tavola import (
     WritePattern,
     attr,
     connect,
-    found,
+    member,
     sort,
 )
 from tavola.design.cost import collection_units, need_units, pattern_units, write_pattern_units
@@ -133,8 +133,8 @@ class WholeBook(
     """A book with its chapters."""
 
     isbn: str
-    book: Book | None = found()
-    chapters: list[Chapter] = found()
+    book: Book | None = member()
+    chapters: list[Chapter] = member()
 
 
 class Reader(

@@ -18,7 +18,7 @@ from tavola.design.cost import (
     recommend_payment,
     report_cost,
 )
-from tavola.design.cost.break_even import storage_share, utilisation_share
+from tavola.design.cost.payments import storage_share, utilization_share
 from tavola.model.document import Design
 from tavola.prices import labelled_book, load_book
 from tests.design.builders import design, entity, put, table, text
@@ -38,8 +38,8 @@ def shop(writes: float, items: int = 0, **more: Any) -> Design:
 
 def test_provisioned_units_pay_from_29_per_cent() -> None:
     """By today's book a unit must be used 28.9 % of the time to be cheaper than requests."""
-    assert round(utilisation_share(BOOK, "write") or 0, 3) == Decimal("0.289")
-    assert round(utilisation_share(BOOK, "read") or 0, 3) == Decimal("0.289")
+    assert round(utilization_share(BOOK, "write") or 0, 3) == Decimal("0.289")
+    assert round(utilization_share(BOOK, "read") or 0, 3) == Decimal("0.289")
 
 
 @pytest.mark.parametrize(("target", "wins"), [(28, False), (30, True)])
@@ -47,7 +47,7 @@ def test_the_break_even_point_is_where_the_sums_meet(target: int, wins: bool) ->
     """Even traffic at a target just below the point is cheaper on demand, and just above it provisioned."""
     told = {way.name: way.total for way in payment_options(shop(1_000), Assumptions(target=target), BOOK)}
 
-    on_demand, provisioned = told["on demand"], told["provisioned, scaled"]
+    on_demand, provisioned = told["On-demand"], told["Provisioned, auto scaling"]
     assert on_demand is not None
     assert provisioned is not None
     assert (provisioned < on_demand) is wins
@@ -90,10 +90,10 @@ def test_a_way_without_a_price_says_why() -> None:
     """Where a book has no price for Standard-IA, that way has no sum and a reason."""
     told = {way.name: way for way in payment_options(shop(10), Assumptions(), labelled_book("support-desk"))}
 
-    assert told["on demand"].total is not None
-    assert told["on demand, Standard-IA"].total is None
-    assert "ia_write_request_unit" in told["on demand, Standard-IA"].reason
-    assert "no discount" in told["provisioned, reserved 1 year"].reason
+    assert told["On-demand"].total is not None
+    assert told["On-demand, Standard-IA"].total is None
+    assert "ia_write_request_unit" in told["On-demand, Standard-IA"].reason
+    assert "no discount" in told["Provisioned, reserved 1 year"].reason
 
 
 def test_a_recommendation_gives_its_reason() -> None:
@@ -101,13 +101,13 @@ def test_a_recommendation_gives_its_reason() -> None:
     even = recommend_payment(shop(100), Assumptions(), BOOK)
     peaky = recommend_payment(shop(1, peak_per_second=5_000), Assumptions(), BOOK)
 
-    assert even.startswith("Pay provisioned, scaled: ")
-    assert "above the 29% from which provisioned units pay" in even
-    assert "No pattern declares peak_per_second" in even
-    assert peaky.startswith("Stay as it is")
+    assert even.startswith("Switch to Provisioned, auto scaling: ")
+    assert "above the 29% break-even point of provisioned capacity" in even
+    assert "No access pattern declares peak_per_second" in even
+    assert peaky.startswith("Keep the current settings")
     assert "below the 29%" in peaky
-    assert "costs nothing yet" in recommend_payment(shop(0), Assumptions(), BOOK)
-    assert "only what is paid for standing there" in recommend_payment(
+    assert "costs nothing" in recommend_payment(shop(0), Assumptions(), BOOK)
+    assert "only storage and idle capacity" in recommend_payment(
         shop(0, items=1_000_000), Assumptions(), BOOK
     )
 
@@ -129,12 +129,12 @@ def test_fixed_units_are_held_against_scaled_ones() -> None:
         way.total for way in payment_options(free, Assumptions(), BOOK)
     ]
     assert recommend_payment(fixed, Assumptions(), BOOK).startswith(
-        "Pay provisioned, scaled: $564.56 a month less"
+        "Switch to Provisioned, auto scaling: $564.56 less per month"
     )
     told = report_cost(fixed, Assumptions(), BOOK, BOOK.date)
-    assert "scaled to this traffic they would be 70% used" in told.break_evens[1].sentence
+    assert "with auto scaling, this design would reach 70%" in told.break_evens[1].sentence
     [saving] = [each for each in told.savings if each.place == "provisioned"]
-    assert saving.sentence == "provisioned units with auto scaling instead of fixed ones"
+    assert saving.sentence == "provisioned capacity with auto scaling instead of fixed units"
 
 
 def test_reads_and_writes_are_weighed_by_what_they_cost() -> None:
@@ -150,7 +150,7 @@ def test_reads_and_writes_are_weighed_by_what_they_cost() -> None:
         )
     )  # fmt: skip
 
-    assert "25% used, below the 29% from which provisioned units pay" in recommend_payment(
+    assert "25% utilized, below the 29% break-even point of provisioned capacity" in recommend_payment(
         told, Assumptions(), BOOK
     )
 
@@ -197,8 +197,8 @@ def test_a_month_without_cost_says_why() -> None:
     few = shop(0, 1_000, peak_per_second=0)
 
     told = recommend_payment(shop(10, 10), Assumptions(), barren)
-    assert "has none of the prices that this takes (write_request_unit, storage_gb_month)" in told
-    assert "within what an account has free" in recommend_payment(few, Assumptions(free_tier=True), BOOK)
+    assert "has none of the required prices (write_request_unit, storage_gb_month)" in told
+    assert "The free tier covers all of it" in recommend_payment(few, Assumptions(free_tier=True), BOOK)
 
 
 def test_nothing_is_cheaper_by_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tavola.design.cost import Assumptions, CostRefused, MonthlyBill, estimate_month
+from tavola.design.cost import Assumptions, CostError, MonthlyBill, estimate_month
 from tavola.design.cost.assumptions import Mode
 from tavola.design.cost.traffic import autoscaled_units, daily_demand
 from tavola.model.document import Design, Scaling, design_of
@@ -192,7 +192,7 @@ def test_reserved_blocks_are_those_that_pay() -> None:
     assert (
         month(small, mode="provisioned", reserved="one_year").total == month(small, mode="provisioned").total
     )
-    with pytest.raises(CostRefused, match="no discount"):
+    with pytest.raises(CostError, match="no discount"):
         estimate_month(
             large, Assumptions(mode="provisioned", reserved="one_year"), labelled_book("support-desk")
         )
@@ -277,7 +277,9 @@ def test_units_are_used_in_the_hours_that_have_traffic() -> None:
         month(shop(writes=70, changes=0), mode="provisioned", hours_per_day=hours) for hours in (24, 6)
     )
 
-    used = [next(each.used for each in told.capacities if each.kind == "write") for told in (all_day, some)]
+    used = [
+        next(each.used_units for each in told.capacities if each.kind == "write") for told in (all_day, some)
+    ]
     assert used == [70 * 3 * 24, 70 * 3 * 6]
 
 
@@ -293,14 +295,14 @@ def test_the_free_tier_has_a_bound() -> None:
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        (shop(writes=1e25), "Ticket: 'open' has 1e\\+25 a second"),
-        (shop(reads=1, peak=1e300), "which nothing can have"),
-        (shop(items=10**30), "more than can be summed up"),
+        (shop(writes=1e25), "Ticket: 'open' has 1e\\+25 requests per second"),
+        (shop(reads=1, peak=1e300), "the maximum is 1e"),
+        (shop(items=10**30), "too much to compute"),
     ],
 )
 def test_more_than_can_be_is_refused(told: Design, sentence: str) -> None:
     """Rates and numbers beyond anything are one sentence that names the place, and no failure of the arithmetic."""
-    with pytest.raises(CostRefused, match=sentence):
+    with pytest.raises(CostError, match=sentence):
         month(told)
 
 
@@ -330,7 +332,7 @@ def test_a_book_without_a_price_says_so() -> None:
 
 def test_an_empty_design_is_refused() -> None:
     """A design without a table has no month."""
-    with pytest.raises(CostRefused, match="no table"):
+    with pytest.raises(CostError, match="no table"):
         month(Design())
 
 
@@ -346,7 +348,7 @@ def test_an_empty_design_is_refused() -> None:
 )
 def test_numbers_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
     """An assumption outside its bounds is told, with what to give."""
-    with pytest.raises(CostRefused, match="give"):
+    with pytest.raises(CostError, match=r"must be|use 20 to 90"):
         Assumptions(**wrong)
 
 

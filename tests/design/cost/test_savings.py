@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tavola.cli.designs import load_design
-from tavola.design.cost import Assumptions, Saving, estimate_month, savings
+from tavola.design.cost import Assumptions, CostSaving, estimate_month, savings
 from tavola.design.cost.alterations import (
     needed_attributes,
     with_narrow_projection,
@@ -18,7 +18,7 @@ from tavola.design.cost.alterations import (
     with_split_entity,
     with_table,
 )
-from tavola.design.cost.savings import PLANNED_SHARE
+from tavola.design.cost.cost_savings import PLANNED_SHARE
 from tavola.design.lint import lint
 from tavola.model.document import Design, Given, Need, Route
 from tavola.model.sizes import entry_bytes, item_bytes
@@ -45,7 +45,7 @@ from tests.design.builders import (
 BOOK = load_book("us-east-1")
 
 
-def found(told: Design, change: str) -> list[Saving]:
+def found(told: Design, change: str) -> list[CostSaving]:
     """Return the savings of one kind."""
     return [each for each in savings(told, Assumptions(), BOOK) if each.change == change]
 
@@ -78,7 +78,7 @@ def shop(
 
 def test_a_projection_that_carries_what_nobody_reads_is_narrowed() -> None:
     """An index of whole items that is read as summaries saves its writes and its reads."""
-    told = found(shop(result="Summary"), "narrower projection")
+    told = found(shop(result="Summary"), "narrow projection")
 
     assert len(told) == 1
     assert told[0].place == "shop/by_status"
@@ -89,15 +89,15 @@ def test_a_projection_that_carries_what_nobody_reads_is_narrowed() -> None:
 
 def test_a_projection_that_is_read_stays() -> None:
     """Where whole items come back, and where only what is read is projected, there is nothing to narrow."""
-    assert not found(shop(), "narrower projection")
+    assert not found(shop(), "narrow projection")
     assert not found(
-        shop(result="Summary", projection=("ticket_id", "title", "_entity")), "narrower projection"
+        shop(result="Summary", projection=("ticket_id", "title", "_entity")), "narrow projection"
     )
 
 
 def test_fields_that_are_read_say_what_to_project() -> None:
     """`reads` of an access pattern is what its index needs; with none beside the keys, KEYS_ONLY is enough."""
-    assert "title" in found(shop(reads=("title",)), "narrower projection")[0].sentence
+    assert "title" in found(shop(reads=("title",)), "narrow projection")[0].sentence
     told = shop(reads=("title",)).tables[0]
     needed = needed_attributes(design(told), told, told.indexes[0])
     assert needed == frozenset({"title"})
@@ -140,13 +140,13 @@ def test_an_index_that_nobody_reads_is_dropped() -> None:
 
 def test_eventual_reads_save_half() -> None:
     """A consistent get costs twice what an eventual one does; an eventual one has nothing to save."""
-    told = found(shop(primary={"consistent": True}), "eventual reads")
+    told = found(shop(primary={"consistent": True}), "eventually consistent reads")
 
     assert [each.place for each in told] == ["Ticket.Key"]
     month = estimate_month(shop(primary={"consistent": True}), Assumptions(), BOOK)
     bill = next(each for each in month.bills if each.place == "Ticket.Key")
     assert told[0].amount == bill.amount / 2
-    assert not found(shop(), "eventual reads")
+    assert not found(shop(), "eventually consistent reads")
 
 
 def test_fields_that_change_often_stand_apart() -> None:
@@ -156,12 +156,12 @@ def test_fields_that_change_often_stand_apart() -> None:
         result="Summary",
     )
 
-    told = found(counted, "vertical split")
+    told = found(counted, "vertical partitioning")
 
     assert "views" in told[0].sentence
     assert told[0].amount > 100
     small = shop(writes=[update("status", title="close", per_second=100, item_bytes=3_000)])
-    assert not found(small, "vertical split")  # it is a part of an index key
+    assert not found(small, "vertical partitioning")  # it is a part of an index key
 
 
 def test_fields_that_are_seldom_read_stand_apart() -> None:
@@ -170,7 +170,7 @@ def test_fields_that_are_seldom_read_stand_apart() -> None:
         primary={"reads": ("title", "views"), "per_second": 5_000, "item_bytes": 30_000}, result="Summary"
     )
 
-    assert "body" in found(told, "vertical split")[0].sentence
+    assert "body" in found(told, "vertical partitioning")[0].sentence
 
 
 def test_a_split_keeps_every_byte() -> None:
@@ -202,8 +202,11 @@ def test_shorter_names_save_where_they_cross_a_unit() -> None:
             )
         )  # fmt: skip
 
-    assert found(told(1_030), "shorter names")[0].amount == Decimal("0.625") / 1_000_000 * 730 * 3_600 * 100
-    assert not found(told(900), "shorter names")
+    assert (
+        found(told(1_030), "short attribute names")[0].amount
+        == Decimal("0.625") / 1_000_000 * 730 * 3_600 * 100
+    )
+    assert not found(told(900), "short attribute names")
 
     names = {field.attribute for field in with_short_names(told(900).tables[0]).entities[0].fields}
     assert names == {"aa", "ab"}
@@ -262,17 +265,17 @@ def test_a_split_saves_nothing_where_both_are_read() -> None:
             **more,
         )  # fmt: skip
 
-    alone, often = (found(told(rate), "vertical split")[0].amount for rate in (0, 100_000))
+    alone, often = (found(told(rate), "vertical partitioning")[0].amount for rate in (0, 100_000))
     assert 0 < often <= alone
     for route in (Route("get"), Route("query"), Route("scan")):
         need = Need(
             "all of it", "Ticket", (Given("ticket_id"),), access=access("all", per_second=1_000), route=route
         )
-        assert not found(told(0, needs=[need]), "vertical split")
+        assert not found(told(0, needs=[need]), "vertical partitioning")
     little = access("titles", per_second=1_000, reads=("title",))
     need = Need("titles", "Ticket", (Given("ticket_id"),), access=little, route=Route("get"))
     assert (
-        found(told(0, needs=[need]), "vertical split")[0].amount > alone
+        found(told(0, needs=[need]), "vertical partitioning")[0].amount > alone
     )  # which wants the small part alone
 
 
@@ -303,9 +306,9 @@ def test_what_an_item_must_have_stays_in_it() -> None:
         )
     )  # fmt: skip
 
-    [saving] = found(told, "vertical split")
+    [saving] = found(told, "vertical partitioning")
 
-    assert saving.sentence.startswith("keep body in an item")
+    assert saving.sentence.startswith("move body to a separate item")
     shop_ = told.tables[0]
     for name in ("expires", "rev", "owner", "email"):
         assert with_split_entity(told, shop_, shop_.entities[0], frozenset({"body", name})) is None
@@ -325,7 +328,7 @@ def test_collections_may_be_read_eventually() -> None:
         )
     )
 
-    [saving] = found(told, "eventual reads")
+    [saving] = found(told, "eventually consistent reads")
 
     assert saving.place == "File"
     assert saving.amount == estimate_month(told, Assumptions(), BOOK).total / 2
@@ -333,13 +336,13 @@ def test_collections_may_be_read_eventually() -> None:
 
 def test_billing_is_among_what_would_change_it() -> None:
     """Even traffic is cheaper with provisioned units, and that is told with its amount."""
-    told = {each.place: each.amount for each in found(shop(), "billing")}
+    told = {each.place: each.amount for each in found(shop(), "capacity mode")}
 
     on_demand = estimate_month(shop(), Assumptions(mode="on-demand"), BOOK).total
     assert (
         told["provisioned"] == on_demand - estimate_month(shop(), Assumptions(mode="provisioned"), BOOK).total
     )
-    assert "on demand" not in told
+    assert "On-demand" not in told
 
 
 def test_savings_come_largest_first() -> None:
@@ -360,7 +363,7 @@ def test_a_saving_is_the_difference_of_two_months() -> None:
     after = estimate_month(with_table(whole, thin), Assumptions(), BOOK).total
 
     before = estimate_month(whole, Assumptions(), BOOK).total
-    assert found(whole, "narrower projection")[0].amount == pytest.approx(before - after)
+    assert found(whole, "narrow projection")[0].amount == pytest.approx(before - after)
 
 
 @pytest.mark.parametrize(

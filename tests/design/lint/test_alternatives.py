@@ -9,7 +9,7 @@ import pytest
 from tavola.design.cost import Assumptions, estimate_month, savings
 from tavola.design.findings import Finding
 from tavola.design.lint import lint
-from tavola.design.lint.alternatives import index_key_monthly_cost
+from tavola.design.lint.monthly_costs import index_key_monthly_cost
 from tavola.model.document import Design
 from tavola.prices import load_book
 from tests.design.builders import choice, design, entity, gsi, key, moment, put, query, table, text, update
@@ -49,7 +49,7 @@ def found(told: Design, rule: str) -> Finding:
     return finding
 
 
-def test_a_key_that_changes_is_told_by_what_it_costs_more() -> None:
+def test_a_changing_key_attribute_is_reported_with_its_extra_cost() -> None:
     """The sum is the bill's own line of key changes: what is paid anyway is not counted."""
     told = orders(keyed=True)
     month = estimate_month(told, Assumptions(), BOOK)
@@ -61,44 +61,49 @@ def test_a_key_that_changes_is_told_by_what_it_costs_more() -> None:
     finding = found(told, "mutable-index-key")
 
     assert round(more, 2) == round(billed, 2) == Decimal("295.65")
-    assert "4 units where 2 would do" in finding.message
-    assert "$296 a month" in finding.message
-    assert "would read 4 times as much and filter it, $30 a month" in finding.remedy
+    assert "4 write units instead of 2" in finding.message
+    assert "$295.65 per month" in finding.message
+    assert "would read 4 times as many items and filter them, $29.56 per month" in finding.remedy
 
 
 def test_the_cheaper_filter_is_advice() -> None:
     """What the other rule advises is not failed: it tells both sides."""
-    finding = found(orders(keyed=False), "filtered-pattern")
+    finding = found(orders(keyed=False), "inefficient-filter")
 
     assert finding.severity == "advice"
-    assert "$296 a month more, and the filter costs $30 a month" in finding.remedy
+    assert "$295.65 per month more, while the filter costs $29.56 per month" in finding.remedy
 
 
 @pytest.mark.parametrize("asked", [None, 1_000])
 def test_a_filter_that_is_not_known_to_be_cheaper_is_a_warning(asked: float | None) -> None:
     """Without a rate, or where the reads cost more than the moves."""
-    assert found(orders(keyed=False, asked=asked), "filtered-pattern").severity == "warning"
+    assert found(orders(keyed=False, asked=asked), "inefficient-filter").severity == "warning"
 
 
-def test_a_key_that_earns_its_moves_is_not_to_be_left_out() -> None:
+def test_a_key_that_is_cheaper_than_a_filter_is_kept() -> None:
     """Where the filter would cost more, the advice is to make the moves smaller."""
     remedy = found(orders(keyed=True, asked=1_000), "mutable-index-key").remedy
 
-    assert remedy.startswith("project less and fetch the rest")
+    assert remedy.startswith("Keep the key: without state in it, ")
+    assert "project fewer attributes and fetch the rest" in remedy
 
 
 @pytest.mark.parametrize("asked", [0.1, 10, 100, 1_000])
 def test_the_two_rules_never_contradict_each_other(asked: float) -> None:
     """Where one says to leave the field out of the key, the other does not fail the filter; and the reverse."""
-    leave = found(orders(keyed=True, asked=asked), "mutable-index-key").remedy.startswith("leave state out")
+    leave = found(orders(keyed=True, asked=asked), "mutable-index-key").remedy.startswith(
+        "Remove state from the key:"
+    )
 
-    assert (found(orders(keyed=False, asked=asked), "filtered-pattern").severity == "advice") is leave
+    assert (found(orders(keyed=False, asked=asked), "inefficient-filter").severity == "advice") is leave
 
 
 def test_keys_alone_are_among_what_would_change_the_bill() -> None:
     """An index that is written often and asked seldom is cheaper with keys alone, its items fetched."""
     [saving] = [
-        each for each in savings(orders(keyed=True), Assumptions(), BOOK) if each.change == "keys alone"
+        each
+        for each in savings(orders(keyed=True), Assumptions(), BOOK)
+        if each.change == "KEYS_ONLY projection"
     ]
 
     assert saving.place == "shop/of_shop"
@@ -107,5 +112,5 @@ def test_keys_alone_are_among_what_would_change_the_bill() -> None:
     assert not [
         each
         for each in savings(orders(keyed=True, asked=5_000), Assumptions(), BOOK)
-        if each.change == "keys alone"
+        if each.change == "KEYS_ONLY projection"
     ]

@@ -107,4 +107,4 @@ def test_an_empty_design_is_linted() -> None:
     """A design of nothing is a design."""
     design = read_document({"format": "tavola-design", "version": 1, "tables": []})
 
-    assert {finding.rule for finding in lint(design).findings} == {"empty-table"}
+    assert {finding.rule for finding in lint(design).findings} == {"table-without-entities"}

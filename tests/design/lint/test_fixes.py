@@ -17,7 +17,7 @@ from tests.design.builders import bare_number, design, entity, gsi, key, table, 
 from tests.design.lint.cases.unused_index import FOUND as UNUSED
 from tests.design.seeds import service_desk, support_desk, terraform_review
 
-BY_A_PERSON = {("filtered-pattern", "Whole")}  # a collection whose partition would have to be keyed anew
+BY_A_PERSON = {("inefficient-filter", "Whole")}  # a collection whose partition would have to be keyed anew
 
 
 def _case(name: str) -> Any:
@@ -74,7 +74,7 @@ def _scores(*others: EntityDesign, nullable: bool = False) -> Design:
 def test_fractions_are_sorted_as_numbers_and_never_padded(nullable: bool) -> None:
     """Zeros in front put 000.72 before 0000.7: an index that is the entity's alone is sorted by the number itself."""
     told = _scores(nullable=nullable)
-    [finding] = lint(told, select=["numbers-as-text"]).findings
+    [finding] = lint(told, select=["unpadded-number"]).findings
 
     mended = propose_fix(told, finding)
 
@@ -91,14 +91,14 @@ def test_fractions_in_an_index_of_several_take_a_person() -> None:
     by_score = gsi("by_score", "GSI1PK", "GSI1SK")
     other = entity("Day", text("day"), pk="DAY#{day}", keys=[key(by_score, "SCORES", "DAY#{day}")])
     told = _scores(other)
-    [finding] = lint(told, select=["numbers-as-text"]).findings
+    [finding] = lint(told, select=["unpadded-number"]).findings
 
     assert propose_fix(told, finding) is None
 
 
 def test_a_statement_that_grants_all_but_some_is_not_dropped() -> None:
     """NotAction names what is left out; taking actions off a list that it has not would take the statement away whole."""
-    case = _case("policy-changes-immutable")
+    case = _case("policy-allows-immutable-updates")
     [policy] = case.FOUND.policies
     statement = dict(policy.document["Statement"][0])
     statement["NotAction"] = ["dynamodb:Scan"]
@@ -107,7 +107,7 @@ def test_a_statement_that_grants_all_but_some_is_not_dropped() -> None:
         case.FOUND, policies=(replace(policy, document={**policy.document, "Statement": [statement]}),)
     )
     before = lint(told)
-    found = [each for each in before.findings if each.rule == "policy-changes-immutable"]
+    found = [each for each in before.findings if each.rule == "policy-allows-immutable-updates"]
 
     assert found
     assert all(propose_fix(told, each, before=before) is None for each in found)
@@ -182,7 +182,7 @@ def test_the_first_proposal_without_a_warning_is_taken(monkeypatch: pytest.Monke
     mended = propose_fix(UNUSED, _unused())
 
     assert mended is not None
-    assert "drops it in place" in mended.summary
+    assert "can delete it from an existing table" in mended.summary
 
 
 def test_a_place_whose_name_begins_as_another_does_is_not_taken_for_it() -> None:

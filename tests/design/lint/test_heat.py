@@ -31,7 +31,7 @@ from tests.design.builders import (
 )
 
 BY_STATUS = gsi("by_status", "GSI1PK", "GSI1SK")
-HOT = ["few-partitions", "single-partition", "too-few-shards", "time-ordered-partition"]
+HOT = ["hot-partition", "constant-partition-key", "too-few-shards", "time-based-partition-key"]
 
 
 def _heat(made: Design, name: str, index: str | None = None) -> PartitionHeat:
@@ -80,7 +80,7 @@ def test_reads_of_every_shard_are_not_divided() -> None:
 
         assert told.reads == pytest.approx(10_000 / 5 * 2.5)
         assert told.shards_needed("read") is None
-        assert "shards do not help" in told.describe_remedy("key by more")
+        assert "Shards do not help" in told.describe_remedy("key by more")
         assert "cache" in told.describe_remedy("key by more")
 
 
@@ -152,7 +152,7 @@ def test_entities_of_one_partition_are_told_once_by_the_busiest() -> None:
     assert str(found.place) == "B.Key"
     assert "1,500 write units" in found.message
     assert "A and C" in found.message
-    assert found.remedy.startswith(f"shard it into {ceil(1_500 / 700)} or more")
+    assert found.remedy.startswith(f"Shard the key (shards={ceil(1_500 / 700)})")
 
 
 def test_other_values_are_other_partitions() -> None:

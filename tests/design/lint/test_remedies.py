@@ -95,18 +95,18 @@ _OWN = {
 }
 _SHOP = "arn:aws:dynamodb:eu-west-1:111122223333:table/shop"
 REMEDIES: dict[str, Change] = {
-    "consumer-counts-twice": _consumers(idempotent=True),
-    "consumer-misses-records": _consumers(events=("INSERT", "MODIFY", "REMOVE")),
-    "consumer-without-failure-path": _consumers(retries=3, failures="sqs", bisect=True),
-    "deletion-unprotected": _settings(deletion_protection=True),
-    "encryption-missing": _settings(encryption="alias/tickets"),
-    "policy-of-no-table": _statements(lambda told: {**told, "Resource": f"{_SHOP[:-4]}prod-shop"}),
+    "non-idempotent-consumer": _consumers(idempotent=True),
+    "consumer-misses-events": _consumers(events=("INSERT", "MODIFY", "REMOVE")),
+    "no-failure-destination": _consumers(retries=3, failures="sqs", bisect=True),
+    "no-deletion-protection": _settings(deletion_protection=True),
+    "no-customer-managed-key": _settings(encryption="alias/tickets"),
+    "unknown-policy-resource": _statements(lambda told: {**told, "Resource": f"{_SHOP[:-4]}prod-shop"}),
     "policy-without-leading-keys": _condition(
         _OWN, Action=["dynamodb:Query"], Resource=f"{_SHOP}/index/by_customer"
     ),
-    "racing-version": _entities(lambda each: replace(each, immutable=True)),
-    "recovery-missing": _settings(recovery=True),
-    "scan-past-leading-keys": _condition(_NULL, Action=["dynamodb:Query"]),
+    "lost-update": _entities(lambda each: replace(each, immutable=True)),
+    "no-point-in-time-recovery": _settings(recovery=True),
+    "scan-bypasses-leading-keys": _condition(_NULL, Action=["dynamodb:Query"]),
     "ttl-unused": _fields("expires_at", attribute="ttl"),
     "unbounded-list": _fields("comments", length_max=20),
     "unused-index": _without_index,
@@ -156,11 +156,11 @@ def test_other_code_says_that_its_writes_are_conditional(told: Any, change: Chan
     )  # fmt: skip
     found = design(table(made, foreign=True))
 
-    [finding] = lint(found, select=["racing-version"]).findings
+    [finding] = lint(found, select=["lost-update"]).findings
 
     assert "conditional=True" in finding.remedy
     assert "lock=True" not in finding.remedy
-    assert lint(change(found), select=["racing-version"]).findings == ()
+    assert lint(change(found), select=["lost-update"]).findings == ()
 
 
 def test_numbers_written_as_the_remedy_says_sort_by_size() -> None:
@@ -169,7 +169,7 @@ def test_numbers_written_as_the_remedy_says_sort_by_size() -> None:
 
     def remedy(field: Any) -> str:
         made = entity("Review", text("review_id"), field, pk="R#{review_id}", sk=f"{{{field.name}}}")
-        [finding] = lint(design(table(made, foreign=True)), select=["numbers-as-text"]).findings
+        [finding] = lint(design(table(made, foreign=True)), select=["unpadded-number"]).findings
         return finding.remedy.rpartition("{score")[2].partition("}")[0].removeprefix(":")
 
     fraction = remedy(decimal("score", tags=("N",), key_kind="text"))
@@ -199,5 +199,7 @@ def test_an_unused_index_costs_what_goes_to_it() -> None:
 
     [finding] = lint(design(table(made, indexes=[index])), select=["unused-index"]).findings
 
-    units = float(finding.message.rpartition("and ")[2].partition(" write units")[0].replace(",", ""))
+    units = float(
+        finding.message.rpartition("and it costs ")[2].partition(" write units")[0].replace(",", "")
+    )
     assert units < 100

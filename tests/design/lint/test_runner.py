@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.design.lint import RULES, RuleUnknown, find_rule, lint
+from tavola.design.lint import RULES, UnknownRule, find_rule, lint
 from tavola.model.document import DocumentRefused, Ignore, Need, check_references
 from tests.design.builders import access, design, entity, gsi, table, text
 
@@ -57,32 +57,32 @@ def test_an_ignore_covers_nothing_else(ignore: Ignore) -> None:
 def test_an_ignore_for_production_is_not_idle_before() -> None:
     """What a rule asks of production alone may be ignored in a design that is linted without it."""
     bare = table(entity("User", text("user_id"), pk="USER#{user_id}"), recovery=False)
-    told = design(bare, ignores=[Ignore("recovery-missing", "Shop", "a copy is kept elsewhere")])
+    told = design(bare, ignores=[Ignore("no-point-in-time-recovery", "Shop", "a copy is kept elsewhere")])
 
     rules = {each.rule for each in lint(told).findings}
 
-    assert "ignore-of-nothing" not in rules
-    assert "recovery-missing" not in {each.rule for each in lint(told, production=True).findings}
+    assert "unused-ignore" not in rules
+    assert "no-point-in-time-recovery" not in {each.rule for each in lint(told, production=True).findings}
 
 
 def test_rules_can_be_left_out() -> None:
     """An ignored rule is not run, and its ignores are not judged."""
     told = design(SHOP, ignores=[Ignore("unused-index", "User", "why")])
 
-    assert lint(told, select=[*ONLY, "ignore-of-nothing"], ignore=["unused-index"]).findings == ()
+    assert lint(told, select=[*ONLY, "unused-ignore"], ignore=["unused-index"]).findings == ()
 
 
 def test_a_rule_that_nobody_knows_is_refused_with_the_nearest() -> None:
     """A misspelt rule is told, with the one that was meant."""
-    with pytest.raises(RuleUnknown, match="did you mean unused-index"):
+    with pytest.raises(UnknownRule, match="did you mean unused-index"):
         lint(design(SHOP), select=["unused-indx"])
-    with pytest.raises(RuleUnknown, match="tavola explain"):
+    with pytest.raises(UnknownRule, match="tavola explain"):
         find_rule("zzz")
 
 
 def test_a_design_of_nothing_has_no_findings_of_keys() -> None:
     """An empty design is linted like any other."""
-    assert {each.rule for each in lint(design()).findings} <= {"empty-table"}
+    assert {each.rule for each in lint(design()).findings} <= {"table-without-entities"}
     assert len(RULES) > 60
 
 
@@ -92,7 +92,7 @@ def test_a_need_that_is_called_by_a_number_is_told_by_its_title() -> None:
 
     [finding] = lint(design(SHOP, needs=[numbered]), select=["unserved-pattern"]).findings
 
-    assert finding.message.startswith("“users of a name”: no key finds User by name")
+    assert finding.message.startswith("“users of a name”: No key serves User by name")
 
 
 def test_two_entities_of_one_name_are_no_design() -> None:

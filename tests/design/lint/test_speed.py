@@ -78,7 +78,9 @@ def test_a_rule_is_asked_once() -> None:
 
     asked.clear()
     idle = Design(
-        plain.tables, needs=plain.needs, ignores=(Ignore("recovery-missing", "T0", "a copy is kept"),)
+        plain.tables,
+        needs=plain.needs,
+        ignores=(Ignore("no-point-in-time-recovery", "T0", "a copy is kept"),),
     )
     list(run_rules(rules, LintContext(idle)))
-    assert [name for name, production in asked if production] == ["recovery-missing"]
+    assert [name for name, production in asked if production] == ["no-point-in-time-recovery"]

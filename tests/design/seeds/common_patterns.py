@@ -256,16 +256,16 @@ NEEDS = [
 DESIGN = design(SOCIAL, ORGANISATIONS, MARKET, READINGS, ORDERS, TOURNAMENTS, USERS, BOUGHT, needs=NEEDS)
 
 DEFECTS = (
-    Defect("one-way-relation", "Follow: follow somebody", 18),
+    Defect("missing-inverted-index", "Follow: follow somebody", 18),
     Defect("delimiter-collision", "Order.Key", 19),
     Defect("float-numbers", "Order.total", 13),
     Defect("float-numbers", "Reading.value", 13),
-    Defect("naive-time", "Reading.timestamp", 10),
+    Defect("naive-datetime", "Reading.timestamp", 10),
     Defect("reserved-words", "Tournaments", 15),
-    Defect("partial-partition-key", "matches of a tournament"),
+    Defect("incomplete-partition-key", "matches of a tournament"),
     Defect("sort-key-gap", "matches of a bracket"),
     Defect("range-before-equality", "matches of a bracket, in late rounds"),
     Defect("table-per-entity", "a user with the orders"),
-    Defect("scanned-pattern", "pending orders"),
-    Defect("filtered-pattern", "active users of an organisation"),
+    Defect("frequent-scan", "pending orders"),
+    Defect("inefficient-filter", "active users of an organisation"),
 )

@@ -73,5 +73,5 @@ DESIGN = design(
 
 DEFECTS = (
     Defect("unbounded-list", "Ticket.comments", 16),
-    Defect("ghost-item", "Ticket: add a comment", 16),
+    Defect("accidental-upsert", "Ticket: add a comment", 16),
 )

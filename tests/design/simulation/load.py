@@ -169,7 +169,7 @@ def share_at(run: Simulator, station: int, access: str = "write") -> float:
     meter = 2 * station + (access == "write")
     recorder = run.recorder
     refused = recorder.refused_units[:, meter].sum() + recorder.refused_whole[:, meter].sum()
-    return float(refused / recorder.asked[:, meter].sum())
+    return float(refused / recorder.requested[:, meter].sum())
 
 
 def share_of(run: Simulator) -> float:

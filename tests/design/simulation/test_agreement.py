@@ -448,7 +448,7 @@ def test_the_numbers_of_partitions_are_the_engines() -> None:
     """When a partition is hot, split or added is said twice, since neither room may look into the other: alike."""
     assert partitions.WINDOW_S == splitting._WINDOW_S
     assert partitions.HOT_SHARE == splitting._HOT_SHARE
-    assert partitions.SPLIT_SHARE_MIN == splitting._LEAST_SHARE
+    assert partitions.SPLIT_SHARE_MIN == splitting._MOVED_SHARE_MIN
     assert partitions.PEAK_WINDOW_S == metering._PEAK_WINDOW_S
     assert partitions.PEAK_AGE_S == metering._PEAK_AGE_S
     for reads, writes in ((1, 1), (3_001, 5), (12_000, 4_000), (10, 9_999)):

@@ -31,14 +31,14 @@ def _ask(*arguments: str | Path) -> Result:
 
 def test_the_page_and_the_exit_code(document: Path) -> None:
     """Findings of a simulation are no failure, unless a bound was given that they exceed."""
-    found = _ask(document, *SHORT, "--fail-over", "90")
-    over = _ask(document, *SHORT, "--fail-over", "10")
+    found = _ask(document, *SHORT, "--fail-above", "90")
+    over = _ask(document, *SHORT, "--fail-above", "10")
 
     assert found.exit_code == 0
     assert "shop/by_status" in found.stdout
-    assert "4 shards of STATUS#{status} would do" in " ".join(found.stdout.split())
+    assert "Use 4 shards for STATUS#{status}" in " ".join(found.stdout.split())
     assert over.exit_code == 1
-    assert "more than 10 %" in over.stderr
+    assert "more than 10%" in over.stderr
 
 
 def test_less_than_a_day_begins_with_the_partitions_of_the_day_before(tmp_path: Path) -> None:
@@ -48,14 +48,14 @@ def test_less_than_a_day_begins_with_the_partitions_of_the_day_before(tmp_path: 
     )
     path = tmp_path / "even.json"
     path.write_text(json.dumps(write_document(design(table(told)))))
-    bounds = (path, *SHORT, "--skew", "0", "--fail-over", "1")
+    bounds = (path, *SHORT, "--skew", "0", "--fail-above", "1")
     settled, cold = _ask(*bounds), _ask(*bounds, "--cold")
 
     assert (settled.exit_code, cold.exit_code) == (0, 1)
-    assert "the partitions that the day before has left" in settled.stdout
-    assert "It begins cold" in cold.stdout
+    assert "partitions after one day of this traffic" in settled.stdout
+    assert "Starts cold" in cold.stdout
     assert "--warm" in cold.stdout
-    assert "throttled." not in settled.stdout.split("place", 1)[1]  # no diagnosis where nothing is
+    assert "throttled." not in settled.stdout.split("Table or index", 1)[1]  # no diagnosis where nothing is
 
 
 def test_json_is_one_document_and_the_same_every_time(document: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_chart_of_one_column_has_times_and_one_of_many_partitions_its_note() -
     many = simulate(by_status(120_000), Scenario(hours=0.02, seed=4, shards=False, warm=True, quota=1e6))
 
     assert b"14:59:58" in chart(short, "svg")
-    assert b"too many to draw" in chart(many, "svg", "shop writes")
+    assert b"bounds not drawn" in chart(many, "svg", "shop writes")
 
 
 @pytest.mark.parametrize(
@@ -96,17 +96,17 @@ def test_a_chart_of_one_column_has_times_and_one_of_many_partitions_its_note() -
     [
         (("--chart", "heat.pdf"), ".svg or .png"),
         pytest.param(("--chart", "no/such/folder/heat.svg"), "cannot be written", marks=pytest.mark.slow),
-        (("--place", "nowhere", "--chart", "heat.svg"), "nothing is asked of nowhere; there are"),
-        (("--hours", "0"), "hours is 0; give"),
-        (("--rate-factor", "0"), "rate factor is 0; give"),
-        (("--place", "shop"), "--chart"),
-        (("--fail-over", "nan"), "--fail-over is nan; give 0 to 100"),
-        (("--fail-over", "-5"), "--fail-over is -5; give 0 to 100"),
-        (("--trace", "none.log"), "--hours is of declared rates"),
+        (("--chart-table", "nowhere", "--chart", "heat.svg"), "nowhere has no traffic; choose one of"),
+        (("--hours", "0"), "hours must be"),
+        (("--rate-factor", "0"), "rate factor must be"),
+        (("--chart-table", "shop"), "--chart"),
+        (("--fail-above", "nan"), "'nan' is not a number"),
+        (("--fail-above", "-5"), "--fail-above is -5"),
+        (("--trace", "none.log"), "--hours cannot be combined with --trace"),
         (("--skew", "-1"), "skew"),
         (("--burst", "loud"), "5x60s"),
-        (("--warm", "--cold"), "exclude one another"),
-        (("--mode", "free"), "on-demand or provisioned"),
+        (("--warm", "--cold"), "--warm and --cold cannot be combined"),
+        (("--mode", "free"), "not one of 'on-demand', 'provisioned'"),
         (("--mode", "on-demand", "--read-units", "5"), "provisioned tables"),
     ],
 )
@@ -130,5 +130,5 @@ def test_a_design_without_rates_names_the_patterns(tmp_path: Path) -> None:
     refused = _ask(path)
 
     assert refused.exit_code == 2
-    assert "give per_second to" in refused.stderr
+    assert "set per_second for" in refused.stderr
     assert "Ticket: open it" in refused.stderr

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tavola.design.cost.capacity import write_pattern_units
-from tavola.design.simulation import Scenario, SimulationRefused, build_workload
+from tavola.design.simulation import Scenario, SimulationError, build_workload
 from tavola.design.simulation.workload import RequestFlow, Workload
 from tavola.model.document import Design
 from tests.design.builders import choice, design, entity, gsi, key, moment, put, query, table, text, update
@@ -116,8 +116,8 @@ def test_what_nobody_counted_is_said_with_what_to_declare() -> None:
                   writes=[put(per_second=5)])  # fmt: skip
     sentences = " ".join(build_workload(design(table(told)), SCENARIO).assumptions)
 
-    assert "1,000 values each of customer_id in CUSTOMER#{customer_id}" in sentences
-    assert "peaks of 2 times the mean" in sentences
+    assert "1,000 distinct values each of customer_id in CUSTOMER#{customer_id}" in sentences
+    assert "Peak traffic is 2 times the average" in sentences
     assert "exponent 0.8" in sentences
 
 
@@ -139,7 +139,7 @@ def test_patterns_without_a_rate_are_left_out_and_named() -> None:
         (design(table(entity("A", text("a"), pk="A#{a}"))), "per_second"),
         (
             design(table(entity("A", text("a"), pk="A#{a}", writes=[put("w")]))),
-            "no pattern says how often.*A: w",
+            "no access pattern has a rate.*A: w",
         ),
         (design(table(entity("A", text("a"), pk="A#{a}", writes=[put("w", per_second=0)]))), "0"),
     ],
@@ -147,7 +147,7 @@ def test_patterns_without_a_rate_are_left_out_and_named() -> None:
 )
 def test_a_design_without_traffic_is_refused_with_what_to_give(told: Design, sentence: str) -> None:
     """There is nothing to simulate without a rate, and the sentence names the patterns that lack one."""
-    with pytest.raises(SimulationRefused, match=sentence):
+    with pytest.raises(SimulationError, match=sentence):
         build_workload(told, SCENARIO)
 
 

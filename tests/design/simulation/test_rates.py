@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tavola.design.simulation import Burst, SimulationRefused
+from tavola.design.simulation import Burst, SimulationError
 from tavola.design.simulation.keyspace import KeySet, popularity
 from tavola.design.simulation.rates import DAY_S, DailyRates, Rhythm
 
@@ -46,7 +46,7 @@ def test_bursts_multiply_for_as_long_as_they_last() -> None:
 
 def test_a_burst_that_cannot_be_is_refused() -> None:
     """A burst is at least the traffic itself."""
-    with pytest.raises(SimulationRefused, match="burst"):
+    with pytest.raises(SimulationError, match="burst"):
         Burst(0.5, 60)
 
 

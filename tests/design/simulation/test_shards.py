@@ -78,4 +78,4 @@ def test_a_number_that_cannot_be_reached_is_said_without_trying_them_all() -> No
     )
 
     assert [each.needed for each in index.shards] == [None]
-    assert "up to 1,024 is enough" in index.diagnosis
+    assert "Even 1,024 shards of STATUS#{status} are not enough" in index.diagnosis

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tavola.design.simulation import Burst, PlaceResult, Scenario, Simulation, SimulationRefused, simulate
+from tavola.design.simulation import Burst, PlaceResult, Scenario, Simulation, SimulationError, simulate
 from tavola.design.simulation.keyspace import KeySet
 from tavola.design.simulation.rates import DailyRates, Rhythm
 from tavola.design.simulation.report import report_lines
@@ -60,8 +60,8 @@ def test_a_status_as_partition_key_throttles_and_is_told_how_many_shards_it_need
     assert 0.55 < index.throttled < 0.7
     assert index.busiest[0].name == "STATUS#NEW"
     assert [each.needed for each in index.shards] == [4]
-    assert "No split helps a single key" in index.diagnosis
-    assert "4 shards of STATUS#{status} would do" in index.diagnosis
+    assert "Splitting the partition does not help a single key" in index.diagnosis
+    assert "Use 4 shards for STATUS#{status}" in index.diagnosis
     assert _place(found, "shop").throttled == 0.0
     written = next(each for each in found.patterns if each.name.startswith("Ticket: put"))
     assert written.held_up_by == "shop/by_status"
@@ -95,7 +95,7 @@ def test_a_small_load_is_not_throttled_and_nothing_is_made_of_it() -> None:
 
     assert found.throttled == 0.0
     assert found.wait_p99_s == 0.0
-    assert {each.diagnosis for each in found.places} == {"Nothing is throttled."}
+    assert {each.diagnosis for each in found.places} == {"No throttling."}
 
 
 def test_even_values_are_split_apart_and_then_served() -> None:
@@ -161,7 +161,7 @@ def test_a_date_in_the_partition_key_is_one_hot_key_that_moves() -> None:
     found = simulate(told, replace(SHORT, shards=False))
 
     assert found.places[0].throttled > 0.5
-    assert any("one day at a time" in each for each in found.assumptions)
+    assert any("all traffic goes to the current day" in each for each in found.assumptions)
 
 
 def test_a_hot_read_is_not_told_to_be_sharded() -> None:
@@ -198,10 +198,10 @@ def test_the_report_says_what_matters_in_lines() -> None:
         "shop/by_status",
         "STATUS#NEW",
         "4 shards",
-        "Assumed",
+        "Assumptions",
         "attempts",
     ):
-        assert word in text_
+        assert word in " ".join(text_.split())
     assert max(len(line) for line in text_.splitlines()) <= 140
 
 
@@ -219,7 +219,7 @@ def test_the_report_says_what_matters_in_lines() -> None:
 )
 def test_a_setting_that_cannot_be_is_refused_with_its_bounds(field: str, value: Any) -> None:
     """What is out of bounds is named with what to give."""
-    with pytest.raises(SimulationRefused, match=f"{field.replace('_', ' ')} is .*; give"):
+    with pytest.raises(SimulationError, match=f"{field.replace('_', ' ')} must be"):
         replace(SHORT, **{field: value})
 
 
@@ -262,7 +262,7 @@ def test_no_partition_and_no_place_gives_more_than_it_has(
 ) -> None:
     """Whatever the load, what is served fits the partitions and the units there were, and is not more than asked."""
     run = _run(rate, keys, skew, seed, provisioned)
-    used, asked = run.recorder.used.sum(axis=0), run.recorder.asked.sum(axis=0)
+    used, asked = run.recorder.used.sum(axis=0), run.recorder.requested.sum(axis=0)
     seconds = 120
     for station, parts in enumerate(run.parts):
         most = PARTITION_WRITES_PER_S * len(parts) * (seconds + len(parts) + 1)
@@ -318,7 +318,7 @@ def test_the_busiest_second_is_told_however_long_the_run_is() -> None:
 
     assert written.peak > 2_500
     assert index.busiest[0].peak > 2_500
-    assert "STATUS#NEW alone takes" in index.diagnosis
+    assert "STATUS#NEW alone receives" in index.diagnosis
 
 
 def test_a_question_over_shards_passes_if_all_of_them_do() -> None:
@@ -373,7 +373,7 @@ def test_what_auto_scaling_had_given_is_told_as_it_was_then() -> None:
 
     assert 100 <= place.units <= 150
     assert (
-        "maximum was reached"
+        "reached its maximum"
         in _place(simulate(told, replace(SHORT, shards=False)), "shop/by_status").diagnosis
     )
 
@@ -384,7 +384,7 @@ def test_a_rate_of_zero_is_listed() -> None:
         table(entity("A", text("a"), pk="A#{a}", writes=[put("w", per_second=5), put("never", per_second=0)]))
     )
 
-    assert "Left out, at a rate of 0: A: never." in "\n".join(
+    assert "Not simulated, rate of 0: A: never." in "\n".join(
         report_lines(simulate(told, replace(SHORT, hours=0.05)))
     )
 
@@ -418,4 +418,4 @@ def test_no_split_helps_is_said_of_keys_that_none_helps(sort: str, said: bool) -
     place = _place(found, "shop")
 
     assert place.throttled > 0.01
-    assert ("No split helps a single key." in place.diagnosis) is said
+    assert ("Splitting the partition does not help a single key." in place.diagnosis) is said

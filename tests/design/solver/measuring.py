@@ -212,7 +212,7 @@ class _Measure:
             if each.operator in STRETCHES and each.field not in (question.ranged, *question.filtered):
                 yield f"{need.name} forgets {each.field} {each.operator}"
         order = tuple(name for name in dict.fromkeys(need.order) if name not in given)
-        if "sorts it by" in said or "puts the answers together" in said:
+        if "the application sorts" in said or "merges the results" in said:
             order = question.order
         if any(row.values[name] is None for row in rows for name in order):
             yield f"{need.name} has items that no order by {order} holds, and nobody says so"

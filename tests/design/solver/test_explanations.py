@@ -104,7 +104,7 @@ def test_a_relation_in_a_shared_index_is_said_to_be_one() -> None:
     found = solve(design(views=[user, follow], needs=needs), style="overloaded")
 
     assert found.choices[1].pattern == "GSI Overloading"
-    assert "Follow is asked from both sides" in found.choices[1].sentence
+    assert "Follow is read from both sides" in found.choices[1].sentence
 
 
 def entities(one: FieldDesign, other: FieldDesign, *more: FieldDesign) -> tuple[EntityDesign, EntityDesign]:
@@ -120,7 +120,7 @@ def test_an_id_that_both_have_names_nobody() -> None:
 
     assert len(apart.design.tables) == 2
     assert [choice.pattern for choice in named.choices] == ["Shared Table"]
-    assert "Sensor names Invoice by invoice_id" in named.choices[0].sentence
+    assert "Sensor refers to Invoice by invoice_id" in named.choices[0].sentence
 
 
 def test_every_reason_for_one_table_is_told() -> None:
@@ -138,7 +138,9 @@ def test_every_reason_for_one_table_is_told() -> None:
         needs=needs,
     )
 
-    assert "Post names Author by author_id; Comment names Post by post_id" in found.choices[0].sentence
+    assert (
+        "Post refers to Author by author_id; Comment refers to Post by post_id" in found.choices[0].sentence
+    )
 
 
 def test_the_page_says_which_value_lets_items_in() -> None:
@@ -182,7 +184,7 @@ def test_a_consistent_order_is_a_local_index_of_the_item_s_own_attribute() -> No
     assert (index.local, index.hash, index.range) == (True, ("order_id",), ("a",))
     assert [choice.pattern for choice in found.choices] == ["Partition and Sort Key", "Local Index"]
     assert sum(index.local for index in five.design.tables[0].indexes) == 5
-    with pytest.raises(Exception, match="6 local indexes, and a table has 5 at most"):
+    with pytest.raises(Exception, match="6 local indexes, and the limit is 5"):
         told(line, needs=[one, *by])
 
 

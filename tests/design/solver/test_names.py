@@ -145,8 +145,8 @@ def test_names_that_python_does_not_take_are_written_otherwise_and_that_is_said(
         "tid": "tid", "class_": "class", "hidden": "_hidden", "json_": "json", "user_id": "user-id", "state": "state",
     }  # fmt: skip
     head = source.split("from tavola", maxsplit=1)[0]
-    assert "Thing.class is called class_" in head
-    assert "had a default, and must be given now: Thing.state" in head
+    assert "Thing.class is now class_" in head
+    assert "fields with a default, which are required now: Thing.state" in head
 
 
 def test_how_long_values_may_be_is_kept() -> None:

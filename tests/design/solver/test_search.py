@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from tavola.design.solver.candidates import serves, table_serves
-from tavola.design.solver.packing import CENT, Packer
+from tavola.design.solver.packing import PRICE_STEP, Packer
 from tavola.design.solver.pricing import UnitRates
 from tavola.design.solver.proposals import EntityProposal, IndexKey, KeyProposal
 from tavola.design.solver.questions import SolverInput, SolverQuestion, read_input
@@ -100,4 +100,4 @@ def test_no_keys_are_cheaper_than_those_found(
     (household,) = group_entities(subject)
 
     best = search_table(household, subject, RATES, "auto", {})[0]
-    assert best.price <= cheapest(subject, tuple(identity)) + 2 * CENT
+    assert best.price <= cheapest(subject, tuple(identity)) + 2 * PRICE_STEP

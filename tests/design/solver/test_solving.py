@@ -176,13 +176,13 @@ def test_a_broken_index_key_is_found_on_the_engine() -> None:
     """Planted: the reviews of a stack are put under their run, or run along their ids; neither answers the question."""
     design = solved("terraform_review").design
 
-    by_run = differences(given("terraform_review"), _broken(design, "of_stack", "STACK#{run_id}"))
+    by_run = differences(given("terraform_review"), _broken(design, "by_stack", "STACK#{run_id}"))
     by_id = differences(
-        given("terraform_review"), _broken(design, "of_stack", "", "{review_id}#{created_at}")
+        given("terraform_review"), _broken(design, "by_stack", "", "{review_id}#{created_at}")
     )
 
-    assert any("Review.OfStack cannot be asked" in each for each in by_run)
-    assert any("Review.OfStack" in each for each in by_id)
+    assert any("Review.ByStack cannot be asked" in each for each in by_run)
+    assert any("Review.ByStack" in each for each in by_id)
 
 
 def test_a_projection_that_lacks_a_field_is_found_on_the_engine() -> None:
@@ -229,7 +229,7 @@ def test_the_python_module_works_with_the_client() -> None:
             _named(module),
         )
         told = vars(module)
-        table, org, user, together = told["Directory"], told["Org"], told["OrgUser"], told["OrgFile"]
+        table, org, user, together = told["CompanyDirectory"], told["Org"], told["OrgUser"], told["OrgFile"]
         with connect("memory:") as db:
             db.create_tables(table)
             db.put(org(org_id="o#1", plan="large"))

@@ -29,14 +29,27 @@ def needs(rate: float | None) -> list[Need]:
         (
             None,
             None,
-            ["every question counts as one", "of Book no write is declared, and one put is assumed"],
+            [
+                "every access pattern is assumed to run once",
+                "for Book no write is declared, and one put is assumed",
+            ],
             [],
         ),
-        (PUT, None, ["every question counts as one", "every write counts as one"], ["one put is assumed"]),
-        (replace(PUT, per_second=500), None, ["every question counts as one"], ["every write"]),
-        (PUT, 5.0, ["every write counts as one"], ["every question"]),
-        (replace(PUT, per_second=0), 0.0, [], ["counts as one"]),
-        (replace(PUT, per_second=1), 5.0, [], ["counts as one", "Without a rate"]),
+        (
+            PUT,
+            None,
+            ["every access pattern is assumed to run once", "every write is assumed to run once"],
+            ["one put is assumed"],
+        ),
+        (
+            replace(PUT, per_second=500),
+            None,
+            ["every access pattern is assumed to run once"],
+            ["every write"],
+        ),
+        (PUT, 5.0, ["every write is assumed to run once"], ["every access pattern"]),
+        (replace(PUT, per_second=0), 0.0, [], ["is assumed to run once"]),
+        (replace(PUT, per_second=1), 5.0, [], ["is assumed to run once", "without a rate"]),
     ],
 )
 def test_what_is_assumed_is_said_exactly(
@@ -75,10 +88,10 @@ def test_some_writes_without_a_rate_are_named() -> None:
     shops = Need("shop", "Shop", "shop_id", single=True)
     notes = " ".join(solve(design(views=[book, shop], needs=[*needs(5), shops])).notes)
 
-    assert "Written without a rate" in notes
+    assert "Writes without a rate" in notes
     assert "Book: mend" in notes
-    assert "No write is declared of Shop" in notes
-    assert "Without a rate, and so without a price: shop" in notes
+    assert "No writes are declared for Shop" in notes
+    assert "Access patterns without a rate, not priced: shop" in notes
 
 
 def test_a_keyed_design_is_weighed_as_its_solution_is() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from tavola.client.connection import Connection
 from tavola.clock import SYSTEM_CLOCK
 from tavola.connections import connect
-from tavola.design.targets import Answer, ProbeFailed, capabilities, probe, targets
+from tavola.design.targets import CapabilityAnswer, ProbeError, capabilities, probe, targets
 from tavola.entropy import SeededEntropy
-from tavola.handles import Connection
 from tavola.protocol.faults import (
     AccessDeniedFault,
     BackupInUseFault,
@@ -49,7 +49,7 @@ class Faulty:
         self.inner.close()
 
 
-def probed(backend: Any) -> Mapping[str, Answer]:
+def probed(backend: Any) -> Mapping[str, CapabilityAnswer]:
     """Return what a probe finds of a server."""
     found, left = probe(
         backend, "a server", clock=SYSTEM_CLOCK, entropy=SeededEntropy(1), wait_s=0.2, clear_s=5
@@ -120,7 +120,7 @@ def test_what_is_denied_or_busy_is_unknown(
     )
 
     assert found.answer(name).value == "unknown"
-    assert fault.code in found.answer(name).told
+    assert fault.code in found.answer(name).remark
 
 
 def test_a_conditional_write_that_is_throttled_is_unknown(db: Connection) -> None:
@@ -197,7 +197,7 @@ def test_a_kept_setting_is_said_to_be_no_more(db: Connection) -> None:
 
     for name in ("ttl", "recovery", "encryption", "table-class", "backups"):
         assert answers[name].value == "yes"
-        assert "not" in answers[name].told
+        assert "not" in answers[name].remark
 
 
 def all_projected(operation: str, request: dict[str, Any], inner: Any) -> dict[str, Any]:
@@ -264,7 +264,7 @@ def test_a_fault_is_seen(
     answers = probed(Faulty(db.backend, fault))
 
     assert answers[name].value == value
-    assert answers[name].told
+    assert answers[name].remark
     assert answers["ttl"].value == "yes"
     assert db.call("ListTables", {})["TableNames"] == []
 
@@ -280,8 +280,8 @@ def test_a_strange_answer_is_unknown(db: Connection) -> None:
 
 
 def test_a_server_without_tables_cannot_be_probed(db: Connection) -> None:
-    """Where no table can be made nothing can be found out, and it says so."""
-    with pytest.raises(ProbeFailed, match="no table can be made"):
+    """Where cannot create a table nothing can be found out, and it says so."""
+    with pytest.raises(ProbeError, match="cannot create a table"):
         probed(Faulty(db.backend, without("CreateTable")))
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import tavola.apps.support_desk.model as support_desk
 from tavola.design.targets import (
-    Answer,
+    CapabilityAnswer,
+    InvalidTargetFile,
     TargetFile,
-    TargetUnknown,
-    TargetUnreadable,
+    UnknownTarget,
     capabilities,
     check,
     find_target,
@@ -44,7 +44,7 @@ def test_what_differs_is_told() -> None:
     """An answer that is partial or depends on a version says what is otherwise."""
     for target in targets().values():
         for name, answer in target.answers.items():
-            assert answer.told or answer.value in ("yes", "no", "unknown"), (target.name, name)
+            assert answer.remark or answer.value in ("yes", "no", "unknown"), (target.name, name)
 
 
 def test_a_transaction_is_missing_on_alternator() -> None:
@@ -71,7 +71,7 @@ def test_unknown_is_said_as_unknown() -> None:
     unknown = [verdict for verdict in check(SUPPORT_DESK, target) if verdict.answer.value == "unknown"]
 
     assert unknown
-    assert not any(verdict.met for verdict in unknown)
+    assert not any(verdict.is_met for verdict in unknown)
     assert all("is unknown" in finding.message for finding in unmet_findings(unknown, target))
 
 
@@ -120,34 +120,34 @@ def test_uses_name_what_needs_them() -> None:
 
 def test_names_are_told_where_one_is_wrong() -> None:
     """A target that there is not is refused with those that there are."""
-    with pytest.raises(TargetUnknown, match="there are aws, alternator"):
+    with pytest.raises(UnknownTarget, match="choose one of aws, alternator"):
         find_target("oracle")
-    with pytest.raises(TargetUnreadable, match="is no version"):
+    with pytest.raises(InvalidTargetFile, match="invalid version"):
         find_target("alternator@new")
-    with pytest.raises(TargetUnreadable, match="is no version"):
+    with pytest.raises(InvalidTargetFile, match="invalid version"):
         find_target("alternator@²")
-    with pytest.raises(TargetUnreadable, match="cannot be read"):
+    with pytest.raises(InvalidTargetFile, match="cannot be read"):
         find_target("nowhere.toml")
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("name = ", "no TOML"),
+        ("name = ", "invalid TOML"),
         ('name = "x"', "checked must be a date"),
-        ("checked = 2026-01-01", "name must be a text"),
+        ("checked = 2026-01-01", "name must be a non-empty string"),
         ('name="x"\ntitle="x"\nsource="x"\nchecked=2026-01-01\ncapabilities=1', "must be a table"),
         (
             'name="x"\ntitle="x"\nsource="x"\nchecked=2026-01-01\n[capabilities.flying]\nvalue="yes"',
-            "no such capability",
+            "unknown capability",
         ),
         (
             'name="x"\ntitle="x"\nsource="x"\nchecked=2026-01-01\n[capabilities.ttl]\nvalue="maybe"',
             "must be one of",
         ),
         (
-            'name="x"\ntitle="x"\nsource="x"\nchecked=2026-01-01\n[capabilities.ttl]\nvalue="yes"\ntold=1',
-            "must be text",
+            'name="x"\ntitle="x"\nsource="x"\nchecked=2026-01-01\n[capabilities.ttl]\nvalue="yes"\nremark=1',
+            "must be strings",
         ),
         (
             'name="x"\ntitle="x"\nsource="x"\nchecked=2026-01-01\n[capabilities.ttl]\nvalue="yes"\nsince="abc"',
@@ -157,14 +157,16 @@ def test_names_are_told_where_one_is_wrong() -> None:
 )
 def test_a_wrong_file_is_refused_with_its_place(text: str, told: str) -> None:
     """What a file lacks or has wrongly is told with the file's name."""
-    with pytest.raises(TargetUnreadable, match=rf"mine\.toml.*{re.escape(told)}"):
+    with pytest.raises(InvalidTargetFile, match=rf"mine\.toml.*{re.escape(told)}"):
         parse_target("mine.toml", text)
 
 
 @given(st.text(min_size=1), st.text())
 def test_a_file_says_what_was_written(title: str, told: str) -> None:
     """A target that is written and read again is the same, whatever signs stand in it."""
-    target = TargetFile("probed", title, datetime.date(2026, 1, 2), "calls", {"ttl": Answer("partial", told)})
+    target = TargetFile(
+        "probed", title, datetime.date(2026, 1, 2), "calls", {"ttl": CapabilityAnswer("partial", told)}
+    )
 
     assert parse_target("probed.toml", write_target(target)) == target
 
@@ -173,7 +175,9 @@ def test_a_probes_file_is_a_target(tmp_path: Path) -> None:
     """What a probe wrote is held against a design like any other target."""
     file = tmp_path / "mine.txt"  # whatever it is called
     file.write_text(
-        write_target(TargetFile("probed", "mine", datetime.date(2026, 1, 2), "calls", {"ttl": Answer("yes")}))
+        write_target(
+            TargetFile("probed", "mine", datetime.date(2026, 1, 2), "calls", {"ttl": CapabilityAnswer("yes")})
+        )
     )
 
     verdicts = {

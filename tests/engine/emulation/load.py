@@ -65,7 +65,7 @@ def make(
 
 
 def item(pk: str, size_kb: int = 0, **more: str) -> dict[str, Any]:
-    """Return an item of just under so many KB."""
+    """Return an item of just under this many KB."""
     found: dict[str, Any] = {"pk": {"S": pk}, **{name: {"S": text} for name, text in more.items()}}
     if size_kb:
         found["body"] = {"S": "x" * (size_kb * KB - 200)}
@@ -84,7 +84,7 @@ def offer(
     ask: Callable[[int], object],
     outcome: Outcome | None = None,
 ) -> Outcome:
-    """Ask so many times in each of so many seconds, evenly, and return what became of it."""
+    """Ask this many times in each of this many seconds, evenly, and return what became of it."""
     outcome = outcome or Outcome()
     number = outcome.done + outcome.refused
     for _ in range(seconds):

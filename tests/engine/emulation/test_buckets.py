@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tavola.engine.emulation.buckets import TokenBucket
+from tavola.engine.emulation.partitions import TokenBucket
 
 
 def test_unused_capacity_is_kept_for_300_seconds_and_no_longer() -> None:

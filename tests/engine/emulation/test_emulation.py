@@ -11,7 +11,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.entropy import SeededEntropy
-from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import DEFAULT_SCOPE
 from tavola.protocol.faults import (
     Fault,
     ResourceNotFoundFault,
@@ -303,7 +303,7 @@ def test_expired_items_stay_for_a_while() -> None:
     assert not any(there[there.index(False) :])
 
 
-def test_hot_keys_are_told_while_throughput_is_emulated() -> None:
+def test_hot_keys_are_reported_while_throughput_is_emulated() -> None:
     """The keys that took most come first with their units, and those that were refused, table and index apart."""
     engine, _ = opened("throughput")
     make(engine, "notes", "pk sk", units=(100, 30), indexes={"by_status": "status pk"}, index_units=(9, 100))
@@ -327,7 +327,7 @@ def test_hot_keys_are_told_while_throughput_is_emulated() -> None:
 
 
 def test_hot_keys_of_nothing_are_refused_or_none() -> None:
-    """A table or index that is not there is refused as AWS does; where nothing is counted nothing is told."""
+    """A table or index that is not there is refused as AWS does; where nothing is counted nothing is reported."""
     engine, _ = opened()
     make(engine, "notes", "pk sk", local={"by_n": "pk n"})
 
@@ -391,7 +391,7 @@ def _run(switches: str) -> list[bytes]:
 
 
 def test_a_run_with_everything_on_repeats_from_its_seed() -> None:
-    """Same seed, same requests, same clock: the same answers to the last byte; another seed, others."""
+    """Same seed, same requests, same clock: the same responses to the last byte; another seed, others."""
     first = _run(f"{ALL},seed=1")
     kinds = {
         kind
@@ -442,12 +442,12 @@ def test_whether_keys_are_watched_is_what_is_stored(action: str, monkeypatch: py
                 "UpdateContributorInsights", {"TableName": "notes", "ContributorInsightsAction": action}
             )
     put(engine, "notes", item("a"))
-    told = engine.call("DescribeContributorInsights", {"TableName": "notes"})
+    result = engine.call("DescribeContributorInsights", {"TableName": "notes"})
 
     assert engine._services.emulation.active is before
-    assert told["ContributorInsightsStatus"] == ("ENABLED" if action == "DISABLE" else "DISABLED")
+    assert result["ContributorInsightsStatus"] == ("ENABLED" if action == "DISABLE" else "DISABLED")
     if action == "DISABLE":
-        assert [hot["Key"] for hot in told["TavolaHottestKeys"]["MostAccessedPartitionKeys"]] == [KEY]
+        assert [hot["Key"] for hot in result["TavolaHottestKeys"]["MostAccessedPartitionKeys"]] == [KEY]
 
 
 def test_a_deleted_table_leaves_nothing_behind() -> None:
@@ -462,6 +462,6 @@ def test_a_deleted_table_leaves_nothing_behind() -> None:
     assert kept is not None
     engine.call("DeleteTable", {"TableName": "notes"})
 
-    numbers = {number for number, _ in (*emulation._watches, *emulation.throughput._resources)}
+    numbers = {number for number, _ in (*emulation._counters, *emulation.throughput._resources)}
     assert numbers == {kept.definition.number}
-    assert len(emulation._watches) == len(emulation.throughput._resources) == 2
+    assert len(emulation._counters) == len(emulation.throughput._resources) == 2

@@ -22,7 +22,7 @@ def _rows(keys: Sequence[int]) -> list[ChangeLogRow]:
 
 
 def _keeps_order(rows: Sequence[ChangeLogRow], mixed: Sequence[ChangeLogRow]) -> bool:
-    """Tell whether every item's changes come in the order they were made, all of them, under rising ids."""
+    """Return whether every item's changes come in the order they were made, all of them, under rising ids."""
     if [row.id for row in mixed] != [row.id for row in rows]:
         return False
     by_key: dict[bytes, list[Any]] = {}
@@ -78,8 +78,10 @@ def _read(engine: Engine, arn: str, limit: int) -> list[tuple[str, str, str]]:
     while True:
         page = engine.call("GetRecords", {"ShardIterator": iterator, "Limit": limit})
         for record in page["Records"]:
-            told = record["dynamodb"]
-            found.append((told["SequenceNumber"], told["NewImage"]["pk"]["S"], told["NewImage"]["n"]["S"]))
+            result = record["dynamodb"]
+            found.append(
+                (result["SequenceNumber"], result["NewImage"]["pk"]["S"], result["NewImage"]["n"]["S"])
+            )
         iterator = page["NextShardIterator"]
         if not page["Records"]:
             return found
@@ -141,6 +143,6 @@ def test_a_reader_who_starts_in_a_window_misses_nothing_after() -> None:
         clock.advance(20.0)
         for iterator in (latest, timed):
             records = engine.call("GetRecords", {"ShardIterator": iterator})["Records"]
-            told = [record["dynamodb"]["NewImage"]["n"]["S"] for record in records]
+            result = [record["dynamodb"]["NewImage"]["n"]["S"] for record in records]
 
-            assert told.count("after") == 8
+            assert result.count("after") == 8

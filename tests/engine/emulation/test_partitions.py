@@ -32,7 +32,7 @@ def _heat(
         for part in range(150):
             key, now_s = key_of(number), second + part / 150
             number += 1
-            partitions.cool(partitions.find(key), after_s, now_s)
+            partitions.split_if_hot(partitions.find(key), after_s, now_s)
             partition = partitions.find(key)
             fits = partition.writes.has_tokens(now_s)
             if fits:
@@ -71,7 +71,7 @@ def test_a_partition_that_stays_hot_is_split_and_the_halves_carry_it() -> None:
     assert (len(partitions), partitions.splits) == (2, 1)
 
 
-def test_heat_with_a_break_begins_anew() -> None:
+def test_heat_with_a_break_begins_again() -> None:
     """A partition that cools down in between has not been hot for long."""
     partitions = _partitions()
     key_of: Callable[[int], bytes] = lambda number: _key(f"k{number % 97}")  # noqa: E731 - one line, used twice

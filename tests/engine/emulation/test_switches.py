@@ -1,4 +1,4 @@
-"""The line of switches: what it may say, and what is told to whoever says something else."""
+"""The line of switches: what it may say, and what is reported to anyone who says something else."""
 
 from __future__ import annotations
 
@@ -38,36 +38,36 @@ def test_each_switch_can_have_a_seed_of_its_own(switch: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "result"),
     [
-        ("", "has an empty switch; there are: throughput, split-after=5m, gsi-lag=200ms"),
+        ("", "has an empty switch; valid switches: throughput, split-after=5m, gsi-lag=200ms"),
         ("gsi-lag=200ms,", "has an empty switch"),
-        ("chaos", "'chaos' cannot be emulated; there are: throughput"),
+        ("chaos", "'chaos' is not a switch; valid switches: throughput"),
         ("throughput=9", "throughput takes no value; write throughput"),
         (
             "gsi-lag",
-            "gsi-lag needs a time in ms, s, m or h, above 0 and up to 30m; write for instance gsi-lag=200ms",
+            "gsi-lag needs a time in ms, s, m or h, above 0 and up to 30m; write for example gsi-lag=200ms",
         ),
         ("gsi-lag=200", "gsi-lag needs a time"),
         ("gsi-lag=0ms", "gsi-lag needs a time"),
         ("gsi-lag=31m", "gsi-lag needs a time"),
         ("ttl-delay=169h", "ttl-delay needs a time in ms, s, m or h, above 0 and up to 10080m"),
-        ("unprocessed", "unprocessed needs a share above 0 and up to 1"),
-        ("unprocessed=1.5", "unprocessed needs a share"),
-        ("unprocessed=nan", "unprocessed needs a share"),
-        ("seed=x", "the seed must be a whole number from 0 on, not 'x'"),
+        ("unprocessed", "unprocessed needs a number above 0 and up to 1"),
+        ("unprocessed=1.5", "unprocessed needs a number"),
+        ("unprocessed=nan", "unprocessed needs a number"),
+        ("seed=x", "the seed must be a whole number, 0 or more, not 'x'"),
         ("seed=-1", "the seed must be a whole number"),
         ("conflicts=1s@", "the seed of conflicts must be a whole number"),
-        ("conflicts=1s,conflicts=2s", "conflicts is given twice; give it once"),
-        ("split-after=1m", "split-after has nothing to split without throughput; give both"),
+        ("conflicts=1s,conflicts=2s", "conflicts occurs twice; write it once"),
+        ("split-after=1m", "split-after requires throughput; write both"),
     ],
 )
-def test_a_line_that_cannot_be_is_refused_with_what_there_is(line: str, told: str) -> None:
+def test_a_line_that_cannot_be_is_refused_with_what_there_is(line: str, result: str) -> None:
     """A refusal names the switch, what is wrong with it, and what may be written."""
     with pytest.raises(EmulationRefused) as refused:
         parse_switches(line)
 
-    assert told in str(refused.value)
+    assert result in str(refused.value)
 
 
 def test_an_engine_refuses_the_line_before_it_opens_a_file(tmp_path: object) -> None:

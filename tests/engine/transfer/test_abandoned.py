@@ -1,4 +1,4 @@
-"""A transfer whose step fails in a way nobody foresaw leaves nothing behind that is in the way."""
+"""A transfer whose step fails in a way no one foresaw leaves nothing behind that is in the way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tavola.engine import Engine
 from tavola.engine.transfer import Bulk, Export, Import
-from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import DEFAULT_SCOPE
 from tavola.protocol.faults import Fault
 
 WHY = "planted in a step"

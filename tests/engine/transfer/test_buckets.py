@@ -1,4 +1,4 @@
-"""Buckets: folders that nobody climbs out of."""
+"""Buckets: folders that no one climbs out of."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def test_a_link_is_not_followed_out(buckets: Buckets, tmp_path: Path) -> None:
     assert buckets.objects("bucket", "") == []
 
 
-def test_a_bucket_that_is_not_there_is_told(buckets: Buckets) -> None:
-    """Nobody makes one in passing; the sentence says what to do."""
-    with pytest.raises(BucketMissing, match="make the folder nowhere"):
+def test_a_bucket_that_is_not_there_is_reported(buckets: Buckets) -> None:
+    """No one makes one in passing; the sentence says what to do."""
+    with pytest.raises(BucketMissing, match="create the folder nowhere"):
         buckets.place("nowhere", "key")
     assert not buckets.has("nowhere")
     assert buckets.has("bucket")

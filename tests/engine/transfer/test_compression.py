@@ -31,7 +31,7 @@ def test_what_went_in_comes_out(tmp_path: Path, kind: str) -> None:
     """In pieces of any size; several members of gzip are one file."""
     packed = CompressedFile(_written(tmp_path, kind), kind)
     found = b"".join(iter(lambda: packed.read(777), b""))
-    taken = packed.taken
+    taken = packed.file_bytes
     packed.close()
 
     assert found == TEXT

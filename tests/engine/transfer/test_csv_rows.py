@@ -52,15 +52,15 @@ def test_quotes_are_doubled_and_lines_may_end_inside_them() -> None:
 
 @pytest.mark.parametrize("line", ['"123",Women\'s Full "Length" Dress', '"a"b,c', 'a,"b"c'])
 def test_a_quote_that_is_not_doubled_is_refused(line: str) -> None:
-    """The row is told, the next is read."""
+    """The row is reported, the next is read."""
     found = rows(f"{line}\nc,d\n", Columns(("a", "b")))
 
-    assert "written twice" in str(found[0])
+    assert "quote doubled" in str(found[0])
     assert found[1] == {"a": {"S": "c"}, "b": {"S": "d"}}
 
 
 def test_a_row_has_as_many_columns_as_the_header() -> None:
-    """More or fewer are refused: nobody could say which are missing."""
+    """More or fewer are refused: no one could say which are missing."""
     assert rows("1\n1,2,3\n1,2\n", Columns(("a", "b"))) == [
         "The line has 1 columns, the header 2",
         "The line has 3 columns, the header 2",
@@ -76,7 +76,7 @@ def test_the_header_is_the_first_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "why"), [(b"a,a\n", "twice"), (b"a,,b\n", "no name"), (b'a,b"c\n"', "no line")]
+    ("header", "why"), [(b"a,a\n", "twice"), (b"a,,b\n", "no name"), (b'a,b"c\n"', "not valid CSV")]
 )
 def test_a_header_that_names_no_columns_ends_the_object(header: bytes, why: str) -> None:
     """Without names nothing in the file means anything."""

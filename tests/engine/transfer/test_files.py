@@ -47,7 +47,7 @@ def test_publishing_gives_the_final_name_and_the_sums(tmp_path: Path) -> None:
 
 
 def test_a_file_whose_naming_was_undone_grows_again(tmp_path: Path) -> None:
-    """It goes on from where it stood before, and is not begun anew."""
+    """It goes on from where it stood before, and is not begun again."""
     path = tmp_path / "file"
     append_at(path, 0, b"one")
     append_at(path, 3, b"two")

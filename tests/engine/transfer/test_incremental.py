@@ -90,8 +90,8 @@ def notes(tmp_path: Path) -> Iterator[Notes]:
     made.engine.close()
 
 
-def test_each_item_that_changed_is_told_once(notes: Notes) -> None:
-    """By what it was before the period and at its end; what came and went in it is not told at all."""
+def test_each_item_that_changed_is_reported_once(notes: Notes) -> None:
+    """By what it was before the period and at its end; what came and went in it is not reported at all."""
     for name in ("kept", "changed", "deleted", "touched"):
         notes.put(name, 1)
     notes.clock.advance(100)

@@ -105,18 +105,18 @@ def test_what_other_writers_make_of_a_value_is_read(text: str, value: Any) -> No
         ("{v:sym}", "symbol"),
         ("{v:'sym'}", "symbol"),
         ("{v:(a b)}", "s-expression"),
-        ("{v:2007-02-23}", "no decimal"),
-        ('{v:{{"clob"}}}', "no blob"),
+        ("{v:2007-02-23}", "not a decimal"),
+        ('{v:{{"clob"}}}', "not a blob"),
         ("{v:{{aGk}}}", "not base64"),
-        ("{v:007}", "no decimal"),
-        ('{v:"\\q"}', "no escape"),
-        ('{v:"\\ud83d"}', "half a character"),
+        ("{v:007}", "not a decimal"),
+        ('{v:"\\q"}', "not an escape"),
+        ('{v:"\\ud83d"}', "without the other half"),
         ("{v:1. w:2.}", "comma"),
         ("{v 1.}", "colon"),
-        ("{v:1.,v:2.}", "second time"),
-        ("{v:$dynamodb_SS::{}}", "a set is a list"),
-        ("{v:$dynamodb_SS::[1.]}", "values of S alone"),
-        ("hello {}", "no struct begins"),
+        ("{v:1.,v:2.}", "occurs twice"),
+        ("{v:$dynamodb_SS::{}}", "expected a list"),
+        ("{v:$dynamodb_SS::[1.]}", "only contain values of S"),
+        ("hello {}", "expected a struct"),
         ("{v:" + "[" * 200 + "]" * 200 + "}", "nested"),
     ],
 )
@@ -142,7 +142,7 @@ def test_structs_stand_one_after_another_or_in_a_list() -> None:
 
 
 def test_a_text_that_ends_inside_a_struct_may_go_on() -> None:
-    """Every cut of a line is told as a cut and never as a mistake, so a reader may fetch more."""
+    """Every cut of a line is reported as a cut and never as a mistake, so a reader may fetch more."""
     line = encode_ion(
         {"Item": {**BOOK, "it's": {"B": "aGk="}, "n": {"NULL": True}, "l": {"L": [{"N": "1"}]}}}
     )

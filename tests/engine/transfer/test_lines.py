@@ -13,7 +13,7 @@ ITEM = b'{"id":{"S":"a"},"n":{"N":"600"}}'
 
 
 def test_a_full_line_is_the_item_as_it_is_stored() -> None:
-    """In JSON the bytes are copied; in Ion they are told anew."""
+    """In JSON the bytes are copied; in Ion they are reported again."""
     assert full_line("DYNAMODB_JSON", ITEM) == b'{"Item":{"id":{"S":"a"},"n":{"N":"600"}}}\n'
     assert full_line("ION", ITEM) == b'$ion_1_0 {Item:{id:"a",n:6d2}}\n'
 

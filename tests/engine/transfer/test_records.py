@@ -21,8 +21,8 @@ HOUR_S = 3_600
 
 def transfer(id_: str, scope: Scope = HERE, **more: Any) -> Transfer:
     """Return a record."""
-    told: dict[str, Any] = {"started_at_s": 0.0, "token": id_, "digest": "", "description": {}, **more}
-    return Transfer(id=id_, account=scope.account, region=scope.region, table="t", table_uuid="u", **told)
+    result: dict[str, Any] = {"started_at_s": 0.0, "token": id_, "digest": "", "description": {}, **more}
+    return Transfer(id=id_, account=scope.account, region=scope.region, table="t", table_uuid="u", **result)
 
 
 def test_the_newest_come_first_and_to_their_owner_alone() -> None:
@@ -31,12 +31,12 @@ def test_the_newest_come_first_and_to_their_owner_alone() -> None:
     store.begin()
     records = TransferRecords(store, "export")
     for id_ in ("1", "3", "2"):
-        records.keep(transfer(id_))
-    records.keep(transfer("4", THERE))
+        records.save(transfer(id_))
+    records.save(transfer("4", THERE))
 
     assert [each.id for each in records.newest(HERE)] == ["3", "2", "1"]
     assert [each.id for each in records.newest(HERE, before="3")] == ["2", "1"]
-    assert [each.id for each in records.newest(HERE, wanted=lambda each: each.id != "2")] == ["3", "1"]
+    assert [each.id for each in records.newest(HERE, keep=lambda each: each.id != "2")] == ["3", "1"]
     assert records.find(HERE, "4") is None
     assert records.find_by_token(HERE, "2", now_s=8 * HOUR_S) is None
     store.rollback()

@@ -69,7 +69,7 @@ def bucket(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reopen(tmp_path: Path, bucket: Path) -> Iterator[Reopen]:
-    """Open the store anew, as after a restart; the engine before is closed in the middle of its work."""
+    """Open the store again, as after a restart; the engine before is closed in the middle of its work."""
     opened: list[Engine] = []
 
     def again() -> Engine:
@@ -144,7 +144,7 @@ def failing_commits(monkeypatch: pytest.MonkeyPatch, every: int) -> list[int]:
 def test_an_export_goes_on_after_restarts(
     reopen: Reopen, bucket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After each slice the store is opened anew; small files, so that there are several."""
+    """After each slice the store is opened again; small files, so that there are several."""
     monkeypatch.setattr(exports, "_FILE_BYTES", 2000)
     engine = reopen()
     arn = filled(engine)
@@ -172,7 +172,7 @@ def test_an_export_goes_on_after_restarts(
 
 
 def test_an_import_goes_on_after_restarts(reopen: Reopen, bucket: Path) -> None:
-    """Rows are read once, the counts are those of all objects, and each refused row is told once."""
+    """Rows are read once, the counts are those of all objects, and each refused row is reported once."""
     engine = reopen()
     begun = engine.call("ImportTable", IMPORT)["ImportTableDescription"]
     restarts = 0
@@ -185,8 +185,8 @@ def test_an_import_goes_on_after_restarts(reopen: Reopen, bucket: Path) -> None:
     assert (done["ImportStatus"], done["FailureCode"]) == ("FAILED", "ItemValidationError")
     assert (done["ProcessedItemCount"], done["ImportedItemCount"], done["ErrorCount"]) == (1503, 1500, 3)
     assert scanned(engine) == [item(number) for number in range(ITEMS)]
-    told = _log(bucket, begun["ImportArn"])
-    assert [(each["itemS3Pointer"]["key"], each["itemS3Pointer"]["itemIndex"]) for each in told] == [
+    result = _log(bucket, begun["ImportArn"])
+    assert [(each["itemS3Pointer"]["key"], each["itemS3Pointer"]["itemIndex"]) for each in result] == [
         ("in/1.json.gz", 400),
         ("in/1.json.gz", 401),
         ("in/2.json.gz", 499),
@@ -358,7 +358,9 @@ def test_a_bucket_that_cannot_be_written_fails_the_export(
     assert engine.call("DescribeTable", {"TableName": "notes"})["Table"]["ItemCount"] == ITEMS
 
 
-def test_work_that_was_given_up_is_told_as_failed(reopen: Reopen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_was_given_up_is_reported_as_failed(
+    reopen: Reopen, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A mistake of our own ends the job; its record must not say for ever that it goes on."""
 
     def broken(*_: object) -> None:

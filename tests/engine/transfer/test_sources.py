@@ -44,7 +44,7 @@ def test_reading_goes_on_from_any_row(tmp_path: Path, compression: str) -> None:
     second.close()
 
 
-def test_a_job_keeps_its_object_open_and_opens_it_anew_when_it_was_undone(tmp_path: Path) -> None:
+def test_a_job_keeps_its_object_open_and_opens_it_again_when_it_was_undone(tmp_path: Path) -> None:
     """A reader that is past the place that the job kept is of no use any more."""
     (tmp_path / "bucket").mkdir()
     path = tmp_path / "bucket" / "file"
@@ -62,8 +62,8 @@ def test_a_job_keeps_its_object_open_and_opens_it_anew_when_it_was_undone(tmp_pa
     buckets.close()
 
 
-def test_an_object_that_became_shorter_is_told(tmp_path: Path) -> None:
-    """Nobody may change what is being imported."""
+def test_an_object_that_became_shorter_is_reported(tmp_path: Path) -> None:
+    """No one may change what is being imported."""
     path = tmp_path / "file"
     path.write_bytes(LINES[0])
     source = ObjectReader(path, "NONE")

@@ -1,4 +1,4 @@
-"""What a statement is about, for whoever decides about it before it is run."""
+"""What a statement is about, for anyone who decides about it before it is run."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ A, B, C = ({"S": letter} for letter in "abc")
         ("pk = 'a' AND (pk = 'b' OR x = 'c')", {"pk": (A,)}),
     ],
 )
-def test_values_that_attributes_are_given(where: str, expected: dict[str, Any]) -> None:
-    """An attribute is told only if every item that is read has one of its values."""
+def test_values_of_attributes_are_reported(where: str, expected: dict[str, Any]) -> None:
+    """An attribute is reported only if every item that is read has one of its values."""
     assert equalities(parse_statement(f"SELECT * FROM t WHERE {where}")) == expected
 
 
 def test_parameters_as_they_came() -> None:
     """A parameter counts in its canonical form, is left as it is, and may be missing or wrong."""
     statement = parse_statement("UPDATE t SET a = ? WHERE pk = ? AND sk = ?")
-    given: list[dict[str, Any]] = [{"S": "x"}, {"N": "1.00"}]
+    parameters: list[dict[str, Any]] = [{"S": "x"}, {"N": "1.00"}]
 
-    found = equalities(statement, given)
+    found = equalities(statement, parameters)
     wrong = equalities(statement, [{"S": "x"}, {"N": "one"}, {"S": "b"}])
 
     assert found == {"pk": ({"N": "1"},)}
-    assert given[1] == {"N": "1.00"}
+    assert parameters[1] == {"N": "1.00"}
     assert wrong == {"pk": ({"N": "one"},), "sk": (B,)}
 
 
-def test_inserted_attributes_are_given() -> None:
-    """INSERT gives each attribute that it writes."""
+def test_inserted_attributes_are_reported() -> None:
+    """INSERT reports each attribute that it writes."""
     statement = parse_statement("INSERT INTO t VALUE {'pk': ?, 'n': 1.0}")
 
     assert equalities(statement, [A]) == {"pk": (A,), "n": ({"N": "1"},)}
@@ -68,7 +68,7 @@ def test_inserted_attributes_are_given() -> None:
     ],
 )
 def test_attributes_that_are_mentioned(text: str, names: str) -> None:
-    """Every top-level attribute is told, wherever it is named."""
+    """Every top-level attribute is reported, wherever it is named."""
     assert mentioned_attributes(parse_statement(text)) == frozenset(names.split())
 
 
@@ -85,5 +85,5 @@ def test_attributes_that_are_mentioned(text: str, names: str) -> None:
     ],
 )
 def test_full_scans(text: str, scans: bool) -> None:
-    """A SELECT scans unless each way to satisfy it gives the partition key."""
+    """A SELECT scans unless each way to satisfy it determines the partition key."""
     assert is_full_scan(parse_statement(text), "pk") is scans

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from tavola.expressions.partiql import StatementError, fits_scale
@@ -26,7 +28,7 @@ def test_tokens_know_their_place() -> None:
 
 
 def test_words_that_belong_together_are_one() -> None:
-    """`IS NOT` and its like are one keyword, whatever space or comment stands between the two."""
+    """`IS NOT` and its like are one keyword, whatever space or comment separates them."""
     texts = [token.text for token in lex("a is /* not */ NOT null Insert\nInto t ORDER  BY x not in")]
 
     assert texts == ["a", "is not", "null", "insert into", "t", "order by", "x", "not in", ""]
@@ -60,3 +62,19 @@ def test_what_is_no_token(text: str) -> None:
 def test_scales_that_fit(number: str, fits: bool) -> None:
     """An exponent, and the digits after the point less it, fit 32 bits; what is no number is not judged."""
     assert fits_scale(number) is fits
+
+
+@pytest.mark.parametrize("text", ["1" * 8_000, "1." + "1" * 8_000, "1e" + "1" * 8_000, "." * 8_000])
+def test_a_long_number_is_read_in_linear_time(text: str) -> None:
+    """Ten times the digits take about ten times as long, not a hundred times."""
+
+    def seconds(number: str) -> float:
+        took_s = []
+        for _ in range(5):
+            began_s = process_time()
+            for _ in range(20):
+                fits_scale(number)
+            took_s.append(process_time() - began_s)
+        return min(took_s)
+
+    assert seconds(text) < 40 * seconds(text[:800]) + 0.001

@@ -1,11 +1,11 @@
-"""Statements parsed: what a text asks for, and what is kept of it."""
+"""Parsing of statements: their contents and the cache."""
 
 from __future__ import annotations
 
 import pytest
 
 from tavola.expressions.partiql import StatementError, parse_statement
-from tavola.expressions.partiql.nodes import Infix, Name, Prefix, Returning, Scalar, Statement
+from tavola.expressions.partiql.nodes import InfixOperator, Name, PrefixOperator, Returning, Scalar, Statement
 
 
 @pytest.mark.parametrize(
@@ -37,24 +37,24 @@ def test_precedence() -> None:
     """OR binds looser than AND, AND than NOT, NOT than a comparison, and that than a sum."""
     where = parse_statement("SELECT * FROM t WHERE a = 1 OR NOT b = c + 1 AND d = 2").where
 
-    assert isinstance(where, Infix)
+    assert isinstance(where, InfixOperator)
     assert where.operator == "or"
     conjunction = where.operands[1]
-    assert isinstance(conjunction, Infix)
+    assert isinstance(conjunction, InfixOperator)
     assert (conjunction.operator, len(conjunction.operands)) == ("and", 2)
     negated = conjunction.operands[0]
-    assert isinstance(negated, Prefix)
+    assert isinstance(negated, PrefixOperator)
     compared = negated.operand
-    assert isinstance(compared, Infix)
-    assert isinstance(compared.operands[1], Infix)
+    assert isinstance(compared, InfixOperator)
+    assert isinstance(compared.operands[1], InfixOperator)
     assert compared.operands[1].operator == "+"
 
 
 def test_signs_are_part_of_a_number() -> None:
-    """Signs before a number make another number, which stands where its digits do."""
+    """Signs before a number make another number, at the position of its digits."""
     where = parse_statement("SELECT * FROM t WHERE a = - - + -12").where
 
-    assert isinstance(where, Infix)
+    assert isinstance(where, InfixOperator)
     assert where.operands[1] == Scalar("N", "-12", where.operands[1].place)
     assert str(where.operands[1].place) == "1:34:2"
 
@@ -75,7 +75,7 @@ def test_words_of_the_language_need_quotes() -> None:
 
 
 def test_returning_and_parameters() -> None:
-    """RETURNING is one of four, and parameters are counted in the order they stand."""
+    """RETURNING is one of four, and parameters are counted in order."""
     statement = parse_statement("UPDATE t SET a = ?, b = ? WHERE c = ? RETURNING modified Old *")
 
     assert statement.returning == Returning("MODIFIED", "OLD")
@@ -83,7 +83,7 @@ def test_returning_and_parameters() -> None:
 
 
 def test_a_statement_is_parsed_once() -> None:
-    """The same text is the same statement; a long one is not kept."""
+    """The same string is the same statement; a long one is not cached."""
     short, long = "SELECT * FROM t", "SELECT * FROM t" + " " * 2000
 
     assert parse_statement(short) is parse_statement(short)
@@ -93,7 +93,7 @@ def test_a_statement_is_parsed_once() -> None:
 
 @pytest.mark.parametrize("text", ["(" * 1000, "NOT " * 2000, "SELECT * FROM t WHERE a = " + "[" * 4000])
 def test_depth_is_bounded(text: str) -> None:
-    """A text that nests without end is refused, not followed."""
+    """A deeply nested string is refused."""
     with pytest.raises(StatementError, match="nested deeper than 64 levels"):
         parse_statement(text)
 
@@ -103,5 +103,5 @@ def test_rows_are_flat() -> None:
     statement = parse_statement("SELECT * FROM t WHERE a = 1" + " AND a = 1" * 800)
 
     assert isinstance(statement, Statement)
-    assert isinstance(statement.where, Infix)
+    assert isinstance(statement.where, InfixOperator)
     assert len(statement.where.operands) == 801

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tavola.backends.embedded import EmbeddedBackend
+from tavola.client.connection import Connection
 from tavola.engine import Engine
-from tavola.handles import Connection
-from tavola.iac.formats import FormatRefused, read_design
+from tavola.iac.formats import FormatError, read_design
 from tavola.model.document import IndexDesign
 
 FILES = Path(__file__).parent / "files"
@@ -59,9 +59,9 @@ def test_what_was_not_asked_is_told(tmp_path: Path) -> None:
 
     report = "\n".join(map(str, read_design(tmp_path / "one.json").report))
 
-    assert "describe-time-to-live is not in it" in report
-    assert "describe-continuous-backups is not in it" in report
-    assert "list-tags-of-resource is not in it" in report
+    assert "the output of describe-time-to-live is missing" in report
+    assert "the output of describe-continuous-backups is missing" in report
+    assert "the output of list-tags-of-resource is missing" in report
     (table,) = read_design(tmp_path / "one.json").design.tables
     assert table.settings.unknown[-3:] == ("ttl", "recovery", "tags")
 
@@ -75,15 +75,15 @@ def test_an_answer_before_its_table_is_told(tmp_path: Path) -> None:
     report = "\n".join(map(str, imported.report))
 
     assert len(imported.design.tables) == 1
-    assert "no table stands before it" in report
-    assert "a table before it is called 'matches' too" in report
+    assert "ignored: no table precedes it" in report
+    assert "an earlier table is also named 'matches'" in report
 
 
 def test_a_list_without_a_table_is_refused(tmp_path: Path) -> None:
     """Answers about a table without the table are no design."""
     (tmp_path / "none.json").write_text('[{"TimeToLiveDescription": {}}]')
 
-    with pytest.raises(FormatRefused, match="no design that is known"):
+    with pytest.raises(FormatError, match="unknown file format"):
         read_design(tmp_path / "none.json")
 
 
@@ -106,9 +106,9 @@ def test_what_was_not_asked_is_told_of_each_table(tmp_path: Path) -> None:
     report = "\n".join(map(str, imported.report))
 
     assert imported.design.table("matches").settings.ttl == "ttl"
-    assert "matches: describe" not in report
-    assert "games: describe-time-to-live is not in it" in report
-    assert "games: describe-continuous-backups is not in it" in report
+    assert "matches: the output of describe" not in report
+    assert "games: the output of describe-time-to-live is missing" in report
+    assert "games: the output of describe-continuous-backups is missing" in report
     assert imported.design.table("games").indexes == ()
     assert "by-round is being deleted" in report
-    assert "[3].Table: OnDemandThroughput is not read here" in report
+    assert "[3].Table: OnDemandThroughput is not imported" in report

@@ -107,7 +107,7 @@ def test_a_template_that_ours_cannot_hold_is_a_field(shop: ImportResult) -> None
     assert lock.key is not None
 
     assert lock.key.hash[0].field == "pk"
-    assert "EmailLock.pk: the key '{a}{b}' is none that a template can be" in "\n".join(map(str, shop.report))
+    assert "EmailLock.pk: '{a}{b}' cannot be a key template" in "\n".join(map(str, shop.report))
 
 
 def test_a_data_model_gives_entities_by_its_items() -> None:
@@ -160,11 +160,11 @@ def test_what_a_schema_says_beyond_a_design_is_told(tmp_path: Path) -> None:
 
     report = changed(tmp_path, "schema.json", change)
 
-    assert 'Broken: "x" is no entity, so it is left out' in report
-    assert "Order.gsi_mappings: it has a key in ByStatus already; the second is left out" in report
-    assert "Order.orders_since: it filters by nope, which is no field; left out" in report
-    assert "Order.by_status: its filter joins conditions by OR, which a need cannot say; left out" in report
-    assert ": limit is not read here; left out" in report
+    assert 'Broken: ignored "x": expected an entity' in report
+    assert "Order.gsi_mappings: two mappings for index ByStatus; using the first" in report
+    assert "Order.orders_since: the filter uses nope, which is not a field; not imported" in report
+    assert "Order.by_status: a filter joined by OR has no equivalent in a design; not imported" in report
+    assert ": limit is not imported" in report
 
 
 def test_writes_keep_their_conditions_and_reads_their_direction(tmp_path: Path) -> None:
@@ -190,11 +190,11 @@ def test_writes_keep_their_conditions_and_reads_their_direction(tmp_path: Path) 
     ("options", "where", "note"),
     [
         ("--key-condition-expression 'PK = :p AND SK BETWEEN :a AND :b'", [("ticket", "="), ("number", "between")], ""),
-        ("--key-condition-expression 'PK = :p' --filter-expression 'size(SK) > :n'", [("ticket", "=")], "a part of --filter"),
+        ("--key-condition-expression 'PK = :p' --filter-expression 'size(SK) > :n'", [("ticket", "=")], "a condition of --filter"),
         ("--key-condition-expression 'PK = :p' --filter-expression 'number IN (:a, :b)'", [("ticket", "="), ("number", "in")], ""),
-        ("--key-condition-expression 'PK == :p'", [], "is none that can be parsed"),
-        ("--key-condition-expression 'PK = :p' --expression-attribute-values nonsense", [("ticket", "=")], "no object in JSON"),
-        ("--key-condition-expression 'PK = :p", [], "cannot be taken apart"),
+        ("--key-condition-expression 'PK == :p'", [], "ignored --key-condition-expression"),
+        ("--key-condition-expression 'PK = :p' --expression-attribute-values nonsense", [("ticket", "=")], "is not a JSON object"),
+        ("--key-condition-expression 'PK = :p", [], "the command cannot be parsed"),
     ],
 )  # fmt: skip
 def test_commands_are_read_as_expressions_are(

@@ -33,7 +33,7 @@ def test_the_first_keeps_its_name_and_the_second_gets_its_tables() -> None:
     assert second.consumers[0].writes == ("Stock_Item",)
     assert found.samples[0].entity == "Stock_Item"
     assert [str(note) for note in found.report] == [
-        "Stock: a table before it has an entity 'Item' too, so this one is called 'Stock_Item'"
+        "Stock: an earlier table has an entity 'Item' too; this one is imported as 'Stock_Item'"
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tavola.iac.formats import FormatRefused, ImportResult, read_design, read_design_text, write_onetable
+from tavola.iac.formats import FormatError, ImportResult, read_design, read_design_text, write_onetable
 from tavola.model.document import Design, EntityDesign
 from tests.design.builders import design, entity, gsi, key, number, table, text
 from tests.design.seeds import service_desk, support_desk, terraform_review
@@ -85,8 +85,8 @@ def test_what_is_left_out_is_told(shop: ImportResult) -> None:
 
     assert any(note.startswith("queries: ") for note in told)
     assert any("models.Invoice.lines" in note for note in told)
-    assert any("names no table" in note for note in told)
-    assert any("no access pattern" in note for note in told)
+    assert any("do not name their table" in note for note in told)
+    assert any("have no access patterns" in note for note in told)
 
 
 def _schema(**changes: Any) -> str:
@@ -103,7 +103,7 @@ def _schema(**changes: Any) -> str:
 )
 def test_a_schema_without_a_key_is_refused(changes: dict[str, Any], place: str) -> None:
     """Without the key of the table there is no design, and the place says so."""
-    with pytest.raises(FormatRefused) as refused:
+    with pytest.raises(FormatError) as refused:
         read_design_text(_schema(**changes), "schema.json")
     assert refused.value.place == place
 
@@ -127,7 +127,7 @@ def test_a_schema_without_a_key_is_refused(changes: dict[str, Any], place: str) 
 )
 def test_odd_models_make_a_design_or_a_refusal(models: dict[str, Any]) -> None:
     """Whatever a model says, what comes is a design that can be written down, or a refusal with a sentence."""
-    with suppress(FormatRefused):
+    with suppress(FormatError):
         assert read_design_text(_schema(models=models), "schema.json").report
 
 

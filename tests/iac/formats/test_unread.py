@@ -90,7 +90,7 @@ def test_only_what_was_asked_for_counts_as_read() -> None:
     report_unread(raw, "top", report, ignore=("f",))
 
     assert [str(note) for note in report.notes] == [
-        "top: g is not read here; left out",
-        "top.a: c is not read here; left out",
-        "top.d[1]: e is not read here; left out",
+        "top: g is not imported",
+        "top.a: c is not imported",
+        "top.d[1]: e is not imported",
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tavola.design.lint import lint
-from tavola.iac.formats import FormatRefused, ImportResult, read_design, write_workbench
+from tavola.iac.formats import FormatError, ImportResult, read_design, write_workbench
 from tavola.iac.formats.workbench import read_workbench
 from tavola.model.document import EntityDesign, Scaling
 
@@ -60,7 +60,7 @@ def test_a_table_has_its_capacity_and_projection(players: ImportResult) -> None:
     assert (table.settings.read_units, table.settings.scaling) == (5, Scaling(10, 10))
     assert table.indexes[0].projection == ("itemId",)
     assert table.foreign
-    assert "SK, PK is in the keys" in told(players)
+    assert "ignored SK, PK: key attributes" in told(players)
 
 
 def test_dirt_is_read_and_told(players: ImportResult) -> None:
@@ -69,8 +69,8 @@ def test_dirt_is_read_and_told(players: ImportResult) -> None:
 
     assert item["level"] == {"N": "12"}
     assert item["stats"] == {"M": {"HP": {"N": "50"}}}
-    assert "wrapped in its type twice" in told(players)
-    assert "SampleDataFormats is not understood" in told(players)
+    assert "wrapped in two type descriptors" in told(players)
+    assert "SampleDataFormats is not imported" in told(players)
 
 
 def test_fields_that_some_samples_lack_may_be_absent(players: ImportResult) -> None:
@@ -89,7 +89,7 @@ def test_an_alias_names_a_field_and_samples_correct_it() -> None:
     assert (hero.fields[-1].name, hero.fields[-1].attribute) == ("heroID", "PK")
     assert texts(quests) == ["heroID", "QUEST#{QuestID}"]
     assert texts(options) == ["HERO#{heroID}", "SETTINGS"]
-    assert "its items have not the form of its alias '#HERRO#heroID'" in told(imported)
+    assert "the sample items do not match the alias '#HERRO#heroID'" in told(imported)
 
 
 def test_an_old_model_is_told_apart_by_its_type() -> None:
@@ -100,7 +100,7 @@ def test_an_old_model_is_told_apart_by_its_type() -> None:
     assert (settings.tag, settings.read_units) == ("type", None)
     assert texts(entity(imported, "loan")) == ["book#{isbn}", "loan#{loan_id}"]
     assert texts(entity(imported, "book"), "by-shelf") == ["shelf"]
-    assert "it says no BillingMode; PAY_PER_REQUEST is taken" in told(imported)
+    assert "BillingMode is missing; using PAY_PER_REQUEST" in told(imported)
 
 
 def test_samples_that_cannot_be_are_told() -> None:
@@ -123,7 +123,9 @@ def test_a_table_of_one_kind_is_one_entity() -> None:
 
 def test_other_services_are_refused() -> None:
     """A model of Keyspaces is none of DynamoDB."""
-    with pytest.raises(FormatRefused, match="the model is of Amazon Keyspaces; name one of Amazon DynamoDB"):
+    with pytest.raises(
+        FormatError, match="the model is for Amazon Keyspaces; Tavola reads models for Amazon DynamoDB"
+    ):
         read_design(FILES / "keyspaces.json")
 
 
@@ -213,11 +215,11 @@ def test_what_a_model_cannot_hold_is_told() -> None:
         "stream consumers",
     ):
         assert word in lost
-    assert "by-time: a model has no local indexes" in lost
-    assert "by-status: a key of several attributes is none that a model has" in lost
+    assert "by-time: a Workbench model cannot hold local indexes" in lost
+    assert "by-status: a Workbench model cannot hold multi-attribute keys" in lost
     assert "needs" in lost
     assert "policies" in lost
-    assert "Customer: a model has no place for writes" in lost
+    assert "Customer: a Workbench model cannot hold writes" in lost
 
 
 def test_samples_keep_one_type_for_a_name() -> None:
@@ -230,7 +232,7 @@ def test_samples_keep_one_type_for_a_name() -> None:
     model, report = write_workbench(imported.design, [odd])
 
     assert model["DataModel"][0]["TableData"] == [{"device": {"S": "d-1"}, "at": {"N": "1"}}]
-    assert "is of type S in an item and of N elsewhere" in "\n".join(map(str, report))
+    assert "has type S in an item and N elsewhere" in "\n".join(map(str, report))
 
 
 ALIASED = {"PartitionKeyAlias": "User#userId", "SortKeyAlias": "Order#orderId"}
@@ -265,7 +267,7 @@ def test_an_alias_without_samples_is_a_guess_and_told(tmp_path: Path) -> None:
 
     assert texts(made) == ["User#{userId}", "Order#{orderId}"]
     assert all(source.guessed for source in made.key.sources)
-    assert "F0.PK: by its alias it is User#{userId}, which is a guess" in told(imported)
+    assert "F0.PK: guessed User#{userId} from the alias" in told(imported)
 
 
 def test_a_template_in_braces_is_no_guess(players: ImportResult) -> None:
@@ -294,18 +296,18 @@ def test_a_guess_alone_is_no_error_of_lint() -> None:
     (found,) = lint(design, select=["delimiter-collision"]).findings
 
     assert (found.severity, str(found.place)) == ("advice", "App.Key")
-    assert "its key is a guess of the import" in found.message
+    assert "this key was inferred from sample items" in found.message
 
 
 @pytest.mark.parametrize(
     ("item", "note"),
     [
-        ({"SK": {"N": "1"}}, "its key has SK of type N, and not S, so it is left out"),
-        ({"PK": {"S": ""}}, "its key has an empty PK, so it is left out"),
-        ({"g": {"S": ""}}, ".g: its index key has an empty g, so the attribute is left out"),
-        ({"g": {"N": "1"}}, ".g: its index key has g of type N, and not S, so the attribute is left out"),
-        ({"b": {"B": "not base64!"}}, '.b: "not base64!" is no base64, so the attribute is left out'),
-        ({"b": {"BS": ["?"]}}, '.b: "?" is no base64, so the attribute is left out'),
+        ({"SK": {"N": "1"}}, "item not imported: its key has SK of type N instead of S"),
+        ({"PK": {"S": ""}}, "item not imported: its key has an empty PK"),
+        ({"g": {"S": ""}}, ".g: attribute not imported: its index key has an empty g"),
+        ({"g": {"N": "1"}}, ".g: attribute not imported: its index key has g of type N instead of S"),
+        ({"b": {"B": "not base64!"}}, '.b: "not base64!" is not base64; attribute not imported'),
+        ({"b": {"BS": ["?"]}}, '.b: "?" is not base64; attribute not imported'),
     ],
 )
 def test_a_sample_that_no_table_holds_is_told(item: dict[str, Any], note: str) -> None:
@@ -336,4 +338,4 @@ def test_equal_numbers_are_one(tmp_path: Path) -> None:
     imported = read_workbench(model)
 
     assert [sample.item["s"] for sample in imported.samples] == [{"NS": ["1", "2"]}]
-    assert "App.TableData[1]: an item before it has the same key" in told(imported)
+    assert "App.TableData[1]: item not imported: an earlier item has the same key" in told(imported)

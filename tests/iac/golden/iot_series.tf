@@ -1,4 +1,4 @@
-# Written by tavola iac terraform for gallery-series, with policies, sum 03247c96ec0ce322.
+# Written by tavola iac terraform for gallery-series, with policies, sum 343a1c0fcd7462bc.
 
 terraform {
   required_version = ">= 1.5"
@@ -12,13 +12,13 @@ terraform {
 }
 
 variable "prefix" {
-  description = "What all names begin with, such as dev-, so that one account has the module several times."
+  description = "A prefix for all names, such as dev-, so that an account can have several copies of the module."
   type        = string
   default     = ""
 
   validation {
     condition     = can(regex("^[A-Za-z0-9_-]{0,20}$", var.prefix))
-    error_message = "A prefix is 20 letters, digits, _ and - at most."
+    error_message = "The prefix may have up to 20 letters, digits, _ and -."
   }
 }
 
@@ -133,7 +133,7 @@ data "aws_iam_policy_document" "reader" {
 
 resource "aws_iam_policy" "reader" {
   name        = "${var.prefix}gallery-series-reader"
-  description = "Reads all that the design's access patterns read, and writes nothing."
+  description = "Runs every read pattern of the design; no writes."
   policy      = data.aws_iam_policy_document.reader.json
 }
 
@@ -172,7 +172,7 @@ data "aws_iam_policy_document" "writer" {
 
 resource "aws_iam_policy" "writer" {
   name        = "${var.prefix}gallery-series-writer"
-  description = "Makes every write of the design, with the reads that these take."
+  description = "Runs every write of the design, with the reads that these need."
   policy      = data.aws_iam_policy_document.writer.json
 }
 
@@ -217,7 +217,7 @@ data "aws_iam_policy_document" "service" {
 
 resource "aws_iam_policy" "service" {
   name        = "${var.prefix}gallery-series-service"
-  description = "Reads and writes all that the design's access patterns do."
+  description = "Runs every access pattern of the design."
   policy      = data.aws_iam_policy_document.service.json
 }
 

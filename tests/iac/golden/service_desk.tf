@@ -1,4 +1,4 @@
-# Written by tavola iac terraform for poc-itsm-tickets, with alarms policies, sum d3f4a9ed8e2ea271.
+# Written by tavola iac terraform for poc-itsm-tickets, with alarms policies, sum 673668a4e3d6a7fd.
 
 terraform {
   required_version = ">= 1.5"
@@ -12,18 +12,18 @@ terraform {
 }
 
 variable "prefix" {
-  description = "What all names begin with, such as dev-, so that one account has the module several times."
+  description = "A prefix for all names, such as dev-, so that an account can have several copies of the module."
   type        = string
   default     = ""
 
   validation {
     condition     = can(regex("^[A-Za-z0-9_-]{0,20}$", var.prefix))
-    error_message = "A prefix is 20 letters, digits, _ and - at most."
+    error_message = "The prefix may have up to 20 letters, digits, _ and -."
   }
 }
 
 variable "alarm_topic_arns" {
-  description = "The SNS topics that alarms tell; without one they tell nobody."
+  description = "The SNS topics that alarms notify; empty for none."
   type        = list(string)
   default     = []
 }
@@ -77,13 +77,13 @@ resource "aws_dynamodb_table" "poc_itsm_tickets" {
 
 data "aws_iam_policy_document" "reader" {
   statement {
-    sid       = "TicketsRead"
+    sid       = "ServiceTicketsRead"
     actions   = ["dynamodb:GetItem"]
     resources = [aws_dynamodb_table.poc_itsm_tickets.arn]
   }
 
   statement {
-    sid       = "TicketsByCallerQuery"
+    sid       = "ServiceTicketsByCallerQuery"
     actions   = ["dynamodb:Query"]
     resources = ["${aws_dynamodb_table.poc_itsm_tickets.arn}/index/CallerIdIndex"]
   }
@@ -104,7 +104,7 @@ data "aws_iam_policy_document" "reader" {
 
 resource "aws_iam_policy" "reader" {
   name        = "${var.prefix}poc-itsm-tickets-reader"
-  description = "Reads all that the design's access patterns read, and writes nothing."
+  description = "Runs every read pattern of the design; no writes."
   policy      = data.aws_iam_policy_document.reader.json
   tags = {
     Environment = "PoC"
@@ -114,13 +114,13 @@ resource "aws_iam_policy" "reader" {
 
 data "aws_iam_policy_document" "writer" {
   statement {
-    sid       = "TicketsWrite"
+    sid       = "ServiceTicketsWrite"
     actions   = ["dynamodb:PutItem"]
     resources = [aws_dynamodb_table.poc_itsm_tickets.arn]
   }
 
   statement {
-    sid       = "TicketsWrite2"
+    sid       = "ServiceTicketsWrite2"
     actions   = ["dynamodb:UpdateItem"]
     resources = [aws_dynamodb_table.poc_itsm_tickets.arn]
 
@@ -155,7 +155,7 @@ data "aws_iam_policy_document" "writer" {
 
 resource "aws_iam_policy" "writer" {
   name        = "${var.prefix}poc-itsm-tickets-writer"
-  description = "Makes every write of the design, with the reads that these take."
+  description = "Runs every write of the design, with the reads that these need."
   policy      = data.aws_iam_policy_document.writer.json
   tags = {
     Environment = "PoC"
@@ -165,19 +165,19 @@ resource "aws_iam_policy" "writer" {
 
 data "aws_iam_policy_document" "service" {
   statement {
-    sid       = "TicketsItems"
+    sid       = "ServiceTicketsItems"
     actions   = ["dynamodb:GetItem", "dynamodb:PutItem"]
     resources = [aws_dynamodb_table.poc_itsm_tickets.arn]
   }
 
   statement {
-    sid       = "TicketsByCallerQuery"
+    sid       = "ServiceTicketsByCallerQuery"
     actions   = ["dynamodb:Query"]
     resources = ["${aws_dynamodb_table.poc_itsm_tickets.arn}/index/CallerIdIndex"]
   }
 
   statement {
-    sid       = "TicketsWrite"
+    sid       = "ServiceTicketsWrite"
     actions   = ["dynamodb:UpdateItem"]
     resources = [aws_dynamodb_table.poc_itsm_tickets.arn]
 
@@ -212,7 +212,7 @@ data "aws_iam_policy_document" "service" {
 
 resource "aws_iam_policy" "service" {
   name        = "${var.prefix}poc-itsm-tickets-service"
-  description = "Reads and writes all that the design's access patterns do."
+  description = "Runs every access pattern of the design."
   policy      = data.aws_iam_policy_document.service.json
   tags = {
     Environment = "PoC"
@@ -291,7 +291,7 @@ resource "aws_cloudwatch_metric_alarm" "backfill_throttles" {
   }
 
   alarm_name          = "${var.prefix}${each.key}"
-  alarm_description   = "An index that is being built is throttled, and stays behind its table."
+  alarm_description   = "The backfill of an index is throttled."
   namespace           = "AWS/DynamoDB"
   metric_name         = "OnlineIndexThrottleEvents"
   dimensions          = each.value
@@ -318,7 +318,7 @@ resource "aws_cloudwatch_metric_alarm" "system_errors" {
   }
 
   alarm_name          = "${var.prefix}${each.key}"
-  alarm_description   = "DynamoDB answers with errors of its own."
+  alarm_description   = "DynamoDB returns internal errors."
   comparison_operator = "GreaterThanThreshold"
   threshold           = 0
   evaluation_periods  = 5
@@ -368,7 +368,7 @@ resource "aws_cloudwatch_metric_alarm" "system_errors" {
 
 resource "aws_cloudwatch_metric_alarm" "user_errors" {
   alarm_name          = "${var.prefix}poc-itsm-tickets-user-errors"
-  alarm_description   = "Requests are refused as wrong: of any table of the account in this region."
+  alarm_description   = "Requests are rejected as invalid, for any table of the account in this Region."
   namespace           = "AWS/DynamoDB"
   metric_name         = "UserErrors"
   statistic           = "Sum"

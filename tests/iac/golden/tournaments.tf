@@ -1,4 +1,4 @@
-# Written by tavola iac terraform for gallery-tournaments, sum 63b081adc9f68c60.
+# Written by tavola iac terraform for gallery-tournaments, sum af5c678f07cc9206.
 
 terraform {
   required_version = ">= 1.5"
@@ -12,13 +12,13 @@ terraform {
 }
 
 variable "prefix" {
-  description = "What all names begin with, such as dev-, so that one account has the module several times."
+  description = "A prefix for all names, such as dev-, so that an account can have several copies of the module."
   type        = string
   default     = ""
 
   validation {
     condition     = can(regex("^[A-Za-z0-9_-]{0,20}$", var.prefix))
-    error_message = "A prefix is 20 letters, digits, _ and - at most."
+    error_message = "The prefix may have up to 20 letters, digits, _ and -."
   }
 }
 

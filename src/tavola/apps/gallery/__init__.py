@@ -1,10 +1,10 @@
-"""Gallery: the documents' sample designs, each a small declared model with items and its access patterns.
+"""Gallery: small sample designs, each with sample items and demonstrations of its access patterns.
 
-One module a design. Each has a `SAMPLE`: its tables, its items, and demonstrations that run on any connection and tell what they
-found and what it took. Knows the public names and the shell of the pages; nothing here is needed by the other applications.
+One module per design defines a `SAMPLE`: its tables, its items, and demonstrations that run on any connection and return results
+with their cost. The other applications do not depend on the gallery.
 """
 
+from tavola.apps.gallery.demonstrations import Demonstration, Sample, StepResult
 from tavola.apps.gallery.samples import SAMPLES, load_samples
-from tavola.apps.gallery.showing import Demonstration, Sample, Told
 
-__all__ = ["SAMPLES", "Demonstration", "Sample", "Told", "load_samples"]
+__all__ = ["SAMPLES", "Demonstration", "Sample", "StepResult", "load_samples"]

@@ -1,28 +1,15 @@
-"""Bill of materials: what is made of what, how much of it, and where a part is used.
+"""Bill of materials: the parts of a product with quantities, and the products that use a part.
 
-Parts are edges with a quantity. Exploding a product multiplies along each way and adds up over all ways; a part that is made of itself is found and
-named instead of walked for ever. Quantities are decimals, for half a litre of glue is a quantity too.
+Parts are edges with a quantity. Exploding a product multiplies quantities along each path and adds up all paths; a part that contains
+itself is reported instead of being followed forever. Quantities are decimals, because half a litre of glue is a quantity too.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
 
-from tavola import (
-    AccessPattern,
-    AsyncConnection,
-    Attr,
-    Entity,
-    Gsi,
-    PrimaryKey,
-    Query,
-    Sort,
-    Table,
-    WritePattern,
-    attr,
-    sort,
-)
-from tavola.apps.gallery.showing import Demonstration, Sample, Told, measured
+import tavola as tv
+from tavola.apps.gallery.demonstrations import Sample, StepResult, run_measured
 from tavola.patterns import CycleFound, Edges
 
 PARTS = (
@@ -37,94 +24,96 @@ PARTS = (
 )
 
 
-class Materials(Table, name="gallery-materials", pk="PK", sk="SK"):
+class Materials(tv.Table, name="gallery-materials", pk="PK", sk="SK"):
     """Products and their parts."""
 
-    inverted = Gsi(pk="SK", sk="PK")
+    inverted = tv.Gsi(pk="SK", sk="PK")
 
 
-class Part(Entity, table=Materials, writes=(WritePattern("A part", "put", per_second=1, item_bytes=140),)):
-    """That a whole has so much of a part."""
+class MaterialPart(
+    tv.Entity, table=Materials, writes=(tv.WritePattern("A part", "put", per_second=1, item_bytes=140),)
+):
+    """The quantity of a part in a product or assembly."""
 
-    whole: Attr[str]
-    part: Attr[str]
-    quantity: Attr[Decimal] = attr(default=Decimal(1))
+    whole: tv.Attr[str]
+    part: tv.Attr[str]
+    quantity: tv.Attr[Decimal] = tv.attr(default=Decimal(1))
 
-    class Key(PrimaryKey["Part"], pk="WHOLE#{whole}", sk="PART#{part}"):
+    class Key(tv.PrimaryKey["MaterialPart"], pk="WHOLE#{whole}", sk="PART#{part}"):
         whole: str
         part: str
 
-    class Of(
-        Query["Part"],
+    class ByWhole(
+        tv.Query["MaterialPart"],
         on=Key,
-        access=AccessPattern("What a whole is made of", per_second=5, items=12, item_bytes=140),
+        access=tv.AccessPattern("Parts of a product", per_second=5, items=12, item_bytes=140),
     ):
         whole: str
-        part: Sort[str] = sort()
+        part: tv.Sort[str] = tv.sort()
 
     class UsedIn(
-        Query["Part"],
+        tv.Query["MaterialPart"],
         on=Materials.inverted,
-        access=AccessPattern("What a part is used in", per_second=2, items=12, item_bytes=140),
+        access=tv.AccessPattern("Products that use a part", per_second=2, items=12, item_bytes=140),
     ):
         part: str
-        whole: Sort[str] = sort()
+        whole: tv.Sort[str] = tv.sort()
 
 
-def bill() -> tuple[Part, ...]:
+def bill() -> tuple[MaterialPart, ...]:
     """Return two products that share parts."""
-    return tuple(Part(whole=whole, part=part, quantity=Decimal(count)) for whole, part, count in PARTS)
+    return tuple(
+        MaterialPart(whole=whole, part=part, quantity=Decimal(count)) for whole, part, count in PARTS
+    )
 
 
-def parts(db: AsyncConnection) -> Edges[AsyncConnection, Part]:
+def parts(db: tv.AsyncConnection) -> Edges[tv.AsyncConnection, MaterialPart]:
     """Return the bill as edges."""
-    return Edges(db, Part, out=Part.Of, into=Part.UsedIn)
-
-
-async def explosion(db: AsyncConnection) -> tuple[Told, ...]:
-    """Tell what products are made of, all the way down."""
-    edges = parts(db)
-    return (
-        await measured(db, "One bicycle", edges.explode("bicycle", "quantity")),
-        await measured(db, "Ten of them", edges.explode("bicycle", "quantity", times=10)),
-        await measured(db, "Its parts alone", edges.out("bicycle")),
-    )
-
-
-async def where_used(db: AsyncConnection) -> tuple[Told, ...]:
-    """Tell in what a part is used, all the way up."""
-    edges = parts(db)
-    above = await edges.above("spoke")
-    return (
-        await measured(db, "Bolts go into", edges.into("bolt")),
-        Told("Spokes end up in", tuple((each.depth, each.node) for each in above)),
-    )
-
-
-async def cycle(db: AsyncConnection) -> tuple[Told, ...]:
-    """Make a tube of a bicycle, which cannot be, and see it named; then take it away."""
-    edges = parts(db)
-    await edges.link(Part(whole="tube", part="bicycle"))
-    try:
-        await edges.explode("bicycle", "quantity")
-        told = Told("A bicycle of tubes of bicycles")
-    except CycleFound as found:
-        told = Told("A bicycle of tubes of bicycles", refused=str(found))
-    finally:
-        await edges.unlink("tube", "bicycle")
-    return (told,)
+    return Edges(db, MaterialPart, out=MaterialPart.ByWhole, into=MaterialPart.UsedIn)
 
 
 SAMPLE = Sample(
-    name="bill-of-materials",
-    title="Bill of materials",
-    shows="An adjacency list with quantities: exploded down, asked upwards, cycles named.",
+    "bill-of-materials",
+    "Bill of materials",
+    summary="An adjacency list with quantities: explode a product, find the uses of a part, detect cycles.",
     source="Common patterns: adjacency list, bill of materials",
     tables=(Materials,),
     entities=bill,
-    demonstrations=(
-        Demonstration("explosion", "What it is made of", explosion),
-        Demonstration("where-used", "Where a part is used", where_used),
-        Demonstration("cycle", "A part that is made of itself", cycle, writes=True),
-    ),
 )
+
+
+@SAMPLE.demonstrate("explosion", "Explode a product")
+async def explosion(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Explode a product into all its parts."""
+    edges = parts(db)
+    return (
+        await run_measured(db, "One bicycle", edges.explode("bicycle", "quantity")),
+        await run_measured(db, "Ten bicycles", edges.explode("bicycle", "quantity", times=10)),
+        await run_measured(db, "Direct parts of a bicycle", edges.out("bicycle")),
+    )
+
+
+@SAMPLE.demonstrate("where-used", "Find uses of a part")
+async def where_used(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Find the products that use a part, directly or indirectly."""
+    edges = parts(db)
+    above = await edges.above("spoke")
+    return (
+        await run_measured(db, "Direct uses of bolts", edges.into("bolt")),
+        StepResult("All uses of spokes", tuple((visit.depth, visit.node) for visit in above)),
+    )
+
+
+@SAMPLE.demonstrate("cycle", "Detect a cycle", writes=True)
+async def cycle(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Make a bicycle a part of its own tube: the cycle is reported. Then remove it."""
+    edges = parts(db)
+    await edges.link(MaterialPart(whole="tube", part="bicycle"))
+    try:
+        await edges.explode("bicycle", "quantity")
+        result = StepResult("A part that contains itself")
+    except CycleFound as found:
+        result = StepResult("A part that contains itself", error=str(found))
+    finally:
+        await edges.unlink("tube", "bicycle")
+    return (result,)

@@ -1,10 +1,10 @@
-"""Catalogue: users, orders and products on one index, each in its own way; and featured products on a sparse one.
+"""Catalogue: one overloaded index for users, orders and products, and a sparse index for featured products.
 
-`GSI1` means something else for each entity: users by email, orders by status, products by category. The words in the keys keep them apart, and
-the model says which is which: `tavola design tavola.apps.gallery.catalogue` prints it. The statuses of orders are few, so they are spread over shards.
+`GSI1` serves a different pattern for each entity: users by email, orders by status, products by category. Key prefixes separate them;
+`tavola design tavola.apps.gallery.catalogue` prints the model. There are few order statuses, so they are sharded.
 
-A product is in `GSI2` while it is featured. That is a value of the product, so an update that changes it moves the product in or out in the
-same write; nobody has to remember the index. It is a second index because a product is in the first one already, under its category.
+A product is in `GSI2` while it is featured. Membership follows from an attribute of the product, so an update adds or removes it in
+the same write. It is a second index because each product is already in the first one, under its category.
 """
 
 from __future__ import annotations
@@ -13,118 +13,105 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
-from tavola import (
-    AccessPattern,
-    AsyncConnection,
-    Attr,
-    Entity,
-    Gsi,
-    PrimaryKey,
-    Query,
-    Sort,
-    Table,
-    WritePattern,
-    attr,
-    sort,
-)
-from tavola.apps.gallery.showing import Demonstration, Sample, Told, asked
+import tavola as tv
+from tavola.apps.gallery.demonstrations import Sample, StepResult, run_query
 
 State = Literal["pending", "shipped", "delivered"]
 
 
-class Catalogue(Table, name="gallery-catalogue", pk="PK", sk="SK"):
-    """A shop: who buys, what was ordered, what there is."""
+class Catalogue(tv.Table, name="gallery-catalogue", pk="PK", sk="SK"):
+    """A shop: users, orders and products."""
 
-    gsi1 = Gsi(pk="GSI1PK", sk="GSI1SK", name="GSI1")
-    gsi2 = Gsi(pk="GSI2PK", sk="GSI2SK", name="GSI2")
+    gsi1 = tv.Gsi(pk="GSI1PK", sk="GSI1SK", name="GSI1")
+    gsi2 = tv.Gsi(pk="GSI2PK", sk="GSI2SK", name="GSI2")
 
 
-class Buyer(Entity, table=Catalogue):
+class Buyer(tv.Entity, table=Catalogue):
     """A user of the shop."""
 
-    user_id: Attr[str]
-    email: Attr[str]
+    user_id: tv.Attr[str]
+    email: tv.Attr[str]
 
-    class Key(PrimaryKey["Buyer"], pk="USER#{user_id}", sk="USER#{user_id}"):
+    class Key(tv.PrimaryKey["Buyer"], pk="USER#{user_id}", sk="USER#{user_id}"):
         user_id: str
 
     class ByEmail(
-        Query["Buyer"],
+        tv.Query["Buyer"],
         on=Catalogue.gsi1,
         pk="EMAIL#{email}",
         sk="USER#{user_id}",
-        access=AccessPattern("A user by email", per_second=15, items=1, item_bytes=220),
+        access=tv.AccessPattern("A user by email", per_second=15, items=1, item_bytes=220),
     ):
         email: str
-        user_id: Sort[str] = sort()
+        user_id: tv.Sort[str] = tv.sort()
 
 
 class Purchase(
-    Entity,
+    tv.Entity,
     table=Catalogue,
-    writes=(WritePattern("An order's status", "update", ("status",), per_second=20, item_bytes=240),),
+    writes=(tv.WritePattern("An order's status", "update", ("status",), per_second=20, item_bytes=240),),
 ):
     """An order."""
 
-    order_id: Attr[str]
-    status: Attr[State] = attr(default="pending")
-    placed_on: Attr[date]
+    order_id: tv.Attr[str]
+    status: tv.Attr[State] = tv.attr(default="pending")
+    placed_on: tv.Attr[date]
 
-    class Key(PrimaryKey["Purchase"], pk="ORDER#{order_id}", sk="ORDER#{order_id}"):
+    class Key(tv.PrimaryKey["Purchase"], pk="ORDER#{order_id}", sk="ORDER#{order_id}"):
         order_id: str
 
-    # tavola: ignore[mutable-index-key] an order changes its status a few times, and is asked for by it
+    # tavola: ignore[mutable-index-key] an order changes its status a few times and is queried by it
     class ByStatus(
-        Query["Purchase"],
+        tv.Query["Purchase"],
         on=Catalogue.gsi1,
         pk="STATUS#{status}",
         sk="ORDER#{placed_on}#{order_id}",
         shards=4,
-        access=AccessPattern("Orders of a status by day", per_second=5, items=25, item_bytes=240),
+        access=tv.AccessPattern("Orders of a status by day", per_second=5, items=25, item_bytes=240),
     ):
         status: State
-        placed_on: Sort[date] = sort()
-        order_id: Sort[str] = sort()
+        placed_on: tv.Sort[date] = tv.sort()
+        order_id: tv.Sort[str] = tv.sort()
 
 
 class Product(
-    Entity,
+    tv.Entity,
     table=Catalogue,
-    writes=(WritePattern("Featured or not", "update", ("featured",), per_second=1, item_bytes=260),),
+    writes=(tv.WritePattern("Featured or not", "update", ("featured",), per_second=1, item_bytes=260),),
 ):
     """Something for sale."""
 
-    product_id: Attr[str]
-    category: Attr[str]
-    price: Attr[Decimal]
-    featured: Attr[bool] = attr(default=False)
+    product_id: tv.Attr[str]
+    category: tv.Attr[str]
+    price: tv.Attr[Decimal]
+    featured: tv.Attr[bool] = tv.attr(default=False)
 
-    class Key(PrimaryKey["Product"], pk="PRODUCT#{product_id}", sk="PRODUCT#{product_id}"):
+    class Key(tv.PrimaryKey["Product"], pk="PRODUCT#{product_id}", sk="PRODUCT#{product_id}"):
         product_id: str
 
     class ByCategory(
-        Query["Product"],
+        tv.Query["Product"],
         on=Catalogue.gsi1,
         pk="CATEGORY#{category}",
         sk="PRODUCT#{product_id}",
-        access=AccessPattern("Products of a category", per_second=40, items=30, item_bytes=260),
+        access=tv.AccessPattern("Products of a category", per_second=40, items=30, item_bytes=260),
     ):
         category: str
-        product_id: Sort[str] = sort()
+        product_id: tv.Sort[str] = tv.sort()
 
     class Featured(
-        Query["Product"],
+        tv.Query["Product"],
         on=Catalogue.gsi2,
         pk="FEATURED",
         sk="PRODUCT#{product_id}",
         members={"featured": True},
-        access=AccessPattern("Featured products", per_second=80, items=4, item_bytes=260),
+        access=tv.AccessPattern("Featured products", per_second=80, items=4, item_bytes=260),
     ):
-        product_id: Sort[str] = sort()
+        product_id: tv.Sort[str] = tv.sort()
 
 
-def goods() -> tuple[Entity, ...]:
-    """Return three users, nine orders and twelve products, of which three are featured."""
+def sample_entities() -> tuple[tv.Entity, ...]:
+    """Return three users, nine orders and twelve products, three of them featured."""
     states: tuple[State, ...] = ("pending", "shipped", "delivered")
     categories = ("electronics", "garden", "toys")
     buyers = [Buyer(user_id=f"user-{n:02}", email=f"user-{n:02}@example.com") for n in (1, 2, 3)]
@@ -144,39 +131,37 @@ def goods() -> tuple[Entity, ...]:
     return (*buyers, *purchases, *products)
 
 
-async def overloading(db: AsyncConnection) -> tuple[Told, ...]:
-    """Ask one index for three kinds of things."""
+SAMPLE = Sample(
+    "catalogue",
+    "Catalogue",
+    summary="An overloaded index for three entities, and a sparse index that products enter and leave.",
+    source="Common patterns: GSI overloading, and sparse indexes",
+    tables=(Catalogue,),
+    entities=sample_entities,
+)
+
+
+@SAMPLE.demonstrate("overloading", "One index, three patterns")
+async def overloading(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Query one index for three kinds of entities."""
     return (
-        await asked(db, "A user by email", Buyer.ByEmail(email="user-02@example.com")),
-        await asked(
+        await run_query(db, "A user by email", Buyer.ByEmail(email="user-02@example.com")),
+        await run_query(
             db, "Pending orders, newest first", Purchase.ByStatus(status="pending"), newest_first=True
         ),
-        await asked(db, "Products of a category", Product.ByCategory(category="electronics")),
+        await run_query(db, "Products of a category", Product.ByCategory(category="electronics")),
     )
 
 
-async def featured(db: AsyncConnection) -> tuple[Told, ...]:
-    """Feature a product, and stop featuring it; the index follows in the same write."""
+@SAMPLE.demonstrate("featured", "Enter and leave a sparse index", writes=True)
+async def feature_product(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Feature a product and undo it; the index follows in the same write."""
     key = Product.Key(product_id="product-101")
     await db.update(key, Product.featured.set(False))
-    before = await asked(db, "Featured before", Product.Featured())
+    before = await run_query(db, "Featured before", Product.Featured())
     try:
         await db.update(key, Product.featured.set(True))
-        during = await asked(db, "With product-101", Product.Featured())
+        during = await run_query(db, "Featured with product-101", Product.Featured())
     finally:
         await db.update(key, Product.featured.set(False))
-    return before, during, await asked(db, "Without it", Product.Featured())
-
-
-SAMPLE = Sample(
-    name="catalogue",
-    title="Catalogue",
-    shows="One index that three entities use in their own ways, and a sparse one that products enter and leave.",
-    source="Common patterns: GSI overloading, and sparse indexes",
-    tables=(Catalogue,),
-    entities=goods,
-    demonstrations=(
-        Demonstration("overloading", "One index, three patterns", overloading),
-        Demonstration("featured", "In and out of a sparse index", featured, writes=True),
-    ),
-)
+    return before, during, await run_query(db, "Featured after", Product.Featured())

@@ -1,10 +1,10 @@
-"""Customer orders: a composite sort key, asked at each of its levels.
+"""Customer orders: a composite sort key that can be queried at each level.
 
-Day, status and order are the levels of an index, so that all orders, those of a day, and those of a day and a status are one query each. The status
-changes, so it is in an index and not in the table's own key: an order keeps its key, and moves within the index in the same write.
+Day, status and order are the levels of an index, so all orders, those of a day, and those of a day and a status are one query each. The
+status changes, so it is in an index and not in the table's key: an order keeps its key and moves within the index in the same write.
 
-Parts are joined so that they can be told apart again: a `#` in a value is escaped, and "on#hold" with order "1" never meets "on" with order
-"hold#1". Totals are decimals and stay exact.
+Key parts are joined unambiguously: a `#` in a value is escaped, so "on#hold" with order "1" never collides with "on" and order "hold#1".
+Totals are decimals and stay exact.
 """
 
 from __future__ import annotations
@@ -12,64 +12,57 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal
 
-from tavola import (
-    AccessPattern,
-    AsyncConnection,
-    Attr,
-    Entity,
-    Gsi,
-    PrimaryKey,
-    Query,
-    Sort,
-    Table,
-    WritePattern,
-    attr,
-    sort,
-    to_item,
+import tavola as tv
+from tavola.apps.gallery.demonstrations import (
+    Sample,
+    StepResult,
+    entities,
+    expect_refusal,
+    run_get,
+    run_query,
 )
-from tavola.apps.gallery.showing import Demonstration, Sample, Told, asked, entities, got, refused
 
 CUSTOMER = "cust-123"
 
 
-class Shop(Table, name="gallery-shop", pk="PK", sk="SK"):
+class Shop(tv.Table, name="gallery-shop", pk="PK", sk="SK"):
     """Orders of all customers."""
 
-    by_day = Gsi(pk="GSI1PK", sk="GSI1SK")
+    by_day = tv.Gsi(pk="GSI1PK", sk="GSI1SK")
 
 
 class CustomerOrder(
-    Entity,
+    tv.Entity,
     table=Shop,
     writes=(
-        WritePattern("An order", "put", per_second=10, item_bytes=260),
-        WritePattern("An order's status", "update", ("status",), per_second=30, item_bytes=260),
+        tv.WritePattern("An order", "put", per_second=10, item_bytes=260),
+        tv.WritePattern("An order's status", "update", ("status",), per_second=30, item_bytes=260),
     ),
 ):
-    """An order, as its customer sees it."""
+    """An order of a customer."""
 
-    customer_id: Attr[str]
-    order_id: Attr[str]
-    placed_on: Attr[date]
-    status: Attr[str] = attr(default="pending")
-    total: Attr[Decimal]
+    customer_id: tv.Attr[str]
+    order_id: tv.Attr[str]
+    placed_on: tv.Attr[date]
+    status: tv.Attr[str] = tv.attr(default="pending")
+    total: tv.Attr[Decimal]
 
     class Key(
-        PrimaryKey["CustomerOrder"],
+        tv.PrimaryKey["CustomerOrder"],
         pk="CUSTOMER#{customer_id}",
         sk="ORDER#{order_id}",
-        access=AccessPattern("An order of a customer", per_second=50, items=1, item_bytes=260),
+        access=tv.AccessPattern("An order of a customer", per_second=50, items=1, item_bytes=260),
     ):
         customer_id: str
         order_id: str
 
-    # tavola: ignore[mutable-index-key] an order changes its status a few times, and is asked for by it
+    # tavola: ignore[mutable-index-key] an order changes its status a few times and is queried by it
     class ByDay(
-        Query["CustomerOrder"],
+        tv.Query["CustomerOrder"],
         on=Shop.by_day,
         pk="CUSTOMER#{customer_id}",
         sk="ORDER#{placed_on}#{status}#{order_id}",
-        access=AccessPattern(
+        access=tv.AccessPattern(
             "A customer's orders: all, of a day, of a day and a status",
             per_second=20,
             items=10,
@@ -77,9 +70,9 @@ class CustomerOrder(
         ),
     ):
         customer_id: str
-        placed_on: Sort[date] = sort()
-        status: Sort[str] = sort()
-        order_id: Sort[str] = sort()
+        placed_on: tv.Sort[date] = tv.sort()
+        status: tv.Sort[str] = tv.sort()
+        order_id: tv.Sort[str] = tv.sort()
 
 
 def orders() -> tuple[CustomerOrder, ...]:
@@ -104,22 +97,34 @@ def orders() -> tuple[CustomerOrder, ...]:
     return (*mine, other)
 
 
-async def levels(db: AsyncConnection) -> tuple[Told, ...]:
-    """Ask at each level of the sort key, and for one that cannot be skipped."""
+SAMPLE = Sample(
+    "customer-orders",
+    "Customer orders",
+    summary="A composite sort key queried at each level, escaped delimiters, and exact decimals.",
+    source="Common patterns: composite sort key",
+    tables=(Shop,),
+    entities=orders,
+)
+
+
+@SAMPLE.demonstrate("levels", "Query each level of the sort key")
+async def levels(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Query each level of the sort key; skipping a level is refused."""
     mine = CustomerOrder.ByDay(customer_id=CUSTOMER)
     day = mine.placed_on.eq(date(2026, 1, 15))
     return (
-        await asked(db, "All orders", mine),
-        await asked(db, "Those of 15 January", day),
-        await asked(db, "Of these, the shipped ones", day.status.eq("shipped")),
-        await asked(db, "Of January", mine.placed_on.between(date(2026, 1, 1), date(2026, 1, 31))),
-        await got(db, "One order", CustomerOrder.Key(customer_id=CUSTOMER, order_id="order-456")),
-        refused("The shipped ones of all days", lambda: mine.status.eq("shipped")),
+        await run_query(db, "All orders", mine),
+        await run_query(db, "Orders of 15 January", day),
+        await run_query(db, "Shipped orders of 15 January", day.status.eq("shipped")),
+        await run_query(db, "Orders of January", mine.placed_on.between(date(2026, 1, 1), date(2026, 1, 31))),
+        await run_get(db, "One order", CustomerOrder.Key(customer_id=CUSTOMER, order_id="order-456")),
+        expect_refusal("Shipped orders of all days", lambda: mine.status.eq("shipped")),
     )
 
 
-async def delimiters(db: AsyncConnection) -> tuple[Told, ...]:
-    """Store two orders whose parts are the same text when joined without care; then take them away."""
+@SAMPLE.demonstrate("delimiters", "Store a delimiter in a value", writes=True)
+async def delimiters(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Write two orders whose key parts would collide without escaping, then delete them."""
     day = date(2026, 3, 1)
     pair = tuple(
         CustomerOrder(customer_id="cust-900", order_id=order, placed_on=day, status=status, total=Decimal(1))
@@ -129,56 +134,44 @@ async def delimiters(db: AsyncConnection) -> tuple[Told, ...]:
     mine = CustomerOrder.ByDay(customer_id="cust-900").placed_on.eq(day)
     try:
         return (
-            Told("The sort keys in the index", tuple(to_item(each)["GSI1SK"]["S"] for each in pair)),
-            await asked(db, "Both are there", mine),
-            await asked(db, "Those of status on", mine.status.eq("on")),
-            await asked(db, "Those of status on#hold", mine.status.eq("on#hold")),
+            StepResult("Sort keys in the index", tuple(tv.to_item(entity)["GSI1SK"]["S"] for entity in pair)),
+            await run_query(db, "Both orders", mine),
+            await run_query(db, "Orders with status on", mine.status.eq("on")),
+            await run_query(db, "Orders with status on#hold", mine.status.eq("on#hold")),
         )
     finally:
         await db.delete_many(pair)
 
 
-async def a_status_changes(db: AsyncConnection) -> tuple[Told, ...]:
-    """Ship an order, and see it leave one level and enter another; then take it back."""
+@SAMPLE.demonstrate("status", "Change a status", writes=True)
+async def change_status(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Ship an order: it moves from one level of the index to another. Then undo it."""
     day = CustomerOrder.ByDay(customer_id=CUSTOMER).placed_on.eq(date(2026, 1, 15))
     key = CustomerOrder.Key(customer_id=CUSTOMER, order_id="order-789")
     await db.update(key, CustomerOrder.status.set("shipped"))
     try:
         return (
-            await asked(db, "Pending after", day.status.eq("pending")),
-            await asked(db, "Shipped after", day.status.eq("shipped")),
+            await run_query(db, "Pending after", day.status.eq("pending")),
+            await run_query(db, "Shipped after", day.status.eq("shipped")),
         )
     finally:
         await db.update(key, CustomerOrder.status.set("pending"))
 
 
-async def sums(db: AsyncConnection) -> tuple[Told, ...]:
-    """Add up totals: a tenth and two tenths are three tenths, and 37 digits are 37 digits."""
+@SAMPLE.demonstrate("sums", "Add up exact decimals")
+async def sums(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Add up totals: 0.1 + 0.2 is exactly 0.3, and 37 digits stay 37 digits."""
     mine = CustomerOrder.ByDay(customer_id=CUSTOMER)
-    small = await asked(
+    small = await run_query(
         db, "Shipped on 15 January", mine.placed_on.eq(date(2026, 1, 15)).status.eq("shipped")
     )
-    large = await asked(db, "Of February", mine.placed_on.gte(date(2026, 2, 1)))
+    large = await run_query(db, "Orders of February", mine.placed_on.gte(date(2026, 2, 1)))
     total = sum((order.total for order in entities(small, CustomerOrder)), Decimal(0))
     return (
         small,
-        Told("Their sum", (total,)),
+        StepResult("Their total", (total,)),
         large,
-        Told("Its total, all 37 digits", tuple(order.total for order in entities(large, CustomerOrder))),
+        StepResult(
+            "Its total with all 37 digits", tuple(order.total for order in entities(large, CustomerOrder))
+        ),
     )
-
-
-SAMPLE = Sample(
-    name="customer-orders",
-    title="Customer orders",
-    shows="A composite sort key asked at each level, delimiters that never merge, decimals that stay exact.",
-    source="Common patterns: composite sort key",
-    tables=(Shop,),
-    entities=orders,
-    demonstrations=(
-        Demonstration("levels", "Each level of the sort key", levels),
-        Demonstration("delimiters", "A delimiter in a value", delimiters, writes=True),
-        Demonstration("status", "A status changes", a_status_changes, writes=True),
-        Demonstration("sums", "Exact sums", sums),
-    ),
-)

@@ -1,4 +1,4 @@
-"""Samples: all designs of the gallery, by name, in the order in which the documents tell of them."""
+"""All designs of the gallery by name, in the order of the documents that describe them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tavola.apps.gallery import (
     tenancy,
     tournaments,
 )
-from tavola.apps.gallery.showing import Sample
+from tavola.apps.gallery.demonstrations import Sample
 
 SAMPLES: Mapping[str, Sample] = MappingProxyType(
     {
@@ -44,5 +44,5 @@ SAMPLES: Mapping[str, Sample] = MappingProxyType(
 
 
 async def load_samples(db: AsyncConnection) -> int:
-    """Make the tables of all samples and store the items that are not there; return how many."""
-    return sum([await sample.complete(db) for sample in SAMPLES.values()])
+    """Create the tables of all samples and write missing items; return how many."""
+    return sum([await sample.load_missing(db) for sample in SAMPLES.values()])

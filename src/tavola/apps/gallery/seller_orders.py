@@ -1,7 +1,7 @@
-"""Seller orders: what a seller sold in a region, by day and category.
+"""Seller orders: orders of a seller in a region, by day and category.
 
-`SellerOrderIndex` answers for a quarter, a day, and a category of a day. Not for a category over all days: its order begins with the day, and a
-part cannot be skipped. A shop that asks that often declares an index whose order begins with the category.
+`SellerOrderIndex` can be queried for a quarter, a day, and a category of a day, but not for a category over all days: its sort key
+begins with the day, and a part cannot be skipped. A shop that needs this declares an index that begins with the category.
 """
 
 from __future__ import annotations
@@ -9,65 +9,59 @@ from __future__ import annotations
 from datetime import date, timedelta
 from decimal import Decimal
 
-from tavola import (
-    AccessPattern,
-    AsyncConnection,
-    Attr,
-    Entity,
-    Gsi,
-    PrimaryKey,
-    Query,
-    Sort,
-    Table,
-    WritePattern,
-    attr,
-    sort,
+import tavola as tv
+from tavola.apps.gallery.demonstrations import (
+    Sample,
+    StepResult,
+    entities,
+    expect_refusal,
+    run_get,
+    run_query,
 )
-from tavola.apps.gallery.showing import Demonstration, Sample, Told, asked, entities, got, refused
 
 SELLER = "seller-04"
 
 
-class Sales(Table, name="gallery-sales", pk="PK", sk="SK"):
+class Sales(tv.Table, name="gallery-sales", pk="PK", sk="SK"):
     """Orders of all sellers."""
 
-    by_seller = Gsi(
+    by_seller = tv.Gsi(
         pk=("sellerId", "region"), sk=("orderDate", "category", "orderId"), name="SellerOrderIndex"
     )
 
 
 class SellerOrder(
-    Entity, table=Sales, writes=(WritePattern("An order", "put", per_second=30, item_bytes=280),)
+    tv.Entity, table=Sales, writes=(tv.WritePattern("An order", "put", per_second=30, item_bytes=280),)
 ):
-    """An order, as its seller sees it."""
+    """An order of a seller."""
 
-    order_id: Attr[str] = attr(name="orderId")
-    seller_id: Attr[str] = attr(name="sellerId")
-    region: Attr[str]
-    order_date: Attr[date] = attr(name="orderDate")
-    category: Attr[str]
-    total: Attr[Decimal]
+    order_id: tv.Attr[str] = tv.attr(name="orderId")
+    seller_id: tv.Attr[str] = tv.attr(name="sellerId")
+    region: tv.Attr[str]
+    order_date: tv.Attr[date] = tv.attr(name="orderDate")
+    category: tv.Attr[str]
+    total: tv.Attr[Decimal]
 
     class Key(
-        PrimaryKey["SellerOrder"],
+        tv.PrimaryKey["SellerOrder"],
         pk="ORDER#{order_id}",
         sk="METADATA",
-        access=AccessPattern("An order by its id", per_second=60, items=1, item_bytes=280),
+        access=tv.AccessPattern("An order by its id", per_second=60, items=1, item_bytes=280),
     ):
         order_id: str
 
     class OfSeller(
-        Query["SellerOrder"],
+        tv.Query["SellerOrder"],
         on=Sales.by_seller,
-        access=AccessPattern(
+        access=tv.AccessPattern(
             "A seller's orders in a region, by day and category", per_second=15, items=40, item_bytes=280
         ),
     ):
         seller_id: str
         region: str
-        order_date: Sort[date] = sort()
-        category: Sort[str] = sort()
-        order_id: Sort[str] = sort()
+        order_date: tv.Sort[date] = tv.sort()
+        category: tv.Sort[str] = tv.sort()
+        order_id: tv.Sort[str] = tv.sort()
 
 
 def orders() -> tuple[SellerOrder, ...]:
@@ -86,36 +80,34 @@ def orders() -> tuple[SellerOrder, ...]:
     )
 
 
-async def by_day(db: AsyncConnection) -> tuple[Told, ...]:
-    """Ask for a quarter, a day and a category of it."""
-    sold = SellerOrder.OfSeller(seller_id=SELLER, region="eu")
-    day = date(2026, 3, 22)
-    return (
-        await asked(db, "The second quarter", sold.order_date.between(date(2026, 4, 1), date(2026, 6, 30))),
-        await asked(db, "22 March", sold.order_date.eq(day)),
-        await asked(db, "22 March, toys", sold.order_date.eq(day).category.eq("toys")),
-        await got(db, "One of them, by its id", SellerOrder.Key(order_id="order-105")),
-        refused("Toys of all days", lambda: sold.category.eq("toys")),
-    )
-
-
-async def turnover(db: AsyncConnection) -> tuple[Told, ...]:
-    """Add up a quarter, exactly."""
-    first = SellerOrder.OfSeller(seller_id=SELLER, region="us").order_date.lt(date(2026, 4, 1))
-    sold = await asked(db, "The first quarter in the US", first)
-    total = sum((order.total for order in entities(sold, SellerOrder)), Decimal(0))
-    return (sold, Told("Its turnover", (total,)))
-
-
 SAMPLE = Sample(
-    name="seller-orders",
-    title="Seller orders",
-    shows="Orders by day and category with one index, and what that order cannot answer.",
+    "seller-orders",
+    "Seller orders",
+    summary="Orders by day and category with one index, and a query that it cannot serve.",
     source="Patterns and best practices: common patterns of multi-attribute keys, e-commerce",
     tables=(Sales,),
     entities=orders,
-    demonstrations=(
-        Demonstration("by-day", "Quarter, day, category", by_day),
-        Demonstration("turnover", "Turnover of a quarter", turnover),
-    ),
 )
+
+
+@SAMPLE.demonstrate("by-day", "Query by quarter, day and category")
+async def by_day(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Query a quarter, a day, and a category of that day."""
+    sold = SellerOrder.OfSeller(seller_id=SELLER, region="eu")
+    day = date(2026, 3, 22)
+    return (
+        await run_query(db, "Second quarter", sold.order_date.between(date(2026, 4, 1), date(2026, 6, 30))),
+        await run_query(db, "22 March", sold.order_date.eq(day)),
+        await run_query(db, "22 March, toys", sold.order_date.eq(day).category.eq("toys")),
+        await run_get(db, "One order by its ID", SellerOrder.Key(order_id="order-105")),
+        expect_refusal("Toys on all days", lambda: sold.category.eq("toys")),
+    )
+
+
+@SAMPLE.demonstrate("turnover", "Add up a quarter")
+async def turnover(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Add up the orders of a quarter."""
+    first = SellerOrder.OfSeller(seller_id=SELLER, region="us").order_date.lt(date(2026, 4, 1))
+    sold = await run_query(db, "First quarter in the US", first)
+    total = sum((order.total for order in entities(sold, SellerOrder)), Decimal(0))
+    return (sold, StepResult("Revenue", (total,)))

@@ -1,76 +1,63 @@
-"""Tenancy: what the customers of tenants have, by kind.
+"""Tenancy: resources of the tenants' customers, by type.
 
-Tenant and customer are both the partition of `TenantResourceIndex`, so that a question cannot be asked without saying whose: there is no way to
-ask for one customer's resources over all tenants by mistake. That a caller may name only its own tenant is another matter, for a
-policy with `dynamodb:LeadingKeys`; the support desk shows it.
+Tenant and customer together are the partition key of `TenantResourceIndex`, so every query names both: no query can return a
+customer's resources of all tenants by mistake. Restricting a caller to its own tenant needs a policy with `dynamodb:LeadingKeys`, as in
+the support desk.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from tavola import (
-    AccessPattern,
-    AsyncConnection,
-    Attr,
-    Entity,
-    Gsi,
-    PrimaryKey,
-    Query,
-    Sort,
-    Table,
-    WritePattern,
-    attr,
-    sort,
-)
-from tavola.apps.gallery.showing import Demonstration, Sample, Told, asked, got, refused
+import tavola as tv
+from tavola.apps.gallery.demonstrations import Sample, StepResult, expect_refusal, run_get, run_query
 
 ResourceType = Literal["bucket", "database", "function"]
 
 
-class Tenancy(Table, name="gallery-tenancy", pk="PK", sk="SK"):
+class Tenancy(tv.Table, name="gallery-tenancy", pk="PK", sk="SK"):
     """Resources of all tenants."""
 
-    by_customer = Gsi(
+    by_customer = tv.Gsi(
         pk=("tenantId", "customerId"), sk=("resourceType", "resourceId"), name="TenantResourceIndex"
     )
 
 
 class Resource(
-    Entity, table=Tenancy, writes=(WritePattern("A resource", "put", per_second=5, item_bytes=260),)
+    tv.Entity, table=Tenancy, writes=(tv.WritePattern("A resource", "put", per_second=5, item_bytes=260),)
 ):
-    """Something that a tenant's customer has."""
+    """A resource of a tenant's customer."""
 
-    tenant_id: Attr[str] = attr(name="tenantId")
-    customer_id: Attr[str] = attr(name="customerId")
-    resource_type: Attr[ResourceType] = attr(name="resourceType")
-    resource_id: Attr[str] = attr(name="resourceId")
-    plan: Attr[str] = attr(default="standard")
+    tenant_id: tv.Attr[str] = tv.attr(name="tenantId")
+    customer_id: tv.Attr[str] = tv.attr(name="customerId")
+    resource_type: tv.Attr[ResourceType] = tv.attr(name="resourceType")
+    resource_id: tv.Attr[str] = tv.attr(name="resourceId")
+    plan: tv.Attr[str] = tv.attr(default="standard")
 
     class Key(
-        PrimaryKey["Resource"],
+        tv.PrimaryKey["Resource"],
         pk="TENANT#{tenant_id}",
         sk="RESOURCE#{resource_id}",
-        access=AccessPattern("A resource by its id", per_second=50, items=1, item_bytes=260),
+        access=tv.AccessPattern("A resource by its id", per_second=50, items=1, item_bytes=260),
     ):
         tenant_id: str
         resource_id: str
 
     class OfCustomer(
-        Query["Resource"],
+        tv.Query["Resource"],
         on=Tenancy.by_customer,
-        access=AccessPattern(
+        access=tv.AccessPattern(
             "The resources of a tenant's customer, all or of a type", per_second=20, items=12, item_bytes=260
         ),
     ):
         tenant_id: str
         customer_id: str
-        resource_type: Sort[ResourceType] = sort()
-        resource_id: Sort[str] = sort()
+        resource_type: tv.Sort[ResourceType] = tv.sort()
+        resource_id: tv.Sort[str] = tv.sort()
 
 
 def resources() -> tuple[Resource, ...]:
-    """Return two tenants with a customer of the same id each, and another customer."""
+    """Return resources of two tenants that have a customer with the same ID, and of another customer."""
     kinds: tuple[ResourceType, ...] = ("bucket", "database", "function")
     owners = (("tenant-a", "cust-001"), ("tenant-a", "cust-002"), ("tenant-b", "cust-001"))
     return tuple(
@@ -87,42 +74,42 @@ def resources() -> tuple[Resource, ...]:
     )
 
 
-async def drill_down(db: AsyncConnection) -> tuple[Told, ...]:
-    """Ask for a customer, a type of theirs, and one resource."""
-    mine = Resource.OfCustomer(tenant_id="tenant-a", customer_id="cust-001")
-    return (
-        await asked(db, "All of a customer's", mine),
-        await asked(db, "Their databases", mine.resource_type.eq("database")),
-        await asked(db, "One of them", mine.resource_type.eq("database").resource_id.eq("database-12")),
-        await got(db, "The same by its id", Resource.Key(tenant_id="tenant-a", resource_id="database-12")),
-    )
-
-
-async def apart(db: AsyncConnection) -> tuple[Told, ...]:
-    """Ask for customers of one id at two tenants, and without a tenant."""
-    anybody: dict[str, Any] = {"customer_id": "cust-001"}
-    return (
-        await asked(
-            db, "cust-001 of tenant-b", Resource.OfCustomer(tenant_id="tenant-b", customer_id="cust-001")
-        ),
-        await asked(
-            db,
-            "cust-002 of tenant-b, which has none",
-            Resource.OfCustomer(tenant_id="tenant-b", customer_id="cust-002"),
-        ),
-        refused("cust-001 of any tenant", lambda: Resource.OfCustomer(**anybody)),
-    )
-
-
 SAMPLE = Sample(
-    name="tenancy",
-    title="SaaS tenancy",
-    shows="Questions that cannot be asked without saying whose: tenant and customer are the partition.",
+    "tenancy",
+    "SaaS tenancy",
+    summary="Tenant and customer form the partition key, so that every query names both.",
     source="Patterns and best practices: common patterns of multi-attribute keys, multi-tenancy",
     tables=(Tenancy,),
     entities=resources,
-    demonstrations=(
-        Demonstration("drill-down", "Customer, type, resource", drill_down),
-        Demonstration("apart", "Tenants are kept apart", apart),
-    ),
 )
+
+
+@SAMPLE.demonstrate("drill-down", "Query customer, type and resource")
+async def drill_down(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Query a customer, one type of its resources, and one resource."""
+    mine = Resource.OfCustomer(tenant_id="tenant-a", customer_id="cust-001")
+    return (
+        await run_query(db, "All resources of a customer", mine),
+        await run_query(db, "Databases of the customer", mine.resource_type.eq("database")),
+        await run_query(db, "One database", mine.resource_type.eq("database").resource_id.eq("database-12")),
+        await run_get(
+            db, "The same database by its ID", Resource.Key(tenant_id="tenant-a", resource_id="database-12")
+        ),
+    )
+
+
+@SAMPLE.demonstrate("apart", "Separate tenants")
+async def separate_tenants(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Query the same customer ID in two tenants, and without a tenant."""
+    without_tenant: dict[str, Any] = {"customer_id": "cust-001"}
+    return (
+        await run_query(
+            db, "cust-001 of tenant-b", Resource.OfCustomer(tenant_id="tenant-b", customer_id="cust-001")
+        ),
+        await run_query(
+            db,
+            "cust-002 of tenant-b, which does not exist",
+            Resource.OfCustomer(tenant_id="tenant-b", customer_id="cust-002"),
+        ),
+        expect_refusal("cust-001 of any tenant", lambda: Resource.OfCustomer(**without_tenant)),
+    )

@@ -1,70 +1,63 @@
-"""Tournaments: matches under an index keyed by five of their own attributes.
+"""Tournaments: matches in an index whose key consists of five attributes.
 
-The key of `TournamentRegionIndex` is no text that somebody joined: tournament and region together are its partition, round, bracket and match
-its order, each as it stands in the match. All of the partition is given, with equality; the order is asked from the left, without a gap, and a
-range ends the question. What breaks these rules is refused by the client before anything is sent, and by DynamoDB if it is sent all the same.
+The key of `TournamentRegionIndex` is not a joined string: tournament and region together are its partition key, and round, bracket and
+match its sort key. A query must give the whole partition key with equality; sort key attributes are given from the left without a gap, and
+a range must be last. The client refuses other queries before sending them, and DynamoDB refuses them too.
 
-Rounds are text, as in the document, so they sort by their letters: FINALS, QUARTERFINALS, SEMIFINALS.
+Rounds are strings, so they sort alphabetically: FINALS, QUARTERFINALS, SEMIFINALS.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tavola import (
-    AccessPattern,
-    AsyncConnection,
-    Attr,
-    Entity,
-    Gsi,
-    PrimaryKey,
-    Query,
-    Selection,
-    Sort,
-    Table,
-    WritePattern,
-    attr,
-    sort,
+import tavola as tv
+from tavola.apps.gallery.demonstrations import (
+    Sample,
+    StepResult,
+    expect_async_refusal,
+    expect_refusal,
+    run_get,
+    run_query,
 )
-from tavola.apps.gallery.showing import Demonstration, Sample, Told, asked, got, refused, refused_later
 
 TOURNAMENT = "WINTER2026"
 REGION = "NA-EAST"
 
 
-class Tournaments(Table, name="gallery-tournaments", pk="PK", sk="SK"):
-    """Matches, each an item of its own."""
+class Tournaments(tv.Table, name="gallery-tournaments", pk="PK", sk="SK"):
+    """Matches, one item each."""
 
-    by_region = Gsi(
+    by_region = tv.Gsi(
         pk=("tournamentId", "region"), sk=("round", "bracket", "matchId"), name="TournamentRegionIndex"
     )
 
 
 class Match(
-    Entity, table=Tournaments, writes=(WritePattern("A match", "put", per_second=2, item_bytes=250),)
+    tv.Entity, table=Tournaments, writes=(tv.WritePattern("A match", "put", per_second=2, item_bytes=250),)
 ):
     """A match of two teams."""
 
-    match_id: Attr[str] = attr(name="matchId")
-    tournament_id: Attr[str] = attr(name="tournamentId")
-    region: Attr[str]
-    round: Attr[str]
-    bracket: Attr[str]
-    home: Attr[str]
-    away: Attr[str]
+    match_id: tv.Attr[str] = tv.attr(name="matchId")
+    tournament_id: tv.Attr[str] = tv.attr(name="tournamentId")
+    region: tv.Attr[str]
+    round: tv.Attr[str]
+    bracket: tv.Attr[str]
+    home: tv.Attr[str]
+    away: tv.Attr[str]
 
     class Key(
-        PrimaryKey["Match"],
+        tv.PrimaryKey["Match"],
         pk="MATCH#{match_id}",
         sk="METADATA",
-        access=AccessPattern("A match by its id", per_second=20, items=1, item_bytes=250),
+        access=tv.AccessPattern("A match by its id", per_second=20, items=1, item_bytes=250),
     ):
         match_id: str
 
     class InRegion(
-        Query["Match"],
+        tv.Query["Match"],
         on=Tournaments.by_region,
-        access=AccessPattern(
+        access=tv.AccessPattern(
             "The matches of a tournament in a region, by round and bracket",
             per_second=40,
             items=14,
@@ -73,22 +66,22 @@ class Match(
     ):
         tournament_id: str
         region: str
-        round: Sort[str] = sort()
-        bracket: Sort[str] = sort()
-        match_id: Sort[str] = sort()
+        round: tv.Sort[str] = tv.sort()
+        bracket: tv.Sort[str] = tv.sort()
+        match_id: tv.Sort[str] = tv.sort()
 
 
-def matches() -> tuple[Match, ...]:
+def sample_matches() -> tuple[Match, ...]:
     """Return two regions of a tournament, and another tournament."""
-    made: list[Match] = []
+    matches: list[Match] = []
     for tournament, region in ((TOURNAMENT, REGION), (TOURNAMENT, "EU-WEST"), ("SUMMER2026", REGION)):
         rounds = (("QUARTERFINALS", 4), ("SEMIFINALS", 2), ("FINALS", 1))
         for bracket in ("UPPER", "LOWER"):
             for played, count in rounds:
                 for number in range(1, count + 1):
-                    made.append(
+                    matches.append(
                         Match(
-                            match_id=f"match-{len(made) + 1:03}",
+                            match_id=f"match-{len(matches) + 1:03}",
                             tournament_id=tournament,
                             region=region,
                             round=played,
@@ -97,67 +90,84 @@ def matches() -> tuple[Match, ...]:
                             away=f"team-{2 * number:02}",
                         )
                     )
-    return tuple(made)
+    return tuple(matches)
 
 
-def here() -> Match.InRegion:
-    """Return the question that all demonstrations begin with."""
+def region_matches() -> Match.InRegion:
+    """Return the selection that all demonstrations start from."""
     return Match.InRegion(tournament_id=TOURNAMENT, region=REGION)
 
 
-async def levels(db: AsyncConnection) -> tuple[Told, ...]:
-    """Ask at each level of the sort key."""
-    semifinals = here().round.eq("SEMIFINALS")
+SAMPLE = Sample(
+    "tournaments",
+    "Tournaments",
+    summary="An index with a multi-attribute key, and the rules for querying it.",
+    source="Patterns and best practices: multi-attribute composite keys",
+    tables=(Tournaments,),
+    entities=sample_matches,
+)
+
+
+@SAMPLE.demonstrate("levels", "Query each level of the sort key")
+async def levels(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Query each level of the sort key."""
+    semifinals = region_matches().round.eq("SEMIFINALS")
     return (
-        await asked(db, "Both attributes of the partition: the region's matches", here()),
-        await asked(db, "And the round", semifinals),
-        await asked(db, "And the bracket", semifinals.bracket.eq("UPPER")),
-        await asked(db, "And the match", semifinals.bracket.eq("UPPER").match_id.eq("match-005")),
-        await got(db, "The same match by its id", Match.Key(match_id="match-005")),
+        await run_query(db, "Partition key: all matches of the region", region_matches()),
+        await run_query(db, "Plus round", semifinals),
+        await run_query(db, "Plus bracket", semifinals.bracket.eq("UPPER")),
+        await run_query(db, "Plus match", semifinals.bracket.eq("UPPER").match_id.eq("match-005")),
+        await run_get(db, "The same match by its ID", Match.Key(match_id="match-005")),
     )
 
 
-async def ranges(db: AsyncConnection) -> tuple[Told, ...]:
-    """Ask with a range, which may stand on any part and is the last."""
+@SAMPLE.demonstrate("ranges", "Query ranges")
+async def ranges(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Query with a range, which is allowed on any part but must be last."""
     return (
-        await asked(db, "Rounds from QUARTERFINALS on, by letter", here().round.gte("QUARTERFINALS")),
-        await asked(
+        await run_query(db, "Rounds from QUARTERFINALS on", region_matches().round.gte("QUARTERFINALS")),
+        await run_query(
             db,
-            "One round, brackets from L to M: the lower one",
-            here().round.eq("SEMIFINALS").bracket.between("L", "M"),
+            "One round, brackets from L to M",
+            region_matches().round.eq("SEMIFINALS").bracket.between("L", "M"),
         ),
-        await asked(db, "Rounds that begin with an S", here().round.begins_with("S")),
+        await run_query(db, "Rounds that begin with S", region_matches().round.begins_with("S")),
     )
 
 
-async def refusals(db: AsyncConnection) -> tuple[Told, ...]:
-    """Ask what an index of several attributes cannot answer: of the client, and of DynamoDB past it."""
-    half: dict[str, Any] = {"tournament_id": TOURNAMENT}
+@SAMPLE.demonstrate("refusals", "Send invalid queries")
+async def refusals(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
+    """Build and send queries that the index cannot serve."""
+    incomplete: dict[str, Any] = {"tournament_id": TOURNAMENT}
     return (
-        refused("Half of the partition", lambda: Match.InRegion(**half)),
-        refused("The bracket without the round", lambda: here().bracket.eq("UPPER")),
-        refused(
-            "The bracket after a range of rounds",
-            lambda: _part(here().round.gt("A"), "bracket").eq("UPPER"),
+        expect_refusal("Incomplete partition key", lambda: Match.InRegion(**incomplete)),
+        expect_refusal("Bracket without round", lambda: region_matches().bracket.eq("UPPER")),
+        expect_refusal(
+            "Bracket after a range of rounds",
+            lambda: _part(region_matches().round.gt("A"), "bracket").eq("UPPER"),
         ),
-        refused("The round twice", lambda: _part(here().round.eq("FINALS"), "round").eq("FINALS")),
-        await _sent(db, "Half of the partition, sent", "tournamentId = :t"),
-        await _sent(db, "A range on the partition, sent", "tournamentId = :t AND #r > :r"),
-        await _sent(db, "The bracket without the round, sent", "tournamentId = :t AND #r = :r AND #b = :b"),
-        await _sent(
+        expect_refusal(
+            "Round given twice", lambda: _part(region_matches().round.eq("FINALS"), "round").eq("FINALS")
+        ),
+        await _send_query(db, "Incomplete partition key, sent", "tournamentId = :t"),
+        await _send_query(db, "Range on the partition key, sent", "tournamentId = :t AND #r > :r"),
+        await _send_query(db, "Bracket without round, sent", "tournamentId = :t AND #r = :r AND #b = :b"),
+        await _send_query(
             db,
-            "The bracket after a range, sent",
+            "Bracket after a range, sent",
             "tournamentId = :t AND #r = :r AND #o > :o AND #b = :b",
         ),
-        await _sent(db, "A reserved word without a placeholder, sent", "tournamentId = :t AND region = :r"),
+        await _send_query(
+            db, "Reserved word without a placeholder, sent", "tournamentId = :t AND region = :r"
+        ),
     )
 
 
-def _part(question: Selection[Match], name: str) -> Any:
-    return getattr(question, name)  # what a type checker would not let pass
+def _part(selection: tv.Selection[Match], name: str) -> Any:
+    return getattr(selection, name)  # a type checker would refuse it
 
 
-async def _sent(db: AsyncConnection, what: str, condition: str) -> Told:
+async def _send_query(db: tv.AsyncConnection, what: str, condition: str) -> StepResult:
     names = {"#r": "region", "#o": "round", "#b": "bracket"}
     values = {":t": TOURNAMENT, ":r": REGION, ":o": "FINALS", ":b": "UPPER"}
     request: dict[str, Any] = {
@@ -170,19 +180,4 @@ async def _sent(db: AsyncConnection, what: str, condition: str) -> Told:
     }
     if used := {name: attribute for name, attribute in names.items() if name in condition}:
         request["ExpressionAttributeNames"] = used
-    return await refused_later(what, db.call("Query", request))
-
-
-SAMPLE = Sample(
-    name="tournaments",
-    title="Tournaments",
-    shows="An index keyed by several attributes of their own types, and every rule of asking it.",
-    source="Patterns and best practices: multi-attribute composite keys",
-    tables=(Tournaments,),
-    entities=matches,
-    demonstrations=(
-        Demonstration("levels", "At each level of the sort key", levels),
-        Demonstration("ranges", "Ranges: one, and last", ranges),
-        Demonstration("refusals", "What is refused", refusals),
-    ),
-)
+    return await expect_async_refusal(what, db.call("Query", request))

@@ -1,7 +1,7 @@
-"""The gallery's faces: the samples as JSON and as pages.
+"""The gallery as an application: the samples as JSON and as pages.
 
-A page tells a sample's keys, shows its items as the table and each index hold them, and runs its demonstrations. What only reads is run by a
-link; what writes, by a button.
+A page shows a sample's keys and the contents of its table and indexes, and runs its demonstrations: by a link if they only read, by
+a button if they write.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel
 
 from tavola import AsyncConnection, design_document
+from tavola.apps.gallery.demonstrations import Demonstration, Sample, StepResult
 from tavola.apps.gallery.samples import SAMPLES, load_samples
-from tavola.apps.gallery.showing import Demonstration, Sample, Told
-from tavola.apps.gallery.views import entity_keys, places, places_of, steps_of
+from tavola.apps.gallery.views import entity_keys, read_contents, step_views, table_and_index_names
 from tavola.apps.shell import (
+    AppSettings,
     Link,
     Pages,
-    Settings,
     new_application,
     not_found,
     opened_store,
@@ -32,10 +32,12 @@ from tavola.apps.shell import (
 )
 
 TITLE = "Gallery"
-DESCRIPTION = "Sample designs for DynamoDB, each with its items and its access patterns, run where you can see what they cost."
+DESCRIPTION = (
+    "Sample DynamoDB designs with sample items and access patterns that you can run, with their cost."
+)
 
 
-class DemonstrationOut(BaseModel):
+class DemonstrationResponse(BaseModel):
     """A demonstration of a sample."""
 
     name: str
@@ -43,41 +45,41 @@ class DemonstrationOut(BaseModel):
     writes: bool
 
 
-class SampleOut(BaseModel):
+class SampleResponse(BaseModel):
     """A sample of the gallery."""
 
     name: str
     title: str
-    shows: str
+    summary: str
     source: str
     tables: list[str]
-    demonstrations: list[DemonstrationOut]
+    demonstrations: list[DemonstrationResponse]
 
 
-class StepOut(BaseModel):
-    """A step of a demonstration: what was asked, what came, what it took."""
+class StepResponse(BaseModel):
+    """A step of a demonstration: its items and their cost."""
 
-    what: str
-    found: list[Any]
+    title: str
+    items: list[Any]
     read_units: float
     write_units: float
     scanned: int | None
     usd_per_million: str | None
-    refused: str | None
+    error: str | None
 
 
-def create(settings: Settings) -> FastAPI:
-    """Return the gallery on a store; samples that it lacks are stored when it starts."""
+def create(settings: AppSettings) -> FastAPI:
+    """Return the gallery; missing sample items are written when it starts."""
     pages = Pages(
         TITLE,
         [Link("Samples", "/ui/")],
         templates=Path(__file__).parent / "templates",
-        tagline="Sample designs that run",
+        tagline="sample designs that you can run",
         clock=settings.clock,
     )
 
     @asynccontextmanager
-    async def life(application: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(application: FastAPI) -> AsyncIterator[None]:
         async with opened_store(settings) as store:
             await load_samples(store.db)
             shell_of(application).watch(store)
@@ -85,21 +87,23 @@ def create(settings: Settings) -> FastAPI:
             application.state.locks = defaultdict(asyncio.Lock)
             yield
 
-    application = new_application(settings, title=TITLE, description=DESCRIPTION, pages=pages, life=life)
+    application = new_application(
+        settings, title=TITLE, description=DESCRIPTION, pages=pages, lifespan=lifespan
+    )
     _add_api(application)
     _add_pages(application, pages)
     return application
 
 
 def _add_api(application: FastAPI) -> None:
-    @application.get("/samples", tags=["samples"], summary="All samples")
-    async def samples() -> list[SampleOut]:
-        return [_sample_out(sample) for sample in SAMPLES.values()]
+    @application.get("/samples", tags=["samples"], summary="List samples")
+    async def samples() -> list[SampleResponse]:
+        return [_sample_response(sample) for sample in SAMPLES.values()]
 
     @application.get(
         "/samples/{name}/design",
         tags=["samples"],
-        summary="A sample's design as a document",
+        summary="Get the design document of a sample",
         responses=problems(404),
     )
     async def design(name: str) -> dict[str, Any]:
@@ -111,10 +115,10 @@ def _add_api(application: FastAPI) -> None:
         summary="Run a demonstration",
         responses=problems(404),
     )
-    async def run(request: Request, name: str, demonstration: str) -> list[StepOut]:
+    async def run(request: Request, name: str, demonstration: str) -> list[StepResponse]:
         sample = _sample(name)
-        told = await _ran(request, sample, _demonstration(sample, demonstration))
-        return [_step_out(each) for each in told]
+        results = await _run(request, sample, _demonstration(sample, demonstration))
+        return [_step_response(result) for result in results]
 
 
 def _add_pages(application: FastAPI, pages: Pages) -> None:
@@ -126,7 +130,7 @@ def _add_pages(application: FastAPI, pages: Pages) -> None:
     async def one(request: Request, name: str) -> Response:
         sample = _sample(name)
         shown = [
-            (places_of(table), entity_keys(table), await places(_db(request), table))
+            (table_and_index_names(table), entity_keys(table), await read_contents(_db(request), table))
             for table in sample.tables
         ]
         return pages.render(request, "sample.html", {"sample": sample, "tables": shown})
@@ -134,25 +138,25 @@ def _add_pages(application: FastAPI, pages: Pages) -> None:
     @application.get("/ui/samples/{name}/{demonstration}", include_in_schema=False)
     async def show(request: Request, name: str, demonstration: str) -> Response:
         sample = _sample(name)
-        found = _demonstration(sample, demonstration)
-        told = () if found.writes else await found.run(_db(request))
-        return _shown(request, sample, found, told)
+        chosen = _demonstration(sample, demonstration)
+        results = () if chosen.writes else await chosen.run(_db(request))
+        return _render(request, sample, chosen, results)
 
     @application.post("/ui/samples/{name}/{demonstration}", include_in_schema=False)
     async def run(request: Request, name: str, demonstration: str) -> Response:
         sample = _sample(name)
-        found = _demonstration(sample, demonstration)
-        return _shown(request, sample, found, await _ran(request, sample, found))
+        chosen = _demonstration(sample, demonstration)
+        return _render(request, sample, chosen, await _run(request, sample, chosen))
 
-    def _shown(
-        request: Request, sample: Sample, demonstration: Demonstration, told: tuple[Told, ...]
+    def _render(
+        request: Request, sample: Sample, demonstration: Demonstration, results: tuple[StepResult, ...]
     ) -> Response:
-        context = {"sample": sample, "demonstration": demonstration, "steps": steps_of(told)}
+        context = {"sample": sample, "demonstration": demonstration, "steps": step_views(results)}
         return pages.render(request, "demonstration.html", context)
 
 
-async def _ran(request: Request, sample: Sample, demonstration: Demonstration) -> tuple[Told, ...]:
-    """Run a demonstration; those that write in one sample's tables wait for one another."""
+async def _run(request: Request, sample: Sample, demonstration: Demonstration) -> tuple[StepResult, ...]:
+    """Run a demonstration; those that write to the tables of one sample run one at a time."""
     if not demonstration.writes:
         return await demonstration.run(_db(request))
     locks: defaultdict[str, asyncio.Lock] = request.app.state.locks
@@ -166,49 +170,51 @@ def _db(request: Request) -> AsyncConnection:
 
 
 def _sample(name: str) -> Sample:
-    found = SAMPLES.get(name)
-    if found is None:
+    sample = SAMPLES.get(name)
+    if sample is None:
         raise not_found("sample")
-    return found
+    return sample
 
 
 def _demonstration(sample: Sample, name: str) -> Demonstration:
-    found = sample.demonstration(name)
-    if found is None:
+    demonstration = sample.demonstration(name)
+    if demonstration is None:
         raise not_found("demonstration")
-    return found
+    return demonstration
 
 
-def _sample_out(sample: Sample) -> SampleOut:
-    return SampleOut(
+def _sample_response(sample: Sample) -> SampleResponse:
+    return SampleResponse(
         name=sample.name,
         title=sample.title,
-        shows=sample.shows,
+        summary=sample.summary,
         source=sample.source,
         tables=[table.settings.name for table in sample.tables],
         demonstrations=[
-            DemonstrationOut(name=each.name, title=each.title, writes=each.writes)
-            for each in sample.demonstrations
+            DemonstrationResponse(
+                name=demonstration.name, title=demonstration.title, writes=demonstration.writes
+            )
+            for demonstration in sample.demonstrations
         ],
     )
 
 
-def _step_out(told: Told) -> StepOut:
-    usd = told.usd_per_million
-    return StepOut(
-        what=told.what,
-        found=[_found(each) for each in told.found],
-        read_units=told.reads,
-        write_units=told.writes,
-        scanned=told.scanned,
+def _step_response(result: StepResult) -> StepResponse:
+    usd = result.usd_per_million
+    return StepResponse(
+        title=result.title,
+        items=[_json_item(item) for item in result.items],
+        read_units=result.reads,
+        write_units=result.writes,
+        scanned=result.scanned,
         usd_per_million=None if usd is None else f"{usd.normalize():f}",
-        refused=told.refused or None,
+        error=result.error or None,
     )
 
 
-def _found(found: Any) -> Any:
-    if isinstance(found, BaseModel):
-        return {"entity": type(found).__name__, **found.model_dump(mode="json")}
-    if isinstance(found, tuple):
-        return [_found(each) for each in found]
-    return found if isinstance(found, int | float | bool) else str(found)
+def _json_item(item: Any) -> Any:
+    if isinstance(item, BaseModel):
+        return {"entity": type(item).__name__, **item.model_dump(mode="json")}
+    if isinstance(item, tuple):
+        return [_json_item(element) for element in item]
+    return item if isinstance(item, int | float | bool) else str(item)

@@ -1,5 +1,5 @@
-"""Service desk: tickets and their comments, by caller; the four operations of a voice service desk.
+"""The service desk: tickets and comments by caller, for a voice service desk.
 
-Holds the domain, the table, the use cases, and two faces: JSON and pages. Items are exactly those of the design it
-follows, so that a Lambda function with boto3 and this application may share one table.
+It has four operations: report an issue, get a ticket, add a comment, list a caller's tickets. Items have exactly the attributes of
+the original design, so that a Lambda function with boto3 and this application can share one table.
 """

@@ -1,8 +1,8 @@
-"""Callers: who reports an issue, as a session's id or as a telephone number that is never kept in clear.
+"""Callers: a session ID, or a phone number, which is never stored in plain text.
 
-A number is normalised to E.164 and kept as a hash with the service's secret as its key: there are few enough numbers
-that a hash without a key could be turned back by trying them all. What looks like a number and is none that can be
-normalised is refused rather than kept: where there is doubt, nothing is stored.
+A phone number is normalised to E.164 and stored as a keyed hash: there are so few numbers that an unkeyed hash could be reversed by
+trying them all. Input that looks like a phone number but cannot be normalised is rejected, so that no number is stored in plain
+text by mistake.
 """
 
 from __future__ import annotations
@@ -16,51 +16,48 @@ from uuid import UUID
 from tavola.apps.service_desk.domain import CALLER_CHARACTERS_MAX
 from tavola.apps.service_desk.errors import CallerRefused
 
-HASHED = "tel:"  # what stands before the hash of a number
+HASH_PREFIX = "tel:"  # of a hashed phone number
 
-_HASHED = re.compile(r"tel:[0-9a-f]{64}")
+_HASHED_NUMBER = re.compile(r"tel:[0-9a-f]{64}")
 _NUMBERLIKE = re.compile(r"[0-9 ().\-/]+")
 _UUID = re.compile(r"(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])", re.IGNORECASE)
 _TOKEN = re.compile(r"[0-9A-Za-z]{16,}")
-_RUN = re.compile(r"[0-9](?:[\W_]*[0-9])*")  # digits, whatever signs stand between them; letters end it
+_DIGIT_RUN = re.compile(r"[0-9](?:[\W_]*[0-9])*")  # digits with any characters except letters between them
 _E164 = re.compile(r"[1-9][0-9]{6,14}")
 _DIGITS_MIN, _DIGITS_MAX = 7, 15
-_DIALLED_MAX = _DIGITS_MAX + 3  # with what is dialled before it to leave a country, such as 011
-_MADE_MIN = 4  # of a long id made by chance, groups of digits between its letters
+_DIALLED_MAX = _DIGITS_MAX + 3  # with an international prefix such as 011
+_DIGIT_GROUPS_MIN = 4  # in a long random ID, between its letters
 
-_COUNTRY = (
-    "A telephone number is given with + and its country, such as +1 202 555 0100, without an extension and "
-    "without (0)."
-)
+_COUNTRY = "Enter a phone number with its country code, such as +1 202 555 0100, without an extension and without (0)."
 
 
 class Callers:
-    """Turns what a caller is given as into the caller_id that is stored."""
+    """Converts a session ID or phone number to the stored caller_id."""
 
     def __init__(self, secret: bytes) -> None:
-        assert secret, "a hash without a key can be turned back"
-        # One secret, and a key for each use of it.
-        self._telephones = hmac.digest(secret, b"service-desk: telephone numbers", sha256)
-        self._requests = hmac.digest(secret, b"service-desk: idempotency keys", sha256)
+        assert secret, "an unkeyed hash can be reversed"
+        # A separate key for each purpose.
+        self._phone_key = hmac.digest(secret, b"service-desk: telephone numbers", sha256)
+        self._ticket_key = hmac.digest(secret, b"service-desk: idempotency keys", sha256)
 
-    def caller_id(self, given: str) -> str:
-        """Return the id of a caller: a session's id as it is, a telephone number as its keyed hash."""
-        number = telephone(given)
+    def caller_id(self, caller: str) -> str:
+        """Return a session ID unchanged, or the keyed hash of a phone number."""
+        number = phone_number(caller)
         if number is None:
-            return given
-        return HASHED + hmac.new(self._telephones, number.encode(), sha256).hexdigest()
+            return caller
+        return HASH_PREFIX + hmac.new(self._phone_key, number.encode(), sha256).hexdigest()
 
     def ticket_id(self, caller_id: str, key: str) -> str:
-        """Return the id of the ticket that a caller makes with an idempotency key: always the same, and not to be guessed."""
-        told = f"{len(caller_id)}:{caller_id}{key}".encode()
-        return str(UUID(bytes=hmac.digest(self._requests, told, sha256)[:16], version=5))
+        """Return the ticket ID for a caller and an idempotency key: always the same, and not guessable."""
+        identity = f"{len(caller_id)}:{caller_id}{key}".encode()
+        return str(UUID(bytes=hmac.digest(self._ticket_key, identity, sha256)[:16], version=5))
 
 
-def telephone(given: str) -> str | None:
-    """Return a telephone number in E.164, None for a session's id; refuse what may be a number and is none."""
-    if _HASHED.fullmatch(given):
+def phone_number(caller: str) -> str | None:
+    """Return a phone number in E.164 format, or None for a session ID; raise CallerRefused if it may be an invalid number."""
+    if _HASHED_NUMBER.fullmatch(caller):
         return None
-    text = _plain(given)
+    text = _normalise(caller)
     if text.lower().startswith("tel:"):
         text = "+" + text[4:].lstrip(" +")
     if text.startswith("+"):
@@ -71,64 +68,62 @@ def telephone(given: str) -> str | None:
             return _international(text.replace("0", "", 1).replace("0", "", 1))
         if _DIGITS_MIN <= len(digits) <= _DIGITS_MAX:
             raise CallerRefused(
-                f"{_COUNTRY} A session's id of {_DIGITS_MIN} to {_DIGITS_MAX} digits needs a letter."
+                f"{_COUNTRY} A session ID with {_DIGITS_MIN} to {_DIGITS_MAX} digits must contain a letter."
             )
-    if _hides_a_number(text):
+    if _contains_number(text):
         raise CallerRefused(
-            f"The caller holds what may be a telephone number, among other signs. {_COUNTRY} A session's id has no "
-            f"{_DIGITS_MIN} to {_DIALLED_MAX} digits with no letter between them."
+            f"The caller seems to contain a phone number. {_COUNTRY} A session ID must not have {_DIGITS_MIN} to {_DIALLED_MAX} digits "
+            "without a letter between them."
         )
-    _check_session(given)
+    _check_session(caller)
     return None
 
 
-def _hides_a_number(text: str) -> bool:
-    """Return whether as many digits stand together as a number has, apart from ids that a program has made up."""
-    rest = _TOKEN.sub(_without_made, _UUID.sub("x", text))
-    return any(_DIGITS_MIN <= sum(map(str.isdigit, run)) <= _DIALLED_MAX for run in _RUN.findall(rest))
+def _contains_number(text: str) -> bool:
+    """Return whether text contains as many adjacent digits as a phone number, outside random IDs."""
+    rest = _TOKEN.sub(_mask_random_id, _UUID.sub("x", text))
+    return any(_DIGITS_MIN <= sum(map(str.isdigit, run)) <= _DIALLED_MAX for run in _DIGIT_RUN.findall(rest))
 
 
-def _without_made(token: re.Match[str]) -> str:
-    """Return a long word as it is, or a letter for one in which letters and digits take turns."""
-    return "x" if len(re.findall(r"[0-9]+", token[0])) >= _MADE_MIN else token[0]
+def _mask_random_id(token: re.Match[str]) -> str:
+    """Replace a token in which letters and digits alternate with a letter; keep other tokens."""
+    return "x" if len(re.findall(r"[0-9]+", token[0])) >= _DIGIT_GROUPS_MIN else token[0]
 
 
-def _international(written: str) -> str:
-    """Return what stands after + or 00 as E.164."""
-    digits = re.sub(r"[ ().\-/]", "", written)
-    if "(0)" in written.replace(" ", "") or not _E164.fullmatch(digits):
+def _international(number: str) -> str:
+    """Return a number, given without its + or 00, in E.164 format."""
+    digits = re.sub(r"[ ().\-/]", "", number)
+    if "(0)" in number.replace(" ", "") or not _E164.fullmatch(digits):
         raise CallerRefused(_COUNTRY)
     return f"+{digits}"
 
 
-def _plain(given: str) -> str:
-    """Return a text with the digits, dashes and spaces of one script, and without invisible signs."""
-    plain = []
-    for sign in unicodedata.normalize("NFKC", given):
-        category = unicodedata.category(sign)
+def _normalise(text: str) -> str:
+    """Return text with ASCII digits, dashes and spaces, and without invisible characters."""
+    characters = []
+    for character in unicodedata.normalize("NFKC", text):
+        category = unicodedata.category(character)
         if category == "Cf":
-            continue  # a number that was copied from an address book often brings marks of direction
-        digit = unicodedata.digit(sign, None)
+            continue  # numbers copied from an address book often contain direction marks
+        digit = unicodedata.digit(character, None)
         if digit is not None:
-            sign = str(digit)
-        elif category == "Pd" or sign == "\u2212":
-            sign = "-"
-        elif sign.isspace():
-            sign = " "
-        plain.append(sign)
-    return "".join(plain).strip()
+            character = str(digit)
+        elif category == "Pd" or character == "\u2212":
+            character = "-"
+        elif character.isspace():
+            character = " "
+        characters.append(character)
+    return "".join(characters).strip()
 
 
-def _check_session(given: str) -> None:
-    if not given:
+def _check_session(caller: str) -> None:
+    if not caller:
+        raise CallerRefused("Enter a session ID, or a phone number with its country code.")
+    if len(caller) > CALLER_CHARACTERS_MAX:
         raise CallerRefused(
-            "The caller is empty. Give a session's id, or a telephone number with + and its country."
+            f"The caller has more than {CALLER_CHARACTERS_MAX} characters. Use a session ID or a phone number."
         )
-    if len(given) > CALLER_CHARACTERS_MAX:
+    if not caller.isprintable() or any(character.isspace() for character in caller):
         raise CallerRefused(
-            f"The caller has more than {CALLER_CHARACTERS_MAX} characters. Give a session's id."
-        )
-    if not given.isprintable() or any(sign.isspace() for sign in given):
-        raise CallerRefused(
-            "The caller has spaces or signs that cannot be printed. Give a session's id, and no name."
+            "The caller contains spaces or unprintable characters. Use a session ID, not a name."
         )

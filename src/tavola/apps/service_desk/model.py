@@ -1,4 +1,4 @@
-"""The table of the service desk: key `ticket_id` alone, one index by caller, and items with nothing of ours in them."""
+"""The table of the service desk: key `ticket_id` alone, one index by caller, and items without attributes of Tavola."""
 
 from __future__ import annotations
 
@@ -6,37 +6,25 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from tavola import (
-    AccessPattern,
-    Attr,
-    Entity,
-    Gsi,
-    PrimaryKey,
-    Query,
-    Sort,
-    Table,
-    WritePattern,
-    attr,
-    sort,
-)
+from tavola import AccessPattern, Attr, Entity, Gsi, PrimaryKey, Query, Sort, Table, WritePattern, attr, sort
 from tavola.apps.service_desk.domain import OPEN, RECENT_MAX
 
 
-class Tickets(
+class ServiceTickets(
     Table,
     name="poc-itsm-tickets",
     pk="ticket_id",
     sk=None,
-    tag=None,  # other programs write here too, and know no tag
+    tag=None,  # other programs write items without a tag
     tags={"Environment": "PoC", "Project": "AI-L1-Support"},
 ):
-    """Tickets, each with its comments in it."""
+    """Tickets, each with its comments."""
 
     by_caller = Gsi(pk="caller_id", sk="created_at", name="CallerIdIndex")
 
 
 class Comment(BaseModel):
-    """What was said about a ticket, and when."""
+    """A comment on a ticket."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -44,9 +32,9 @@ class Comment(BaseModel):
     added_at: datetime
 
 
-class Ticket(
+class ServiceTicket(
     Entity,
-    table=Tickets,
+    table=ServiceTickets,
     writes=(
         WritePattern("create a ticket", "put", per_second=5, item_bytes=1_000),
         WritePattern(
@@ -62,20 +50,20 @@ class Ticket(
     status: Attr[str] = attr(default=OPEN)
     created_at: Attr[datetime]
     updated_at: Attr[datetime]
-    # tavola: ignore[unbounded-list] the document's own design, kept as it is: a ticket that is full says so, and the guide shows the other
+    # tavola: ignore[unbounded-list] the original design stores comments in the ticket; a full ticket is reported to the user
     comments: Attr[list[Comment]] = attr(default_factory=list, repr=False)
 
     class Key(
-        PrimaryKey["Ticket"],
-        access=AccessPattern("a ticket by its id", per_second=25, items=1, item_bytes=1_500, consistent=True),
+        PrimaryKey["ServiceTicket"],
+        access=AccessPattern("a ticket by its ID", per_second=25, items=1, item_bytes=1_500, consistent=True),
     ):
         """The ticket's id, a UUID as text."""
 
         ticket_id: str
 
     class ByCaller(
-        Query["Ticket"],
-        on=Tickets.by_caller,
+        Query["ServiceTicket"],
+        on=ServiceTickets.by_caller,
         access=AccessPattern("a caller's recent tickets", per_second=5, items=RECENT_MAX, item_bytes=1_500),
     ):
         """A caller's tickets by time."""

@@ -1,6 +1,6 @@
-"""The pages: report an issue, find one's tickets, read one and comment on it.
+"""The pages: report an issue, find a caller's tickets, read a ticket and add a comment.
 
-A telephone number is sent in a form's body and never in an address: what stands in an address ends in histories and logs.
+A phone number is sent in the body of a form and never in a URL, because URLs end up in browser histories and logs.
 """
 
 from __future__ import annotations
@@ -12,32 +12,37 @@ from urllib.parse import quote
 from fastapi import FastAPI, Request, Response
 
 from tavola.apps.service_desk import service
-from tavola.apps.service_desk.callers import HASHED
-from tavola.apps.service_desk.errors import CallerRefused, DeskError, KeyReused, TicketMissing
+from tavola.apps.service_desk.callers import HASH_PREFIX
+from tavola.apps.service_desk.errors import CallerRefused, KeyReused, ServiceDeskError, ServiceTicketMissing
 from tavola.apps.service_desk.store import ServiceDeskStore
-from tavola.apps.shell import Link, Pages, Settings, cursor_of, not_found
+from tavola.apps.shell import AppSettings, Link, Pages, cursor_of, not_found
 
-TONES = {"open": "warn", "in_progress": "info", "resolved": "good", "closed": "neutral"}
+TONES = {"open": "warn", "in_progress": "info", "resolved": "good", "closed": "neutral"}  # by stored status
 
 
-def new_pages(settings: Settings) -> Pages:
-    """Return what renders the pages of the desk."""
+def new_pages(settings: AppSettings) -> Pages:
+    """Return the pages of the desk."""
     pages = Pages(
         "Service desk",
         [Link("Report an issue", "/ui/"), Link("Find tickets", "/ui/tickets"), Link("API", "/ui/api")],
         templates=Path(__file__).parent / "templates",
-        tagline="Tickets by caller",
+        tagline="tickets by caller",
         clock=settings.clock,
     )
-    pages.environment.filters["caller"] = shown
+    pages.environment.filters.update(caller=caller_label, status_label=status_label)
     pages.environment.globals["tones"] = TONES
     return pages
 
 
-def shown(caller_id: str) -> str:
-    """Return a caller as people read it: the hash of a number says only that it is one, and enough to tell two apart."""
-    if caller_id.startswith(HASHED):
-        return f"telephone {caller_id[len(HASHED) :][:8]}…"
+def status_label(status: str) -> str:
+    """Return a stored status as pages show it: `in_progress` is "In progress"."""
+    return status.replace("_", " ").capitalize()
+
+
+def caller_label(caller_id: str) -> str:
+    """Return a caller as pages show it; of a hashed number only the beginning of the hash."""
+    if caller_id.startswith(HASH_PREFIX):
+        return f"phone {caller_id[len(HASH_PREFIX) :][:8]}…"
     return caller_id
 
 
@@ -58,63 +63,70 @@ def add_pages(application: FastAPI, pages: Pages) -> None:
 
     @application.post("/ui/", include_in_schema=False)
     async def report(request: Request) -> Response:
-        typed = await _typed(request, "caller", "issue", "key")
+        typed = await _form_fields(request, "caller", "issue", "key")
         try:
             reported = await service.report_issue(
                 desk_of(request), typed["caller"].strip(), typed["issue"], typed["key"] or None
             )
-        except KeyReused:  # the form was sent, changed and sent again: another issue
+        except KeyReused:  # the form was submitted again with another text
             return report_page(
-                request, {**typed, "key": ""}, {"issue": "Sent before with another text. Send it again."}, 422
+                request,
+                {**typed, "key": ""},
+                {"issue": "This form was already submitted with another text. Submit it again."},
+                422,
             )
-        except DeskError as error:
+        except ServiceDeskError as error:
             field = "caller" if isinstance(error, CallerRefused) else "issue"
             return report_page(request, typed, {field: str(error)}, 422)
         return pages.redirect(request, f"/ui/tickets/{reported.ticket.ticket_id}", made="1")
 
     @application.post("/ui/callers", include_in_schema=False)
     async def find(request: Request) -> Response:
-        typed = await _typed(request, "whose")
+        typed = await _form_fields(request, "whose")
         try:
             caller_id = desk_of(request).callers.caller_id(typed["whose"].strip())
         except CallerRefused as error:
-            return _found_page(request, typed["whose"], None, {"whose": str(error)}, 422)
+            return _tickets_page(request, typed["whose"], None, {"whose": str(error)}, 422)
         return pages.redirect(request, "/ui/tickets", caller=caller_id)
 
-    def _found_page(
-        request: Request, typed: str, recent: service.Recent | None, errors: dict[str, str], status: int = 200
+    def _tickets_page(
+        request: Request,
+        typed: str,
+        recent: service.CallerTickets | None,
+        errors: dict[str, str],
+        status: int = 200,
     ) -> Response:
         paged = "cursor" in request.query_params
-        told: dict[str, Any] = {"typed": typed, "recent": recent, "errors": errors, "paged": paged}
-        return pages.render(request, "tickets.html", told, status=status)
+        context: dict[str, Any] = {"typed": typed, "recent": recent, "errors": errors, "paged": paged}
+        return pages.render(request, "tickets.html", context, status=status)
 
     @application.get("/ui/tickets", include_in_schema=False)
     async def recent(request: Request) -> Response:
         caller = request.query_params.get("caller", "")
         if not caller:
-            return _found_page(request, "", None, {})
+            return _tickets_page(request, "", None, {})
         try:
-            found = await service.recent_tickets(desk_of(request), caller, cursor_of(request))
+            tickets = await service.recent_tickets(desk_of(request), caller, cursor_of(request))
         except CallerRefused as error:
-            return _found_page(request, "", None, {"whose": str(error)}, 422)
-        if found.caller_id != caller:  # a number in the address: away with it
-            return pages.redirect(request, "/ui/tickets", caller=found.caller_id)
-        return _found_page(request, shown(caller), found, {})
+            return _tickets_page(request, "", None, {"whose": str(error)}, 422)
+        if tickets.caller_id != caller:  # a phone number in the URL: redirect to its hash
+            return pages.redirect(request, "/ui/tickets", caller=tickets.caller_id)
+        return _tickets_page(request, caller_label(caller), tickets, {})
 
     async def ticket_page(
         request: Request, ticket_id: str, typed: str, error: str | None, status: int = 200
     ) -> Response:
         try:
             ticket = await service.ticket_status(desk_of(request), ticket_id)
-        except TicketMissing:
+        except ServiceTicketMissing:
             raise not_found("ticket") from None
-        told: dict[str, Any] = {
+        context: dict[str, Any] = {
             "ticket": ticket,
             "typed": typed,
             "errors": {} if error is None else {"comment": error},
             "made": request.query_params.get("made") == "1",
         }
-        return pages.render(request, "ticket.html", told, status=status)
+        return pages.render(request, "ticket.html", context, status=status)
 
     @application.get("/ui/tickets/{ticket_id}", include_in_schema=False)
     async def ticket(request: Request, ticket_id: str) -> Response:
@@ -122,18 +134,18 @@ def add_pages(application: FastAPI, pages: Pages) -> None:
 
     @application.post("/ui/tickets/{ticket_id}/comments", include_in_schema=False)
     async def comment(request: Request, ticket_id: str) -> Response:
-        typed = await _typed(request, "comment", "known")
+        typed = await _form_fields(request, "comment", "known")
         known = int(typed["known"]) if typed["known"].isdecimal() and len(typed["known"]) < 9 else 0
         try:
             await service.add_comment_once(desk_of(request), ticket_id, typed["comment"], known)
-        except TicketMissing:
+        except ServiceTicketMissing:
             raise not_found("ticket") from None
-        except DeskError as error:
+        except ServiceDeskError as error:
             return await ticket_page(request, ticket_id, typed["comment"], str(error), 422)
         return pages.redirect(request, f"/ui/tickets/{quote(ticket_id, safe='')}")
 
 
-async def _typed(request: Request, *names: str) -> dict[str, str]:
+async def _form_fields(request: Request, *names: str) -> dict[str, str]:
     form = await request.form()
     typed = {}
     for name in names:

@@ -1,35 +1,22 @@
-"""What the service desk is allowed to do: four actions on one table and its index, without a wildcard."""
+"""The IAM policy of the service desk: four actions on one table and its index, without wildcards."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from tavola.apps.service_desk.model import Tickets
+from tavola.apps.policy_documents import PolicyDocument, policy_document, statement, table_arn
+from tavola.apps.service_desk.model import ServiceTickets
 
 TABLE_ACTIONS = ("PutItem", "GetItem", "UpdateItem", "Query")
 
 
-def least_privilege(region: str, account: str, table_name: str = Tickets.settings.name) -> dict[str, Any]:
-    """Return the policy of the application's identity, as IAM has it.
+def least_privilege(
+    region: str, account: str, table_name: str = ServiceTickets.settings.name
+) -> PolicyDocument:
+    """Return the IAM policy of the application, which does not allow it to create the table.
 
-    It makes no table: whoever deploys does. The application asks by its index alone; Query on the table itself is in
-    the design that it follows.
+    The application queries only the index; Query on the table is part of the original design.
     """
-    table = f"arn:aws:dynamodb:{region}:{account}:table/{table_name}"
-    index = f"{table}/index/{Tickets.by_caller.name}"
-    return {
-        "Version": "2012-10-17",
-        "Statement": [
-            _allow("Tickets", TABLE_ACTIONS, table),
-            _allow("TicketsByCaller", ("Query",), index),
-        ],
-    }
-
-
-def _allow(sid: str, actions: tuple[str, ...], resource: str) -> dict[str, Any]:
-    return {
-        "Sid": sid,
-        "Effect": "Allow",
-        "Action": [f"dynamodb:{action}" for action in actions],
-        "Resource": resource,
-    }
+    table = table_arn(table_name, region, account)
+    return policy_document(
+        statement("Tickets", TABLE_ACTIONS, table),
+        statement("TicketsByCaller", ("Query",), f"{table}/index/{ServiceTickets.by_caller.name}"),
+    )

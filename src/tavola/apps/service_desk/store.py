@@ -1,4 +1,4 @@
-"""The service desk's table as the use cases want it."""
+"""ServiceDeskStore: the service desk's table on a connection."""
 
 from __future__ import annotations
 
@@ -15,106 +15,112 @@ from tavola import (
 )
 from tavola.apps.service_desk.callers import Callers
 from tavola.apps.service_desk.domain import OPEN, RECENT_MAX
-from tavola.apps.service_desk.errors import TicketChanged, TicketMissing, TicketTooLarge
-from tavola.apps.service_desk.model import Comment, Ticket, Tickets
+from tavola.apps.service_desk.errors import ServiceTicketChanged, ServiceTicketMissing, TicketTooLarge
+from tavola.apps.service_desk.model import Comment, ServiceTicket, ServiceTickets
 
 _log = logging.getLogger(__name__)
 
-# What every ticket has. An item without it is no ticket, and a comment does not make it one.
-_WHOLE = Ticket.caller_id.exists() & Ticket.issue_description.exists() & Ticket.created_at.exists()
+# Attributes of every ticket. An item without them is not a ticket, and a comment must not be added to it.
+_IS_TICKET = (
+    ServiceTicket.caller_id.exists()
+    & ServiceTicket.issue_description.exists()
+    & ServiceTicket.created_at.exists()
+)
 
 
 class ServiceDeskStore:
-    """Tickets in a table that may be shared with programs that know nothing of Tavola."""
+    """Tickets in a table that may be shared with other programs."""
 
     def __init__(self, db: AsyncConnection, secret: bytes) -> None:
         self.db = db
         self.callers = Callers(secret)
 
     def now(self) -> datetime:
-        """Return the present moment, in UTC."""
+        """Return the current time of the connection's clock."""
         return datetime.fromtimestamp(self.db.context.clock.now(), UTC)
 
     def new_id(self) -> str:
-        """Return the id of a ticket that nobody has."""
+        """Return a new ticket ID."""
         return self.db.context.entropy.uuid()
 
-    async def create(self, ticket: Ticket) -> None:
-        """Store a ticket that is not there yet; `ItemExists` if one is."""
+    async def create(self, ticket: ServiceTicket) -> None:
+        """Create a ticket; raise `ItemExists` if its ID is taken."""
         try:
             await self.db.create(ticket)
         except ItemSizeExceeded as error:
             raise TicketTooLarge(comment=False) from error
 
-    async def ticket(self, ticket_id: str) -> Ticket:
-        """Return a ticket as it is now.
+    async def ticket(self, ticket_id: str) -> ServiceTicket:
+        """Return a ticket; raise `ServiceTicketMissing` if there is none.
 
-        An item that lacks what every ticket has is none: the ghosts that an unconditional update of comments leaves.
+        Incomplete items, which an unconditional update of comments leaves behind, are not tickets.
         """
         try:
-            found = await self.db.get(Ticket.Key(ticket_id=ticket_id))
+            ticket = await self.db.get(ServiceTicket.Key(ticket_id=ticket_id))
         except ItemUnreadable as error:
-            _log.warning("%s", _no_ticket(error))
-            raise TicketMissing from error
-        if found is None:
-            raise TicketMissing
-        return found
+            _log.warning("%s", _skipped_item(error))
+            raise ServiceTicketMissing from error
+        if ticket is None:
+            raise ServiceTicketMissing
+        return ticket
 
-    async def append(self, ticket_id: str, comment: Comment, seen: Ticket | None = None) -> Ticket:
-        """Add a comment at the end of a ticket's, and return the ticket; only of the ticket as it was `seen`, if given.
+    async def append(
+        self, ticket_id: str, comment: Comment, seen: ServiceTicket | None = None
+    ) -> ServiceTicket:
+        """Append a comment and return the ticket; with `seen`, only if the ticket has not changed since.
 
-        The list is appended to where it is stored, so comments that come together are all kept. What others wrote and
-        is no ticket takes no comment: it is read before it is written to.
+        The table appends to the list, so concurrent comments are all kept. The item is read first, because an incomplete one that
+        another program wrote must not get a comment.
         """
-        when = _WHOLE
+        when = _IS_TICKET
         if seen is None:
             await self.ticket(ticket_id)
         else:
-            when &= _unchanged(seen)
+            when &= _unchanged_condition(seen)
         try:
             return await self.db.update(
-                Ticket.Key(ticket_id=ticket_id),
-                Ticket.comments.append(comment),
-                Ticket.updated_at.set(comment.added_at),
+                ServiceTicket.Key(ticket_id=ticket_id),
+                ServiceTicket.comments.append(comment),
+                ServiceTicket.updated_at.set(comment.added_at),
                 when=when,
             )
         except ConditionFailed as error:
-            if error.found is None:  # no item, or one that is no ticket
-                raise TicketMissing from error
-            raise TicketChanged from error
+            if error.found is None:  # no item, or an incomplete one
+                raise ServiceTicketMissing from error
+            raise ServiceTicketChanged from error
         except ItemSizeExceeded as error:
             raise TicketTooLarge(comment=True) from error
-        except (ItemUnreadable, ValidationFault) as error:  # it has become one since it was read
-            raise TicketMissing from error
+        except (ItemUnreadable, ValidationFault) as error:  # it was overwritten since it was read
+            raise ServiceTicketMissing from error
 
-    async def recent(self, caller_id: str, cursor: str | None) -> tuple[list[Ticket], str | None]:
-        """Return a page of a caller's tickets, newest first, and the cursor of the next; None where none follows.
+    async def recent(self, caller_id: str, cursor: str | None) -> tuple[list[ServiceTicket], str | None]:
+        """Return a page of a caller's tickets, newest first, and the cursor of the next page or None.
 
-        What others wrote and is no ticket is left out.
+        Incomplete items that other programs wrote are left out.
         """
         page = await self.db.query(
-            Ticket.ByCaller(caller_id=caller_id),
+            ServiceTicket.ByCaller(caller_id=caller_id),
             newest_first=True,
             limit=RECENT_MAX,
             cursor=cursor,
-            unreadable=lambda error: _log.warning("%s", _no_ticket(error)),
+            unreadable=lambda error: _log.warning("%s", _skipped_item(error)),
         )
         return page.items, page.cursor
 
 
-def _unchanged(seen: Ticket) -> Condition[Ticket]:
-    """Return the condition that nobody has commented on a ticket or changed its state since it was seen.
+def _unchanged_condition(seen: ServiceTicket) -> Condition[ServiceTicket]:
+    """Return the condition that a ticket's comments and status have not changed since it was read.
 
-    Times are not compared: others may write them with or without a fraction, and what is seen does not tell.
+    Times are not compared, because other programs may write them with or without fractions of a second.
     """
-    comments = Ticket.comments.size() == len(seen.comments)
+    comments = ServiceTicket.comments.size() == len(seen.comments)
     if not seen.comments:
-        comments |= Ticket.comments.not_exists()
-    status = Ticket.status == seen.status
+        comments |= ServiceTicket.comments.not_exists()
+    status = ServiceTicket.status == seen.status
     if seen.status == OPEN:
-        status |= Ticket.status.not_exists()
+        status |= ServiceTicket.status.not_exists()
     return comments & status
 
 
-def _no_ticket(error: ItemUnreadable) -> str:
-    return f"An item in {Tickets.settings.name} is no ticket, and is passed over: {error}"
+def _skipped_item(error: ItemUnreadable) -> str:
+    return f"Skipped an item in {ServiceTickets.settings.name} that is not a complete ticket: {error}"

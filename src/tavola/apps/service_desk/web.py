@@ -16,14 +16,14 @@ from pydantic_core import to_json
 from tavola.apps.service_desk import service
 from tavola.apps.service_desk.domain import CALLER_CHARACTERS_MAX, RECENT_MAX, TICKET_KB_MAX
 from tavola.apps.service_desk.errors import CallerRefused
-from tavola.apps.service_desk.model import Ticket, Tickets
+from tavola.apps.service_desk.model import ServiceTicket, ServiceTickets
 from tavola.apps.service_desk.pages import add_pages, desk_of, new_pages
 from tavola.apps.service_desk.store import ServiceDeskStore
 from tavola.apps.shell import (
+    AppSettings,
     OpenedStore,
     Paged,
     ProblemError,
-    Settings,
     cursor_of,
     etag_of,
     idempotency_key,
@@ -36,14 +36,12 @@ from tavola.apps.shell import (
     shell_of,
 )
 
-BODY_BYTES_MAX = (
-    TICKET_KB_MAX * 1024 * 6 + 4_096
-)  # a ticket in the longest way to write it: every sign escaped
+BODY_BYTES_MAX = TICKET_KB_MAX * 1024 * 6 + 4_096  # a ticket with every character escaped
 JSON = "application/json"
 
 DESCRIPTION = (
-    "Tickets of a voice service desk, and their comments. A caller is a session's id, or a telephone number with its "
-    "country, which is stored as a keyed hash and never in clear."
+    "Tickets and comments of a voice service desk. A caller is a session ID, or a phone number with its country code, which is "
+    "stored as a keyed hash and never in clear."
 )
 
 _MOMENT = {"format": "date-time", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"}
@@ -51,8 +49,8 @@ Moment = Annotated[str, Field(json_schema_extra=_MOMENT, examples=["2026-02-09T1
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 
 
-class NewTicket(BaseModel):
-    """What a caller reports."""
+class ReportIssueRequest(BaseModel):
+    """An issue to report."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -61,54 +59,52 @@ class NewTicket(BaseModel):
         Field(
             min_length=1,
             max_length=CALLER_CHARACTERS_MAX,
-            description="A session's id, or a telephone number with + or 00 and its country.",
+            description="A session ID, or a phone number with country code, such as +1 202 555 0100.",
             examples=["poc-user-001"],
         ),
     ]
     issue_description: Annotated[Text, Field(examples=["My laptop won't turn on"])]
 
 
-class NewComment(BaseModel):
-    """What is said about a ticket."""
+class AddCommentRequest(BaseModel):
+    """A comment to add."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     comment_text: Annotated[Text, Field(examples=["Tried restarting but still not working"])]
 
 
-class CommentOut(BaseModel):
-    """A comment of a ticket."""
+class CommentResponse(BaseModel):
+    """A comment on a ticket."""
 
     comment_text: str
     added_at: Moment
 
 
-class TicketOut(BaseModel):
+class ServiceTicketResponse(BaseModel):
     """A ticket, with the attributes that its item has."""
 
     ticket_id: Annotated[str, Field(examples=["33567ee8-f182-4f8a-b03e-2f1515915471"])]
-    caller_id: Annotated[
-        str, Field(description="As it is stored: a telephone number as `tel:` and its hash.")
-    ]
+    caller_id: Annotated[str, Field(description="As stored: a phone number is `tel:` and its hash.")]
     issue_description: str
     status: Annotated[str, Field(examples=["open"])]
     created_at: Moment
     updated_at: Moment
-    comments: list[CommentOut]
+    comments: list[CommentResponse]
 
 
 def desk_store(opened: OpenedStore) -> ServiceDeskStore:
-    """Return the desk on a store; whoever else writes there knows callers by the same hashes."""
+    """Return the desk on an opened store; programs with the same secret compute the same caller IDs."""
     return ServiceDeskStore(opened.db, opened.secrets.derive("service-desk"))
 
 
-def create(settings: Settings) -> FastAPI:
+def create(settings: AppSettings) -> FastAPI:
     """Return the application: JSON at the root, pages under /ui."""
     pages = new_pages(settings)
 
     @asynccontextmanager
-    async def life(application: FastAPI) -> AsyncIterator[None]:
-        async with opened_store(settings, Tickets) as opened:
+    async def lifespan(application: FastAPI) -> AsyncIterator[None]:
+        async with opened_store(settings, ServiceTickets) as opened:
             store = desk_store(opened)
             shell_of(application).watch(opened)
             application.state.desk = store
@@ -119,8 +115,8 @@ def create(settings: Settings) -> FastAPI:
         title="Service desk",
         description=DESCRIPTION,
         pages=pages,
-        life=life,
-        tags=[("tickets", "Report, read, comment, list")],
+        lifespan=lifespan,
+        tags=[("tickets", "Report, read, comment on and list tickets")],
         body_bytes_max=BODY_BYTES_MAX,
     )
 
@@ -135,26 +131,26 @@ def _add_routes(application: FastAPI) -> None:
         tags=["tickets"],
         summary="Report an issue",
         status_code=201,
-        response_model=TicketOut,
+        response_model=ServiceTicketResponse,
         responses=problems(413, 422),
         openapi_extra=parameters("idempotency-key"),
     )
-    async def report(request: Request, body: NewTicket) -> Response:
+    async def report(request: Request, body: ReportIssueRequest) -> Response:
         key = idempotency_key(request)
         reported = await service.report_issue(desk_of(request), body.caller_id, body.issue_description, key)
-        return _ticket_made(request, reported.ticket, replayed=reported.replayed)
+        return _created_response(request, reported.ticket, replayed=reported.replayed)
 
     @application.get(
         "/tickets/{ticket_id}",
         tags=["tickets"],
-        summary="A ticket and its state",
-        response_model=TicketOut,
-        responses={304: {"description": "It is still what If-None-Match says"}, **problems(404)},
+        summary="Get a ticket",
+        response_model=ServiceTicketResponse,
+        responses={304: {"description": "Your copy is current"}, **problems(404)},
         openapi_extra=parameters("if-none-match"),
     )
     async def ticket(request: Request, ticket_id: str) -> Response:
-        content = to_json(told(await service.ticket_status(desk_of(request), ticket_id)))
-        etag = digest_of(content)
+        content = to_json(ticket_json(await service.ticket_status(desk_of(request), ticket_id)))
+        etag = content_etag(content)
         return not_modified(request, etag) or Response(content, 200, {"ETag": etag}, JSON)
 
     @application.post(
@@ -162,111 +158,113 @@ def _add_routes(application: FastAPI) -> None:
         tags=["tickets"],
         summary="Add a comment to a ticket",
         description=(
-            "Answers with the ticket. If-Match is not required: without it, comments that come together are all "
-            "kept. With it, a comment whose answer was lost can be sent again and is not kept twice."
+            "Returns the ticket. If-Match is optional: without it, concurrent comments are all kept. With it, a comment whose response was "
+            "lost can be sent again without being added twice."
         ),
         status_code=201,
-        response_model=TicketOut,
+        response_model=ServiceTicketResponse,
         responses=problems(404, 412, 413),
         openapi_extra=parameters("if-match"),
     )
-    async def comment(request: Request, ticket_id: str, body: NewComment) -> Response:
+    async def comment(request: Request, ticket_id: str, body: AddCommentRequest) -> Response:
         if "idempotency-key" in request.headers:
-            raise _no_key()
+            raise _idempotency_unsupported()
         store = desk_of(request)
-        seen: Ticket | None = None
+        seen: ServiceTicket | None = None
         if "if-match" in request.headers:
             seen = await service.ticket_status(store, ticket_id)
-            require_match(request, digest_of(to_json(told(seen))))
-        return _ticket_made(request, await service.add_comment(store, ticket_id, body.comment_text, seen))
+            require_match(request, content_etag(to_json(ticket_json(seen))))
+        return _created_response(
+            request, await service.add_comment(store, ticket_id, body.comment_text, seen)
+        )
 
     @application.get(
         "/tickets",
         tags=["tickets"],
-        summary="A caller's recent tickets",
-        description=f"Newest first, {RECENT_MAX} to a page; `next` is the cursor of the page after it.",
-        response_model=Paged[TicketOut],
+        summary="List a caller's tickets",
+        description=f"Newest first, {RECENT_MAX} per page; `next` is the cursor of the next page.",
+        response_model=Paged[ServiceTicketResponse],
         responses=problems(422),
         openapi_extra=parameters("cursor", more=(_CALLER,)),
     )
     async def recent(request: Request) -> Response:
-        found = await service.recent_tickets(desk_of(request), caller_of(request), cursor_of(request))
-        content = to_json({"items": [told(each) for each in found.tickets], "next": found.cursor})
-        answer = Response(content, 200, media_type=JSON)
-        if found.cursor is not None:  # with the caller as it is stored: the link may end in a log
-            query = urlencode({"caller": found.caller_id, "cursor": found.cursor})
-            answer.headers["Link"] = f'<?{query}>; rel="next"'
-        return answer
+        page = await service.recent_tickets(desk_of(request), caller_of(request), cursor_of(request))
+        content = to_json({"items": [ticket_json(ticket) for ticket in page.tickets], "next": page.cursor})
+        response = Response(content, 200, media_type=JSON)
+        if page.cursor is not None:  # with the stored caller ID, because links end up in logs
+            query = urlencode({"caller": page.caller_id, "cursor": page.cursor})
+            response.headers["Link"] = f'<?{query}>; rel="next"'
+        return response
 
 
 _CALLER = {
     "name": "caller",
     "in": "query",
     "required": True,
-    "description": "A session's id, a telephone number with its country, or a `caller_id` as a ticket has it.",
+    "description": "A session ID, a phone number with its country code, or the `caller_id` of a ticket.",
     "schema": {"type": "string", "minLength": 1, "maxLength": CALLER_CHARACTERS_MAX},
     "example": "poc-user-001",
 }
 
 
 def caller_of(request: Request) -> str:
-    """Return whose tickets are asked for. A plus that was not escaped arrives as a space, and is meant as a plus."""
-    given = request.query_params.getlist("caller")
-    if len(given) != 1:
-        raise CallerRefused("Say whose tickets: caller=… once, with a session's id or a telephone number.")
-    (caller,) = given
+    """Return the caller of a list request. An unescaped plus arrives as a space and is restored."""
+    callers = request.query_params.getlist("caller")
+    if len(callers) != 1:
+        raise CallerRefused("The parameter caller is required once, with a session ID or a phone number.")
+    (caller,) = callers
     if len(caller) > CALLER_CHARACTERS_MAX:
         raise CallerRefused(
-            f"The caller has more than {CALLER_CHARACTERS_MAX} characters. Give a session's id."
+            f"The caller has more than {CALLER_CHARACTERS_MAX} characters. Use a session ID or a phone number."
         )
     return "+" + caller.lstrip() if caller[:1] == " " and caller.strip()[:1].isdigit() else caller
 
 
-def told(ticket: Ticket) -> dict[str, Any]:
-    """Return a ticket as JSON has it: the attributes of the item in their order, moments to the microsecond."""
+def ticket_json(ticket: ServiceTicket) -> dict[str, Any]:
+    """Return the JSON of a ticket: the attributes of its item in order, with times in microseconds."""
     return {
         "ticket_id": ticket.ticket_id,
         "caller_id": ticket.caller_id,
         "issue_description": ticket.issue_description,
         "status": ticket.status,
-        "created_at": moment(ticket.created_at),
-        "updated_at": moment(ticket.updated_at),
+        "created_at": time_text(ticket.created_at),
+        "updated_at": time_text(ticket.updated_at),
         "comments": [
-            {"comment_text": comment.comment_text, "added_at": moment(comment.added_at)}
+            {"comment_text": comment.comment_text, "added_at": time_text(comment.added_at)}
             for comment in ticket.comments
         ],
     }
 
 
-def moment(at: datetime) -> str:
-    """Return a moment as the table has it: 2026-02-09T12:20:25.343883Z."""
+def time_text(at: datetime) -> str:
+    """Return a time as the table stores it: 2026-02-09T12:20:25.343883Z."""
     text = at.isoformat(timespec="microseconds")
     if not text.endswith("+00:00"):
         text = at.astimezone(UTC).isoformat(timespec="microseconds")
     return text.removesuffix("+00:00") + "Z"
 
 
-def digest_of(content: bytes) -> str:
-    """Return the ETag of a ticket, which has no number of its version: that of the whole representation."""
+def content_etag(content: bytes) -> str:
+    """Return the ETag of a ticket: a digest of its JSON, because a ticket has no version number."""
     return etag_of(blake2b(content, digest_size=12).hexdigest())
 
 
-def _no_key() -> ProblemError:
+def _idempotency_unsupported() -> ProblemError:
     return ProblemError(
         400,
         "idempotency-not-kept",
-        "No Idempotency-Key here",
-        "A comment has no id that could be made of a key, and a ticket keeps nothing but its comments. To send a comment "
-        "again safely, send the ticket's ETag as If-Match.",
+        "Idempotency-Key not supported",
+        "Comments have no ID, so an Idempotency-Key cannot be stored for them. To repeat a comment safely, send the ticket's ETag as "
+        "If-Match.",
     )
 
 
-def _ticket_made(request: Request, ticket: Ticket, *, replayed: bool = False) -> Response:
-    content = to_json(told(ticket))
+def _created_response(request: Request, ticket: ServiceTicket, *, replayed: bool = False) -> Response:
+    content = to_json(ticket_json(ticket))
     base = str(request.scope.get("root_path", "")).rstrip("/")
     headers = {"Location": f"{base}/tickets/{quote(ticket.ticket_id, safe='')}"}
     if replayed:
         headers["Idempotency-Replayed"] = "true"
     else:
-        headers["ETag"] = digest_of(content)
+        headers["ETag"] = content_etag(content)
     return Response(content, 201, headers, JSON)

@@ -1,41 +1,48 @@
-"""Shell: what the faces of the three applications share.
+"""Shell: what the applications share.
 
-Holds the FastAPI application before its routes (problems, guards, health, measures), pages and charts, the opened store, and
-the task that follows a stream. Knows no ticket and no review.
+The FastAPI application that each starts from, pages and charts, REST conventions, error responses, the opened store, and the
+task that follows a table's stream. It knows no tickets and no reviews.
 """
 
 from tavola.apps.shell import charts
-from tavola.apps.shell.application import Shell, new_application, problem_answer, shell_of, wants_page
-from tavola.apps.shell.declarations import problems
-from tavola.apps.shell.etags import etag_of, not_modified, require_match
+from tavola.apps.shell.application import Shell, new_application, problem_response, shell_of, wants_page
 from tavola.apps.shell.followers import Follower, StreamProjector, describe_cause
+from tavola.apps.shell.openapi import problems
 from tavola.apps.shell.pages import Link, Pages
-from tavola.apps.shell.paging import Paged, next_query, page_response
 from tavola.apps.shell.problems import field_errors, member_of, problem_of
-from tavola.apps.shell.requests import (
+from tavola.apps.shell.rest import (
+    JSON,
     Cursor,
     IdempotencyKey,
     IfMatch,
     Limit,
+    Paged,
+    PageQuery,
     cursor_of,
+    etag_of,
     idempotency_key,
     invalid_parameter,
+    json_response,
     limit_of,
+    next_query,
+    not_modified,
+    page_response,
     parameters,
+    require_match,
+    resource_path,
 )
-from tavola.apps.shell.responses import JSON, json_response, resource_path
 from tavola.apps.shell.start import Mounted, Start, start_page
 from tavola.apps.shell.stores import (
+    AppSettings,
     OpenedStore,
     Secrets,
-    Settings,
     SettingsRefused,
+    ensure_tables,
     opened_store,
-    ready_tables,
 )
 from tavola.web import (
-    Address,
     AddressTaken,
+    ListenAddress,
     ProblemError,
     RunningServer,
     Upload,
@@ -47,22 +54,23 @@ from tavola.web import (
 
 __all__ = [
     "JSON",
-    "Address",
     "AddressTaken",
+    "AppSettings",
     "Cursor",
     "Follower",
     "IdempotencyKey",
     "IfMatch",
     "Limit",
     "Link",
+    "ListenAddress",
     "Mounted",
     "OpenedStore",
+    "PageQuery",
     "Paged",
     "Pages",
     "ProblemError",
     "RunningServer",
     "Secrets",
-    "Settings",
     "SettingsRefused",
     "Shell",
     "Start",
@@ -71,6 +79,7 @@ __all__ = [
     "charts",
     "cursor_of",
     "describe_cause",
+    "ensure_tables",
     "etag_of",
     "field_errors",
     "idempotency_key",
@@ -85,10 +94,9 @@ __all__ = [
     "opened_store",
     "page_response",
     "parameters",
-    "problem_answer",
     "problem_of",
+    "problem_response",
     "problems",
-    "ready_tables",
     "require_match",
     "resource_path",
     "running_server",

@@ -1,7 +1,7 @@
-"""Applications: what a FastAPI application of ours has before it has a route of its own.
+"""The FastAPI application that every application starts from.
 
-Problems, guards, measures, health, the static files and the page about its API. Its own life (opening the store, starting
-followers) is given as `life`; routes are added to what is returned.
+`new_application` adds error responses, the request guard, metrics, health checks, static files and the API page. The caller adds
+its own routes, and passes `lifespan`, which opens its store and starts its followers.
 """
 
 from __future__ import annotations
@@ -13,120 +13,124 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
 from tavola import AccessDeniedFault, TavolaError, __version__
-from tavola.apps.shell.declarations import declare_problems, problems
 from tavola.apps.shell.followers import Follower
-from tavola.apps.shell.measures import MEDIA_TYPE, Measured, Measures
-from tavola.apps.shell.operations import groups_of
-from tavola.apps.shell.pages import Pages
+from tavola.apps.shell.metrics import ApplicationMetrics, MeasureRequests
+from tavola.apps.shell.openapi import declare_problems, group_operations, problems
+from tavola.apps.shell.pages import STATIC, Pages
 from tavola.apps.shell.problems import problem_of
-from tavola.apps.shell.stores import OpenedStore, Settings
-from tavola.web import BODY_BYTES_MAX, ProblemError, RequestGuard, Upload, not_found
+from tavola.apps.shell.stores import AppSettings, OpenedStore
+from tavola.web import BODY_BYTES_MAX, Compression, ProblemError, RequestGuard, Upload
 
-Life = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
-QUIET = {"tracing": False, "metrics": False, "logs": False}
+COMPRESSED_BYTES_MIN = 4 * 1024  # a smaller response costs more to compress than it saves
+_NO_TELEMETRY = {"tracing": False, "metrics": False, "logs": False}
 
 
 class Shell:
-    """What the shell knows of a running application: `shell_of(application).watch(store, follower)`."""
+    """The running state of an application, for its health checks and metrics: `shell_of(application).watch(store, follower)`."""
 
-    def __init__(self, settings: Settings, pages: Pages) -> None:
+    def __init__(self, settings: AppSettings, pages: Pages) -> None:
         self.settings = settings
         self.pages = pages
-        self.measures = Measures()
+        self.metrics = ApplicationMetrics()
         self.store: OpenedStore | None = None
         self.followers: tuple[Follower, ...] = ()
-        self.parts: tuple[Shell, ...] = ()  # of the applications that this one stands for
+        self.parts: tuple[Shell, ...] = ()  # the mounted applications, for the demo's start page
 
     def watch(self, store: OpenedStore, *followers: Follower) -> None:
-        """Let readiness and measures tell of a store and of followers."""
+        """Report this store and these followers in health checks and metrics."""
         self.store = store
-        self.followers = followers
+        self.followers = self.metrics.followers = followers
 
     async def ready(self) -> dict[str, str]:
-        """Return what each follower is doing; a problem where one stands still or the store does not answer."""
+        """Return the state of each follower; raise a 503 if one is not running or the store does not respond."""
         if self.parts:
-            found = [await part.ready() for part in self.parts]
-            return {name: state for each in found for name, state in each.items()}
+            parts = [await part.ready() for part in self.parts]
+            return {name: state for part in parts for name, state in part.items()}
         if self.store is None:
             raise ProblemError(
                 503,
                 "not-ready",
                 "Not ready",
-                "The application is starting or stopping. Ask again in a moment.",
+                "The application is starting or stopping. Try again in a moment.",
             )
-        with suppress(AccessDeniedFault):  # an answer too: who may do little need not list tables
+        with suppress(AccessDeniedFault):  # a response too: listing tables may be denied
             await self.store.db.call("ListTables", {"Limit": 1})
-        states = {each.name: each.state if each.running else "stopped" for each in self.followers}
+        states = {
+            follower.name: follower.state if follower.running else "stopped" for follower in self.followers
+        }
         stuck = sorted(name for name, state in states.items() if state not in ("following", "rebuilding"))
         if stuck:
-            told = f"Not followed: {', '.join(stuck)}. The log says why."
-            raise ProblemError(503, "not-ready", "Not ready", told, followers=states)
+            detail = f"Stream followers are not running: {', '.join(stuck)}. See the log for the reason."
+            raise ProblemError(503, "not-ready", "Not ready", detail, followers=states)
         return dict(states)
 
 
 def shell_of(application: FastAPI) -> Shell:
-    """Return what the shell knows of an application that `new_application` made."""
-    found: Shell = application.state.shell
-    return found
+    """Return the state of an application that `new_application` created."""
+    shell: Shell = application.state.shell
+    return shell
 
 
 def new_application(
-    settings: Settings,
+    settings: AppSettings,
     *,
     title: str,
     description: str,
     pages: Pages,
-    life: Life,
+    lifespan: Lifespan,
     tags: Sequence[tuple[str, str]] = (),
     body_bytes_max: int = BODY_BYTES_MAX,
     accepts: Iterable[str] = (),
     uploads: Sequence[Upload] = (),
 ) -> FastAPI:
-    """Return an application with everything but its own routes.
+    """Return an application with everything except its own routes.
 
-    `life` opens what the routes need, on the running loop, and closes it. JSON is taken everywhere and forms under /ui/;
-    `accepts` names what else a body may be, everywhere; `uploads` are the paths whose body is taken as it is, each with a
-    limit of its own.
+    `lifespan` opens what the routes need, on the running loop, and closes it. JSON bodies are accepted everywhere and forms
+    under /ui/; `accepts` lists further content types, and `uploads` paths that accept any, each with its own size limit.
     """
     shell = Shell(settings, pages)
 
     @asynccontextmanager
-    async def lifespan(application: FastAPI) -> Any:
-        async with life(application):
+    async def watched_lifespan(application: FastAPI) -> Any:
+        async with lifespan(application):
             yield
-        shell.store, shell.followers = None, ()
+        shell.store, shell.followers, shell.metrics.followers = None, (), ()
 
     application = FastAPI(
         title=title,
         description=description,
         version=__version__,
-        openapi_tags=[{"name": name, "description": told} for name, told in tags],
+        openapi_tags=[{"name": name, "description": text} for name, text in tags],
         docs_url=None,
         redoc_url=None,
-        lifespan=lifespan,
-        redirect_slashes=False,  # it repeats the question, and with http:// where a proxy has https
-        telemetry=QUIET,  # type: ignore[arg-type]  # a TypedDict that is not exported
+        lifespan=watched_lifespan,
+        redirect_slashes=False,  # the redirect would repeat the query, with http:// even behind an https proxy
+        telemetry=_NO_TELEMETRY,  # type: ignore[arg-type]  # a TypedDict that is not exported
     )
     application.state.shell = shell
-    made = application.openapi
+    generate = application.openapi
 
     def openapi() -> dict[str, Any]:
-        document = made()
+        document = generate()
         return (
             document
             if "Problem" in document.get("components", {}).get("schemas", {})
             else declare_problems(document)
         )
 
-    application.openapi = openapi  # type: ignore[method-assign]  # as FastAPI's guide has it
+    application.openapi = openapi  # type: ignore[method-assign]  # as FastAPI's documentation recommends
     _handle_errors(application, pages)
     _add_routes(application, shell)
+    # Inside the guard, which drops the body of a HEAD response but keeps its headers.
+    application.add_middleware(Compression, minimum_size=COMPRESSED_BYTES_MIN, compresslevel=1)
     application.add_middleware(
         RequestGuard,
         hosts=settings.hosts,
@@ -134,10 +138,11 @@ def new_application(
         accepts=accepts,
         uploads=uploads,
         base_path=settings.base_path,
-        answer=lambda scope, problem: problem_answer(pages, Request(scope), problem),
+        render_problem=lambda scope, problem: problem_response(pages, Request(scope), problem),
         entropy=settings.entropy,
     )
-    application.add_middleware(Measured, measures=shell.measures)  # outermost: refusals count too
+    # Outermost: refused requests count too
+    application.add_middleware(MeasureRequests, metrics=shell.metrics)
     return application
 
 
@@ -145,24 +150,29 @@ def _handle_errors(application: FastAPI, pages: Pages) -> None:
     async def handle(request: Request, error: Exception) -> Response:
         problem = problem_of(error, conditional="if-match" in request.headers)
         if problem is None:
-            raise error  # the guard logs it and answers
+            raise error  # the guard logs it and responds
         if problem.status == 405:
-            problem.headers["Allow"] = ", ".join(_allowed(application, request))
+            problem.headers["Allow"] = ", ".join(_allowed_methods(application, request))
         if isinstance(error, HTTPException) and problem.status == 404 and _is_browser(request):
-            return pages.problem(request, problem)  # an address that nobody has is nobody's document either
-        return problem_answer(pages, request, problem)
+            return pages.problem(request, _page_missing())  # an unknown address belongs to no API
+        return problem_response(pages, request, problem)
 
     for kind in (TavolaError, HTTPException, RequestValidationError, ValidationError):
         application.add_exception_handler(kind, handle)
 
 
-def problem_answer(pages: Pages, request: Request, problem: ProblemError) -> Response:
-    """Return a problem as a page for a browser, as a document for everybody else."""
+def _page_missing() -> ProblemError:
+    detail, remedy = "No page exists at this address.", "Check the address, or go to the start page."
+    return ProblemError(404, "not-found", "Page not found", detail, remedy)
+
+
+def problem_response(pages: Pages, request: Request, problem: ProblemError) -> Response:
+    """Return a problem as a page for browsers, as a JSON document for other clients."""
     return pages.problem(request, problem) if wants_page(request) else problem.response(request.scope["path"])
 
 
 def wants_page(request: Request) -> bool:
-    """Tell whether a request is a browser's for a page."""
+    """Return whether a browser requests a page."""
     path = str(request.scope["path"]).removeprefix(str(request.scope.get("root_path", "")))
     return path.startswith("/ui") and _is_browser(request)
 
@@ -171,18 +181,18 @@ def _is_browser(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "")
 
 
-def _allowed(application: FastAPI, request: Request) -> list[str]:
-    """Return every method that an address takes; the router itself tells those of its first route."""
-    found: set[str] = set()
+def _allowed_methods(application: FastAPI, request: Request) -> list[str]:
+    """Return all methods of a path; Starlette itself reports only those of the first matching route."""
+    methods: set[str] = set()
     for route in routes_of(application):
         match, _ = route.matches(request.scope)
         if match is not Match.NONE:
-            found |= set(route.methods or ())
-    return sorted(found | {"HEAD"} if "GET" in found else found)
+            methods |= set(route.methods or ())
+    return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
 
 def routes_of(application: FastAPI) -> Iterator[Route]:
-    """Give the routes of an application, those of the routers that it includes too."""
+    """Generate the routes of an application and of its included routers."""
     waiting = list(application.routes)
     while waiting:
         route = waiting.pop(0)
@@ -200,11 +210,14 @@ def _add_routes(application: FastAPI, shell: Shell) -> None:
         return pages.redirect(request, "/ui/")
 
     @application.get("/ui", include_in_schema=False)
-    async def to_the_slash(request: Request) -> Response:
+    async def add_slash(request: Request) -> Response:
         return pages.redirect(request, "/ui/")
 
     @application.get(
-        "/healthz", tags=["service"], summary="Whether the process lives", response_model=dict[str, str]
+        "/healthz",
+        tags=["service"],
+        summary="Check that the process is running",
+        response_model=dict[str, str],
     )
     async def healthz() -> Response:
         return Response(b'{"status":"ok"}', media_type="application/json")
@@ -212,7 +225,7 @@ def _add_routes(application: FastAPI, shell: Shell) -> None:
     @application.get(
         "/readyz",
         tags=["service"],
-        summary="Whether the store answers and followers run",
+        summary="Check that the store responds and stream followers run",
         response_model=dict[str, Any],
         responses=problems(503),
     )
@@ -222,26 +235,21 @@ def _add_routes(application: FastAPI, shell: Shell) -> None:
     @application.get(
         "/metrics",
         tags=["service"],
-        summary="Requests and followers, as Prometheus reads them",
+        summary="Metrics in the Prometheus text format",
         response_class=Response,
         responses={
-            200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The numbers"}
+            200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The metrics"}
         },
     )
     async def metrics() -> Response:
-        return Response(shell.measures.render(shell.followers), media_type=MEDIA_TYPE)
+        return Response(shell.metrics.render(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
-    @application.get("/ui/static/{digest}/{name}", include_in_schema=False)
-    async def static(digest: str, name: str) -> Response:
-        found = pages.static(digest, name)
-        if found is None:
-            raise not_found("file")
-        return found
+    application.mount(STATIC, pages.files)
 
     @application.get("/ui/api", include_in_schema=False)
     async def api(request: Request) -> Response:
         base = str(request.scope.get("root_path", ""))
         address = f"{request.url.scheme}://{request.headers.get('host', 'localhost')}{base}"
-        groups = groups_of(application.openapi(), address)
-        told = {"groups": groups, "address": address, "description": application.description}
-        return pages.render(request, "shell/api.html", told)
+        groups = group_operations(application.openapi(), address)
+        context = {"groups": groups, "address": address, "description": application.description}
+        return pages.render(request, "shell/api.html", context)

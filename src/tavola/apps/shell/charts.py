@@ -1,8 +1,7 @@
-"""Charts: numbers as SVG inside a page, drawn here so that nothing is loaded and a reader without eyes is served too.
+"""Charts as inline SVG: pages load no script for them, and screen readers can use them.
 
-Each is an image with a title and a description, coloured by classes of the stylesheet, and below it a table of the same
-numbers. A number that is not known is None: it has no bar, a gap in its line, and a dash in the table. Everything that
-comes from outside is escaped.
+Each chart has a title, a description and a table of the same numbers below it; the stylesheet sets the colours. None is an
+unknown number: no bar, a gap in the line, a dash in the table. All labels are escaped.
 """
 
 from __future__ import annotations
@@ -19,28 +18,28 @@ from markupsafe import Markup
 Value: TypeAlias = int | float | Decimal | None
 Series: TypeAlias = Sequence[tuple[str, Sequence[Value]]]
 
-WIDTH = 560  # in the drawing's own units, which are pixels at the width of a column
+WIDTH = 560  # in SVG units, which are pixels at the width of a column
 HEIGHT = 220
-BASE = HEIGHT - 32  # where the axis is; its labels are below
+BASE = HEIGHT - 32  # y of the axis; its labels are below
 TICKS = 4
 COLOURS = 6
-LABELLED = 8  # so many bars all have their label
-LYING_MAX = 12
-_LETTER = 6.6  # how wide a character of the labels is, about
+LABELLED_MAX = 8  # up to this many bars, all are labelled
+HORIZONTAL_MAX = 12
+_LETTER = 6.6  # approximate width of a label's character
 _LETTER_WIDE = 10.0  # the same on a narrow screen
 _NONE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From numbers to places along an axis."""
+    """Maps numbers to positions on an axis."""
 
     ticks: tuple[float, ...]
-    start: float  # where the first tick is drawn
+    start: float  # position of the first tick
     end: float
 
     def at(self, value: float) -> float:
-        """Return where a number is drawn."""
+        """Return the position of a number."""
         low, high = self.ticks[0], self.ticks[-1]
         return self.start + (value - low) / (high - low) * (self.end - self.start)
 
@@ -54,18 +53,18 @@ def bars(
     tones: Mapping[str, str] = _NONE,
     maximum: float | None = None,
 ) -> Markup:
-    """Return a chart of one number for each label; it lies on its side where the labels need the room.
+    """Return a bar chart with one number per label; the bars are horizontal if the labels are long.
 
-    Up to eight bars all have their label, on a narrow screen too, where letters are larger.
+    Up to eight bars are all labelled, even on a narrow screen, where letters are larger.
     """
     labels = [label for label, _ in data]
     values = [_plain(value) for _, value in data]
     colours = [f"series-{tones[label]}" if label in tones else "series-1" for label in labels]
-    lying = False
-    if data and len(data) <= LYING_MAX:
-        letter, apart = (_LETTER_WIDE, 12) if len(data) <= LABELLED else (_LETTER, 6)
-        lying = max(map(len, labels)) * letter > (WIDTH - 60) / len(data) - apart
-    drawn = _lying(labels, values, colours, unit, maximum) if lying else None
+    horizontal = False
+    if data and len(data) <= HORIZONTAL_MAX:
+        letter, gap = (_LETTER_WIDE, 12) if len(data) <= LABELLED_MAX else (_LETTER, 6)
+        horizontal = max(map(len, labels)) * letter > (WIDTH - 60) / len(data) - gap
+    drawn = _horizontal_bars(labels, values, colours, unit, maximum) if horizontal else None
     if drawn is None:
         drawn = _columns(labels, [("", values)], [colours], unit, maximum), HEIGHT
     return _figure(title, description, drawn, labels, [(title, values)], unit)
@@ -80,7 +79,7 @@ def stacked_bars(
     description: str = "",
     tones: Mapping[str, str] = _NONE,
 ) -> Markup:
-    """Return a chart of several numbers for each label, one on top of another."""
+    """Return a bar chart with several numbers per label, stacked."""
     plain = [(name, [_plain(value) for value in values]) for name, values in series]
     colours = _colours(plain, tones)
     drawn = _columns(labels, plain, [[colour] * len(labels) for colour in colours], unit, None)
@@ -98,15 +97,17 @@ def lines(
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> Markup:
-    """Return a chart of one line for each series; where a number is None, the line has a gap."""
+    """Return a line chart with one line per series; None is a gap."""
     plain = [(name, [_plain(value) for value in values]) for name, values in series]
     colours = _colours(plain, tones)
-    known = _known(plain)
+    known = _known_values(plain)
     drawn: Markup | None = None
     if known:
         low = min(known) if minimum is None else minimum
         high = max(known) if maximum is None else maximum
-        scale = _scale(0.0 if 0 <= low < high / 2 else low, high, BASE, 12)
+        from_zero = minimum is None and 0 <= low < high / 2
+        whole = maximum is None and _are_whole(known)
+        scale = _scale(0.0 if from_zero else low, high, BASE, 12, whole=whole)
         left = _margin(scale)
         places = _middles(len(labels), left)
         marks = [
@@ -128,17 +129,17 @@ def sparkline(title: str, values: Sequence[Value], *, tone: str = "info") -> Mar
     step = 116 / max(1, len(plain) - 1)
     places = [2 + step * number for number in range(len(plain))]
     drawn = _join(
-        Markup('<path class="chart-line series-{}" d="{}"></path>').format(tone, _path(run))
+        Markup('<path class="chart-line series-{}" d="{}"></path>').format(tone, _svg_path(run))
         for run in _runs(plain, places, scale)
     )
-    told = f"{title}: {_told(known[0])} at first, {_told(known[-1])} at last, at most {_told(max(known))}"
+    summary = f"{title}: first {_format(known[0])}, last {_format(known[-1])}, maximum {_format(max(known))}"
     return Markup(
         '<svg class="sparkline" viewBox="0 0 120 28" preserveAspectRatio="none" role="img" aria-label="{}">'
         "<title>{}</title>{}</svg>"
-    ).format(told, told, drawn)
+    ).format(summary, summary, drawn)
 
 
-# Parts of a drawing.
+# Parts of a drawing
 
 
 def _columns(
@@ -148,14 +149,15 @@ def _columns(
     unit: str,
     maximum: float | None,
 ) -> Markup | None:
-    """Return upright bars; those of several series stand on one another."""
+    """Return vertical bars; those of several series are stacked."""
     heights = [
         sum(value for _, values in series if (value := values[place]) is not None)
         for place in range(len(labels))
     ]
-    if not _known(series):
+    if not _known_values(series):
         return None
-    scale = _scale(min(0.0, *heights), max(heights) if maximum is None else maximum, BASE, 18)
+    whole = maximum is None and _are_whole(heights)
+    scale = _scale(min(0.0, *heights), max(heights) if maximum is None else maximum, BASE, 18, whole=whole)
     left = _margin(scale)
     places = _middles(len(labels), left)
     slot = (WIDTH - left - 8) / len(labels)
@@ -168,7 +170,7 @@ def _columns(
             if value is None:
                 continue
             top, bottom = scale.at(base + value), scale.at(base)
-            told = f"{label}{', ' + name if name else ''}: {_told(value, unit)}"
+            tooltip = f"{label}{', ' + name if name else ''}: {_format(value, unit)}"
             marks.append(
                 Markup(
                     '<rect class="chart-bar {}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="{}">'
@@ -180,7 +182,7 @@ def _columns(
                     width,
                     max(abs(bottom - top), 0.5 if value else 0.0),
                     1 if name else 2,
-                    told,
+                    tooltip,
                 )
             )
             base += value
@@ -189,14 +191,14 @@ def _columns(
     return _join([_grid(scale, left), _below(labels, places), *marks])
 
 
-def _lying(
+def _horizontal_bars(
     labels: Sequence[str],
     values: Sequence[float | None],
     colours: Sequence[str],
     unit: str,
     maximum: float | None,
 ) -> tuple[Markup | None, int]:
-    """Return bars that lie on their side, each beside its label, and the height of the drawing."""
+    """Return horizontal bars, each beside its label, and the height of the drawing."""
     known = [value for value in values if value is not None]
     row = 28
     if not known:
@@ -216,9 +218,11 @@ def _lying(
             Markup(
                 '<g class="chart-mark"><title>{}</title><rect class="chart-bar {}" x="{:.1f}" y="{:.1f}" '
                 'width="{:.1f}" height="{:.1f}" rx="2"></rect></g>'
-            ).format(f"{label}: {_told(value, unit)}", colour, start, y + 4, max(end - start, 1.0), row - 10)
+            ).format(
+                f"{label}: {_format(value, unit)}", colour, start, y + 4, max(end - start, 1.0), row - 10
+            )
         )
-        marks.append(_text("chart-value", end + 6, y + row / 2 + 2, _told(value), "start"))
+        marks.append(_text("chart-value", end + 6, y + row / 2 + 2, _format(value), "start"))
     zero = scale.at(0)
     base = Markup('<line class="chart-base" x1="{0:.1f}" x2="{0:.1f}" y1="4" y2="{1}"></line>').format(
         zero, len(labels) * row + 6
@@ -236,25 +240,25 @@ def _line(
     unit: str,
 ) -> Markup:
     parts = [
-        Markup('<path class="chart-line {}" d="{}"></path>').format(colour, _path(run))
+        Markup('<path class="chart-line {}" d="{}"></path>').format(colour, _svg_path(run))
         for run in _runs(values, places, scale)
         if len(run) > 1
     ]
-    alone = {run[0][0] for run in _runs(values, places, scale) if len(run) == 1}
+    single_points = {run[0][0] for run in _runs(values, places, scale) if len(run) == 1}
     for label, value, x in zip(labels, values, places, strict=True):
         if value is None:
             continue
         y = scale.at(value)
         dot = Markup("")
-        if len(labels) <= 16 or x in alone:
+        if len(labels) <= 16 or x in single_points:
             dot = Markup('<circle class="chart-dot {}" cx="{:.1f}" cy="{:.1f}" r="3"></circle>').format(
                 colour, x, y
             )
-        told = f"{label}, {name}: {_told(value, unit)}"
+        tooltip = f"{label}, {name}: {_format(value, unit)}"
         parts.append(
             Markup(
                 '<g class="chart-mark"><title>{}</title>{}<circle class="chart-hit" cx="{:.1f}" cy="{:.1f}" r="8"></circle></g>'
-            ).format(told, dot, x, y)
+            ).format(tooltip, dot, x, y)
         )
     return _join(parts)
 
@@ -262,7 +266,7 @@ def _line(
 def _runs(
     values: Sequence[float | None], places: Sequence[float], scale: Scale
 ) -> Iterator[list[tuple[float, float]]]:
-    """Give the points of a line in runs without a gap."""
+    """Generate the points of a line in runs without a gap."""
     run: list[tuple[float, float]] = []
     for value, x in zip(values, places, strict=True):
         if value is not None:
@@ -274,14 +278,14 @@ def _runs(
         yield run
 
 
-def _path(run: Sequence[tuple[float, float]]) -> str:
+def _svg_path(run: Sequence[tuple[float, float]]) -> str:
     points = [f"{x:.1f} {y:.1f}" for x, y in run]
     return f"M{points[0]}" + ("".join(f"L{point}" for point in points[1:]) or f"L{points[0]}")
 
 
 def _grid(scale: Scale, left: float) -> Markup:
     parts: list[Markup] = []
-    whole = all(tick == int(tick) for tick in scale.ticks)
+    is_integer = all(tick == int(tick) for tick in scale.ticks)
     for tick in scale.ticks:
         y = scale.at(tick)
         kind = "chart-base" if tick == 0 else "chart-grid"
@@ -290,15 +294,15 @@ def _grid(scale: Scale, left: float) -> Markup:
                 kind, left, WIDTH - 8, y, y
             )
         )
-        parts.append(_text("chart-text", left - 7, y + 4, _short(tick, whole=whole), "end"))
+        parts.append(_text("chart-text", left - 7, y + 4, _short(tick, whole=is_integer), "end"))
     return _join(parts)
 
 
 def _below(labels: Sequence[str], places: Sequence[float]) -> Markup:
-    """Return the labels under the axis: as many as there is room for, the last one always."""
+    """Return the labels under the axis: as many as fit, always including the last."""
     longest = max(map(len, labels))
-    room = (WIDTH - 40) / (longest * _LETTER_WIDE + 12)
-    step = max(1, math.ceil(len(labels) / max(1.0, room)))
+    fitting = (WIDTH - 40) / (longest * _LETTER_WIDE + 12)
+    step = max(1, math.ceil(len(labels) / max(1.0, fitting)))
     shown = range((len(labels) - 1) % step, len(labels), step)
     last = len(labels) - 1
     parts = []
@@ -310,15 +314,15 @@ def _below(labels: Sequence[str], places: Sequence[float]) -> Markup:
     return _join(parts)
 
 
-def _text(kind: str, x: float, y: float, told: str, anchor: str) -> Markup:
+def _text(kind: str, x: float, y: float, text: str, anchor: str) -> Markup:
     return Markup('<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(
-        kind, x, y, anchor, told
+        kind, x, y, anchor, text
     )
 
 
 def _margin(scale: Scale) -> float:
-    whole = all(tick == int(tick) for tick in scale.ticks)
-    return max(len(_short(tick, whole=whole)) for tick in scale.ticks) * 8.2 + 10
+    is_integer = all(tick == int(tick) for tick in scale.ticks)
+    return max(len(_short(tick, whole=is_integer)) for tick in scale.ticks) * 8.2 + 10
 
 
 def _middles(count: int, left: float) -> list[float]:
@@ -326,24 +330,24 @@ def _middles(count: int, left: float) -> list[float]:
     return [left + slot * (number + 0.5) for number in range(count)]
 
 
-_LEAST = 1e-300  # below it a float has no logarithm left to take
+_LEAST = 1e-300  # smaller floats have no usable logarithm
 
 
-def _scale(low: float, high: float, start: float, end: float) -> Scale:
-    """Return a scale with ticks at round numbers that hold what is between two."""
+def _scale(low: float, high: float, start: float, end: float, *, whole: bool = False) -> Scale:
+    """Return a scale with ticks at round numbers that covers a range; `whole` numbers have no ticks between them."""
     if high - low < _LEAST:
         high = low + (abs(low) if abs(low) >= _LEAST else 1.0)
     rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * 0.999)
-    if step < 1 and low == int(low) and high == int(high) and high - low >= TICKS:
+    if step < 1 and (whole or (low == int(low) and high == int(high) and high - low >= TICKS)):
         step = 1.0
     first = math.floor(low / step + 1e-9)
     last = math.ceil(high / step - 1e-9)
     return Scale(tuple(float(f"{number * step:.12g}") for number in range(first, last + 1)), start, end)
 
 
-# The figure around it.
+# The figure around a drawing
 
 
 def _figure(
@@ -357,7 +361,7 @@ def _figure(
     key: Sequence[str] = (),
 ) -> Markup:
     inside, height = drawn
-    told = description or _summary(labels, series, unit)
+    summary = description or _summary(labels, series, unit)
     mark = "chart-" + sha256(repr((title, labels, series)).encode("utf-8", "replace")).hexdigest()[:10]
     if inside is None:
         height = 96
@@ -376,7 +380,7 @@ def _figure(
     return Markup(
         '<figure class="chart"><figcaption class="chart-title">{heading}</figcaption>{key}'
         '<svg viewBox="0 0 {width} {height}" role="img" aria-labelledby="{mark}-title {mark}-desc">'
-        '<title id="{mark}-title">{title}</title><desc id="{mark}-desc">{told}</desc>{inside}</svg>{table}</figure>'
+        '<title id="{mark}-title">{title}</title><desc id="{mark}-desc">{summary}</desc>{inside}</svg>{table}</figure>'
     ).format(
         heading=heading,
         key=shown,
@@ -384,7 +388,7 @@ def _figure(
         height=height,
         mark=mark,
         title=title,
-        told=told,
+        summary=summary,
         inside=inside,
         table=_table(title, labels, series, unit),
     )
@@ -401,7 +405,7 @@ def _table(
             label,
             _join(
                 Markup('<td class="number" data-label="{}">{}</td>').format(
-                    name, "—" if values[number] is None else _told(values[number], unit)
+                    name, "—" if values[number] is None else _format(values[number], unit)
                 )
                 for name, values in series
             ),
@@ -409,27 +413,27 @@ def _table(
         for number, label in enumerate(labels)
     )
     return Markup(
-        '<details><summary>Show the numbers<span class="visually-hidden"> of {}</span></summary>'
+        '<details><summary>Show data<span class="visually-hidden"> of {}</span></summary>'
         '<div class="table-frame" role="region" aria-label="{}" tabindex="0"><table class="table">'
         '<caption class="visually-hidden">{}</caption>'
         '<thead><tr><th scope="col"><span class="visually-hidden">Label</span></th>{}</tr></thead>'
         "<tbody>{}</tbody></table></div></details>"
-    ).format(title, f"Numbers of {title}", title, heads, rows)
+    ).format(title, f"Data of {title}", title, heads, rows)
 
 
 def _summary(labels: Sequence[str], series: Sequence[tuple[str, Sequence[float | None]]], unit: str) -> str:
-    """Return in a sentence what the eye would take from the drawing."""
-    if not labels or not _known(series):
-        return "There is no data yet."
-    told: list[str] = []
+    """Return the ranges of the series as a sentence, for screen readers."""
+    if not labels or not _known_values(series):
+        return "No data yet."
+    ranges: list[str] = []
     for name, values in series:
         known = [(value, label) for value, label in zip(values, labels, strict=True) if value is not None]
         if known:
-            low, high = min(known, key=lambda each: each[0]), max(known, key=lambda each: each[0])
-            told.append(
-                f"{name}: from {_told(low[0], unit)} ({low[1]}) to {_told(high[0], unit)} ({high[1]})"
+            low, high = min(known, key=lambda point: point[0]), max(known, key=lambda point: point[0])
+            ranges.append(
+                f"{name}: from {_format(low[0], unit)} ({low[1]}) to {_format(high[0], unit)} ({high[1]})"
             )
-    return f"{len(labels)} values from {labels[0]} to {labels[-1]}. " + "; ".join(told) + "."
+    return f"{len(labels)} values from {labels[0]} to {labels[-1]}. " + "; ".join(ranges) + "."
 
 
 def _colours(series: Sequence[tuple[str, object]], tones: Mapping[str, str]) -> list[str]:
@@ -440,18 +444,22 @@ def _colours(series: Sequence[tuple[str, object]], tones: Mapping[str, str]) -> 
 
 
 def _plain(value: Value) -> float | None:
-    """Return a number as one that can be drawn; what is none is not known."""
+    """Return a number as a float; None if it is unknown or not finite."""
     if value is None:
         return None
-    found = float(value)
-    return found if math.isfinite(found) else None
+    number = float(value)
+    return number if math.isfinite(number) else None
 
 
-def _known(series: Sequence[tuple[str, Sequence[float | None]]]) -> list[float]:
+def _are_whole(values: Sequence[float]) -> bool:
+    return all(value == int(value) for value in values)
+
+
+def _known_values(series: Sequence[tuple[str, Sequence[float | None]]]) -> list[float]:
     return [value for _, values in series for value in values if value is not None]
 
 
-def _told(value: float | None, unit: str = "") -> str:
+def _format(value: float | None, unit: str = "") -> str:
     if value is None:
         return "—"
     text = f"{value:,.0f}" if value == int(value) else f"{value:,.2f}".rstrip("0").rstrip(".")
@@ -469,9 +477,9 @@ def _short(value: float, *, whole: bool = True) -> str:
     return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
-def _cut(label: str, room: float) -> str:
-    most = int(room / 7)
-    return label if len(label) <= most else label[: most - 1] + "…"
+def _cut(label: str, width: float) -> str:
+    characters_max = int(width / 7)
+    return label if len(label) <= characters_max else label[: characters_max - 1] + "…"
 
 
 def _join(parts: Sequence[Markup] | Iterator[Markup]) -> Markup:

@@ -9,6 +9,11 @@ rebuilds the numbers from the table, so that no change falls between the two:
 
 Every failure is logged and retried, with growing pauses; no change is skipped. Cost: one read of the stream per `poll_s`. What it
 gives up: numbers lag behind the table (see `lag_s`), and a batch that can never be applied stops the follower's progress.
+
+Checkpoints stay in memory and are stored from time to time: beside the projector's marks, or in a file if the item is denied or
+there are no marks. A subscription saves after each batch; storing each of these would cost one write per batch. A checkpoint is
+stored only once the numbers are complete, because one of half-built numbers would leave a gap. After a crash, up to a second of
+changes is read again, and the marks show that they were counted.
 """
 
 from __future__ import annotations
@@ -16,14 +21,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
 from tavola import (
+    AccessDeniedFault,
+    AnyChange,
     AsyncConnection,
     AsyncSubscription,
     ChangeBatch,
+    CheckpointFile,
     CheckpointRefused,
     Clock,
     Fault,
@@ -31,9 +39,9 @@ from tavola import (
     StreamError,
     Table,
 )
-from tavola.apps.shell.checkpoints import FollowerCheckpoint
+from tavola.client.checkpoints import MemoryCheckpoint
 from tavola.clock import SYSTEM_CLOCK, monotonic
-from tavola.patterns import Projected, ProjectionFailed, ProjectionMark, Rebuilt
+from tavola.patterns import MarkCheckpoint, Projected, ProjectionFailed, ProjectionMark, Rebuilt
 from tavola.web import describe_frames
 
 State = Literal["stopped", "starting", "rebuilding", "following", "failing"]
@@ -42,6 +50,8 @@ BACKOFF_S = 0.2
 BACKOFF_MAX_S = 30.0
 BATCH_PAUSE_S = 0.05  # between two batches: larger batches cost less per change
 LOG_INTERVAL_S = 300.0  # between two log lines about one continuing failure
+FLUSH_S = 1.0  # between two writes
+FLUSH_IDLE_S = 3_600.0  # the same while only marks changed: each write is a change of their table again
 
 _log = logging.getLogger("tavola.apps")
 
@@ -66,9 +76,102 @@ class StreamSwitchedOff(StreamError):
     def __init__(self, table: str) -> None:
         self.table = table
         super().__init__(
-            f"The stream of {table} is switched off, and what is written is not counted; switch it on again, and the numbers "
-            "are made anew"
+            f"The stream of {table} is disabled, so new changes are not counted; enable it again, and the numbers are rebuilt"
         )
+
+
+class FollowerCheckpoint(MemoryCheckpoint):
+    """How far a follower has read, and whether the numbers include everything before.
+
+    `complete` is set by the follower once the numbers agree with the table. `stream_replaced` is set when a subscription saves a
+    checkpoint of another stream: changes written between the two streams are in neither, and the numbers must be rebuilt.
+    """
+
+    def __init__(
+        self,
+        db: AsyncConnection,
+        mark: type[ProjectionMark] | None,
+        projector: str,
+        path: str | os.PathLike[str] | None,
+    ) -> None:
+        super().__init__()
+        self.complete = False
+        self.stream_replaced = False
+        self._mark = mark
+        self._item = None if mark is None else MarkCheckpoint(db, mark, projector)
+        self._file = None if path is None else CheckpointFile(path)
+        self._unstored: Mapping[str, Any] | None = None
+        self._due_soon = True  # false while only marks have changed
+        self._stored_s = 0.0
+
+    def save(self, checkpoint: Mapping[str, Any]) -> None:
+        """Replace the checkpoint in memory; `flush` stores it."""
+        if self.checkpoint is not None and self.checkpoint.get("stream") != checkpoint.get("stream"):
+            self.stream_replaced, self.complete, self._due_soon = True, False, True
+        self.checkpoint = self._unstored = checkpoint
+
+    def clear(self) -> None:
+        """Remove the checkpoint from memory."""
+        self.checkpoint = self._unstored = None
+
+    def note_changes(self, changes: Iterable[AnyChange]) -> None:
+        """Note what moved the checkpoint: for marks alone it is not stored soon, because that changes their table again."""
+        if self._mark is None or any(change.entity is not self._mark for change in changes):
+            self._due_soon = True
+
+    async def open(self) -> bool:
+        """Read the stored checkpoint into memory and return whether there is one."""
+        self.checkpoint = await self._load_stored()
+        self._unstored = None
+        self.complete = self.checkpoint is not None
+        self._due_soon = not self.complete
+        self.stream_replaced = False
+        return self.complete
+
+    async def flush(self, *, now: bool = False) -> None:
+        """Store the checkpoint if it is due and the numbers are complete; with `now`, unless only marks changed."""
+        if self._unstored is None or not self.complete:
+            return
+        elapsed_s = monotonic() - self._stored_s
+        if not (now and self._due_soon) and elapsed_s < (FLUSH_S if self._due_soon else FLUSH_IDLE_S):
+            return
+        checkpoint = self._unstored
+        await self._store(checkpoint)
+        if self._unstored is checkpoint:
+            self._unstored = None
+        self._due_soon = False
+        self._stored_s = monotonic()
+
+    async def discard(self) -> None:
+        """Remove the checkpoint from memory and from where it is stored; the numbers count as incomplete."""
+        self.complete = self.stream_replaced = False
+        self.clear()
+        self._due_soon = True
+        await self._store(None)
+
+    async def _load_stored(self) -> Mapping[str, Any] | None:
+        if self._item is not None:
+            try:
+                return await self._item.load()
+            except AccessDeniedFault:
+                self._item = None  # this caller may not use the item: the file from now on
+        return None if self._file is None else self._file.load()
+
+    async def _store(self, checkpoint: Mapping[str, Any] | None) -> None:
+        if self._item is not None:
+            try:
+                await (self._item.clear() if checkpoint is None else self._item.save(checkpoint))
+            except AccessDeniedFault:
+                self._item = None
+            else:
+                return
+        if self._file is None:
+            return
+        if checkpoint is None:
+            self._file.clear()
+        else:
+            self._file.path.parent.mkdir(exist_ok=True)
+            self._file.save(checkpoint)
 
 
 class Follower:
@@ -98,7 +201,7 @@ class Follower:
         self.state: State = "stopped"
         self.error: Exception | None = None  # the current failure, until the next success
         self.generation = 0
-        self.counted = 0
+        self.changes_counted = 0
         self.failures = 0
         self._checkpoint = FollowerCheckpoint(db, _mark_class(projector), projector.name, checkpoint)
         self._task: asyncio.Task[None] | None = None
@@ -196,11 +299,11 @@ class Follower:
                     await self._follow()
                 except (RecordsLost, CheckpointRefused) as error:
                     _log.warning(
-                        "%s: %s; its numbers are made anew from the table", self.name, describe_cause(error)
+                        "%s: %s; rebuilding its numbers from the table", self.name, describe_cause(error)
                     )
                     attempt = attempt + 1 if self._polls == polls else 0
                     await self._discard_checkpoint(attempt)
-                except Exception as error:  # noqa: BLE001 - bugs too: a task that ended would never count again
+                except Exception as error:  # noqa: BLE001 - any error: a task that ended would never count again
                     self._record_failure(error)
                     attempt = attempt + 1 if self._polls == polls else 1
                     await self._back_off(attempt)
@@ -215,7 +318,7 @@ class Follower:
             batch = await subscription.take()
             if self._checkpoint.stream_replaced:
                 _log.warning(
-                    "%s: the table has another stream now; its numbers are made anew from the table",
+                    "%s: the table has a new stream; rebuilding its numbers from the table",
                     self.name,
                 )
                 await self._rebuild()
@@ -267,7 +370,7 @@ class Follower:
                 await self._back_off(attempt)
             else:
                 self._record_success()
-                self.counted += len(batch)
+                self.changes_counted += len(batch)
                 self.generation += 1
                 return True
         return False
@@ -316,7 +419,7 @@ class Follower:
         self.state, self.error = "failing", error
         if self._logged_s is None or monotonic() - self._logged_s >= LOG_INTERVAL_S:
             self._logged_s = monotonic()
-            _log.error("%s cannot be followed: %s; it is tried again", self.name, describe_cause(error))
+            _log.error("%s cannot read its stream: %s; retrying", self.name, describe_cause(error))
         self._announce_progress()
 
 
@@ -328,7 +431,7 @@ def _mark_class(projector: object) -> type[ProjectionMark] | None:
 def describe_cause(error: BaseException) -> str:
     """Return what the log says of an error: its message if that quotes no user data, else its type and location."""
     if isinstance(error, ProjectionFailed) and error.failed:
-        return f"{len(error.failed)} records, {describe_cause(error.failed[0].error)}"
+        return f"{len(error.failed)} stream records failed, first: {describe_cause(error.failed[0].error)}"
     if isinstance(error, Fault | StreamError | CheckpointRefused | OSError):
         return f"{type(error).__name__}: {error}"
     return describe_frames(error)

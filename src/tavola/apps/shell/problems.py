@@ -1,7 +1,7 @@
-"""The applications' error responses: the `ProblemError` for each exception, as RFC 9457 has it.
+"""The applications' error responses: a `ProblemError` (RFC 9457) for each exception.
 
-An exception's `code` and `kind` decide the response; this module adds titles and details that speak of HTTP: what to send
-instead, when to retry. A detail must not repeat what the request contained, because responses end up in logs.
+An exception's `code` and `kind` decide the response; this module adds titles and details in terms of HTTP: what to send
+instead, when to retry. A detail must not quote the request, because responses end up in logs.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from starlette.exceptions import HTTPException
 from tavola import (
     Fault,
     ResourceNotFoundFault,
+    ResponseMissing,
     TavolaError,
     TransactionCancelled,
-    Unanswered,
-    UniqueTaken,
+    UniqueViolation,
     ValidationFault,
 )
 from tavola.apps.errors import ApplicationError
+from tavola.apps.validation import validation_message
 from tavola.errors import ErrorKind
 from tavola.patterns import BlobDamaged, BlobMissing
-from tavola.web import HTTP_STATUSES, ProblemError, not_found, of_status
+from tavola.web import HTTP_STATUSES, ProblemError, not_found, problem_for_status
 
 RETRY_AFTER_S = 1  # a throttle or a conflict is usually over by then
 
@@ -41,81 +42,74 @@ _BRANCH = re.compile(
     r"|(?:literal|list|dict|tuple|set|union|nullable|model|is-instance|constrained-\w+|(?:function|lax|json|tagged)-[\w-]+)\[.*\]",
     re.DOTALL,
 )
-_CHOICE = re.compile(r"'([^']*)'")
 
-_READ_AGAIN = "Read it again and repeat the change on what it is now."
-_STORE_BUSY = "The store has more to do than it can."
+_READ_AGAIN = "Read it again and repeat the change."
+_STORE_BUSY = "The store is overloaded."
 _SEND_AGAIN = "Send the request again in a moment."
 
-_FAULT_CODES = {  # faults that mean the same as an exception of the client
+_FAULT_CODES = {  # faults with the same meaning as an exception of the client
     "ConditionalCheckFailedException": "conflict",
     "TransactionConflictException": "contended",
     "IdempotentParameterMismatchException": "idempotency-mismatch",
 }
 
 _TEXTS: Mapping[str, tuple[str, str]] = {  # title and detail by code
-    "exists": ("Exists already", "There is such a record already. Change that one, or choose another id."),
+    "exists": ("Already exists", "A record with this ID already exists. Change it, or choose another ID."),
     "conflict": (
-        "Changed meanwhile",
-        f"Somebody else changed the record at the same time. {_READ_AGAIN}",
+        "Record changed",
+        f"The record was changed by another request. {_READ_AGAIN}",
     ),
-    "immutable": ("Immutable", "This record is never changed once it is written. Write a new one instead."),
+    "immutable": ("Immutable", "This record cannot be changed. Create a new one instead."),
     "contended": (
-        "Contended",
-        f"Others changed the same record at the same time, and nothing was done. {_SEND_AGAIN}",
+        "Conflict",
+        f"Other requests changed the same record at the same time. Nothing was changed. {_SEND_AGAIN}",
     ),
     "cursor-refused": (
-        "Cursor refused",
-        (
-            "The cursor cannot be used: it was cut or changed, or belongs to another question. Ask from the beginning, "
-            "without one."
-        ),
+        "Invalid cursor",
+        "The cursor was altered, or belongs to another query. Start again without a cursor.",
     ),
     "idempotency-mismatch": (
         "Idempotency-Key used before",
-        "This Idempotency-Key came before with another request. Give a new key to what is another request.",
+        "This Idempotency-Key was used for a different request. Use a new key for a new request.",
     ),
     "in-progress": (
         "In progress",
-        "The request with this Idempotency-Key is being done right now. Send it again in a moment.",
+        "A request with this Idempotency-Key is in progress. Send it again in a moment.",
     ),
     "failed-before": (
         "Failed before",
-        "The request with this Idempotency-Key failed for good. Mend it, and send it with a new key.",
+        "The request with this Idempotency-Key failed. Correct it and send it with a new key.",
     ),
     "history-ahead": (
-        "Set back",
+        "Record reverted",
         (
-            "The current record is behind its history: it was set back or removed past this application. Verify it; nothing can "
-            "be changed before whoever runs this has restored it from its last version."
+            "The current record is older than its history: it was reverted or removed by another program. Verify it, and restore it "
+            "from its last version before you change it."
         ),
     ),
     "in-the-way": (
-        "Something is in the way",
+        "Not possible",
         (
-            "What is stored does not allow this: a cycle, a branch in itself, or more below than can be walked. Look at what "
-            "there is, and ask for another place or for less."
+            "The stored records do not allow this: they form a cycle, a branch would contain itself, or the branch is too large. "
+            "Choose another target or a smaller branch."
         ),
     ),
     "not-storable": (
         "Cannot be stored",
-        "A value that was sent cannot be stored: an id may hold up to 1 KB and not be empty, a number up to 38 digits.",
+        "A value cannot be stored: IDs must have 1 to 1,024 bytes, and numbers at most 38 digits.",
     ),
 }
 _UNAVAILABLE: Mapping[str, tuple[str, int]] = {  # detail and seconds to wait, by code; the status is 503
-    "store-busy": (f"The store did a part of it only. {_SEND_AGAIN}", RETRY_AFTER_S),
-    "store-unusable": (
-        "The store cannot be read or written. Whoever runs this finds the reason in the log.",
-        30,
-    ),
+    "store-busy": (f"The store executed only part of the request. {_SEND_AGAIN}", RETRY_AFTER_S),
+    "store-unusable": ("The store cannot be read or written. The application's log has the reason.", 30),
 }
-_RETRYABLE = frozenset({"contended", "in-progress"})  # answered with Retry-After
+_RETRYABLE = frozenset({"contended", "in-progress"})  # the response has a Retry-After
 
 
 def problem_of(error: BaseException, *, conditional: bool = False) -> ProblemError | None:
-    """Return the error response for an exception; None if the request is not to blame, which makes it a 500.
+    """Return the error response for an exception; None if it is an internal error (500).
 
-    `conditional`: the request had an If-Match, so that a lost race is a failed precondition.
+    `conditional` means that the request had an If-Match, so a concurrent change is a failed precondition.
     """
     match error:
         case ProblemError():
@@ -123,27 +117,27 @@ def problem_of(error: BaseException, *, conditional: bool = False) -> ProblemErr
         case RequestValidationError():
             return _of_request(error)
         case ValidationError():
-            found = error.errors(include_url=False, include_context=False, include_input=False)
-            return _invalid(("body", member_of(each["loc"]), each) for each in found)
+            errors = error.errors(include_url=False, include_context=False, include_input=False)
+            return _invalid(("body", member_of(detail["loc"]), detail) for detail in errors)
         case HTTPException():
-            return of_status(error.status_code, error.headers)
+            return problem_for_status(error.status_code, error.headers)
         case TransactionCancelled():
             return _of_cancellation(error, conditional=conditional)
-        case UniqueTaken():
-            detail = f"Another record has this {error.field} already. Choose another."
-            return ProblemError(409, "taken", "Taken", detail, field=error.field)
-        case Unanswered():
+        case UniqueViolation():
+            detail = f"Another record already has this {error.field}. Choose a different value."
+            return ProblemError(409, "taken", "Already taken", detail, field=error.field)
+        case ResponseMissing():
             consequence = (
-                "Whether the request was done is not known; send it again with the same Idempotency-Key."
+                "It is not known whether the request was executed. Send it again with the same Idempotency-Key."
                 if error.sent
-                else "Nothing was done; send it again in a moment."
+                else "Nothing was changed. Send it again in a moment."
             )
-            return _unavailable("store-unreachable", f"The store does not answer. {consequence}", seconds=5)
+            return _unavailable("store-unreachable", f"The store does not respond. {consequence}", seconds=5)
         case BlobMissing() | BlobDamaged():
-            state = "is missing" if isinstance(error, BlobMissing) else "is not as it was written"
+            state = "is missing from" if isinstance(error, BlobMissing) else "is damaged in"
             detail = (
-                f"The large part of this record, {error.blob.size:,} bytes beside the table, {state} in the blob store. Whoever runs "
-                "this brings it back from a backup, or starts with the --state or --blobs that it was written with."
+                f"A part of this record ({error.blob.size:,} bytes) {state} the blob store. Restore it from a backup, or start the "
+                "application with the --state or --blobs folder that it was written to."
             )
             return _unavailable(error.code, detail, seconds=60)
         case ApplicationError():
@@ -165,8 +159,8 @@ def _of_code(error: TavolaError, *, conditional: bool) -> ProblemError | None:
         return ProblemError(
             412,
             "precondition-failed",
-            "Changed meanwhile",
-            f"The record is no longer what If-Match says. {_READ_AGAIN}",
+            "Record changed",
+            f"The record has changed since the version in If-Match. {_READ_AGAIN}",
         )
     if code in _TEXTS:
         title, detail = _TEXTS[code]
@@ -184,18 +178,18 @@ def _of_code(error: TavolaError, *, conditional: bool) -> ProblemError | None:
 def _of_fault(fault: Fault) -> ProblemError | None:
     match fault:
         case ValidationFault() if _KEY_SIZE.search(str(fault)):
-            return _not_storable("An id that was sent is too long: it may hold up to 1 KB. Shorten it.")
+            return _not_storable("An ID is too long. The limit is 1,024 bytes.")
         case ValidationFault() if _SIZE.search(str(fault)):
             return item_too_large()
         case ValidationFault() if _NUMBER.search(str(fault)):
-            return _not_storable("A number that was sent has more than 38 digits, or is too large. Round it.")
+            return _not_storable("A number has more than 38 digits or is too large. Round it.")
         case ResourceNotFoundFault():
             return _unavailable(
                 "store-not-ready",
-                "The store lacks a table of this application. Start it again, or let it make its tables.",
+                "A table of this application is missing. Restart the application, or create its tables.",
             )
         case Fault(kind=ErrorKind.DENIED):
-            detail = "The store does not allow this to the caller. Ask with credentials that may."
+            detail = "The caller lacks permission for this. Use other credentials."
             return ProblemError(403, "forbidden", "Forbidden", detail)
         case Fault(retryable=True):
             return _unavailable("store-busy", f"{_STORE_BUSY} {_SEND_AGAIN}")
@@ -207,9 +201,7 @@ def _of_cancellation(error: TransactionCancelled, *, conditional: bool) -> Probl
     """Return one problem for a transaction with several reasons; transient reasons take precedence."""
     reasons = {reason.kind: reason for reason in reversed(list(error.failed.values()))}
     if "throttled" in reasons:
-        return _unavailable(
-            "store-busy", f"{_STORE_BUSY} Nothing was done; send the request again in a moment."
-        )
+        return _unavailable("store-busy", f"{_STORE_BUSY} Nothing was changed. {_SEND_AGAIN}")
     for kind in ("conflict", "too_large", "missing", "lock", "condition", "unique", "exists", "invalid"):
         if kind in reasons:
             return problem_of(reasons[kind].error, conditional=conditional)
@@ -221,7 +213,7 @@ def _not_storable(detail: str) -> ProblemError:
 
 
 def _unavailable(code: str, detail: str, *, seconds: int = RETRY_AFTER_S) -> ProblemError:
-    return ProblemError(503, code, "Not available", detail, headers={"Retry-After": str(seconds)})
+    return ProblemError(503, code, "Service unavailable", detail, headers={"Retry-After": str(seconds)})
 
 
 def item_too_large() -> ProblemError:
@@ -230,92 +222,80 @@ def item_too_large() -> ProblemError:
         413,
         "item-too-large",
         "Record too large",
-        "A record holds at most 400 KB, and this one would be larger. Send less, or put the large part elsewhere and "
-        "name it.",
+        "The record would be larger than 400 KB. Shorten it, or store the large part as an attachment.",
     )
 
 
-# Validation.
+# Validation
 
 
 def _of_request(error: RequestValidationError) -> ProblemError:
-    found = error.errors()
-    if any(each.get("type") == "json_invalid" for each in found):
+    errors = error.errors()
+    if any(detail.get("type") == "json_invalid" for detail in errors):
         return ProblemError(
-            400, "malformed", "Malformed JSON", "The body is no JSON. Send one JSON document in UTF-8."
+            400, "malformed", "Malformed JSON", "The body is not valid JSON. Send one JSON document in UTF-8."
         )
-    return _invalid(_placed(each, error.body) for each in found)
+    return _invalid(_locate(detail, error.body) for detail in errors)
 
 
-def _invalid(found: Iterable[tuple[str, tuple[str, ...], Mapping[str, Any]]]) -> ProblemError:
-    told: dict[tuple[str, str], list[str]] = {}
-    for where, place, each in found:
-        pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in place)
-        said = told.setdefault((where, _plain("#" + pointer)), [])
-        if (
-            each.get("type") != "none_required"
-        ):  # null is another's choice: of two complaints the one that helps
-            said.append(_plain(words_of(each)))
-    places = ", ".join(dict.fromkeys(pointer[2:] or "the body" for _, pointer in told))
+def _invalid(errors: Iterable[tuple[str, tuple[str, ...], Mapping[str, Any]]]) -> ProblemError:
+    messages: dict[tuple[str, str], list[str]] = {}
+    for where, path, error in errors:
+        pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)
+        field_messages = messages.setdefault((where, _printable("#" + pointer)), [])
+        if error.get("type") != "none_required":  # the error of the other branch of a union is more useful
+            field_messages.append(_printable(validation_message(error)))
+    fields = ", ".join(dict.fromkeys(pointer[2:] or "the body" for _, pointer in messages))
     return ProblemError(
         422,
         "invalid",
         "Invalid request",
-        f"What was sent is not valid ({places or 'the body'}); errors says what to mend.",
+        f"The request is not valid ({fields or 'the body'}). See errors for the details.",
         errors=[
-            {"in": where, "pointer": pointer, "detail": "; or: ".join(dict.fromkeys(said)) or "Give null."}
-            for (where, pointer), said in told.items()
+            {
+                "in": where,
+                "pointer": pointer,
+                "detail": "; or: ".join(dict.fromkeys(texts)) or "Must be null.",
+            }
+            for (where, pointer), texts in messages.items()
         ],
     )
 
 
-def _placed(each: Mapping[str, Any], body: Any) -> tuple[str, tuple[str, ...], Mapping[str, Any]]:
-    """Return where in a request a complaint is about, by what was sent."""
-    where, *place = each.get("loc") or ("body",)
+def _locate(error: Mapping[str, Any], body: Any) -> tuple[str, tuple[str, ...], Mapping[str, Any]]:
+    """Return the part of a request that an error is about, the path to the field, and the error."""
+    where, *path = error.get("loc") or ("body",)
     if where != "body":
-        return str(where), tuple(str(part) for part in place[:1]), each
+        return str(where), tuple(str(part) for part in path[:1]), error
     if not isinstance(body, dict | list):
-        return "body", member_of(place), each
-    found: list[str] = []
-    standing = body
-    for n, part in enumerate(place):
-        if (isinstance(standing, dict) and part in standing) or (
-            isinstance(standing, list) and isinstance(part, int) and part < len(standing)
+        return "body", member_of(path), error
+    fields: list[str] = []
+    value = body
+    for n, part in enumerate(path):
+        if (isinstance(value, dict) and part in value) or (
+            isinstance(value, list) and isinstance(part, int) and part < len(value)
         ):
-            standing = standing[part]
-        elif n < len(place) - 1 or each.get("type") != "missing":
-            continue  # a branch of a union, which only pydantic knows
-        found.append(str(part))
-    return "body", tuple(found), each
+            value = value[part]
+        elif n < len(path) - 1 or error.get("type") != "missing":
+            continue  # pydantic's name of a branch of a union
+        fields.append(str(part))
+    return "body", tuple(fields), error
 
 
-def member_of(place: Iterable[str | int]) -> tuple[str, ...]:
-    """Return the path to a member, without the names that pydantic gives the branches of a union."""
-    return tuple(str(part) for n, part in enumerate(place) if not (n and _BRANCH.fullmatch(str(part))))
+def member_of(path: Iterable[str | int]) -> tuple[str, ...]:
+    """Return the path to a field, without pydantic's names of the branches of a union."""
+    return tuple(str(part) for n, part in enumerate(path) if not (n and _BRANCH.fullmatch(str(part))))
 
 
-def words_of(each: Mapping[str, Any]) -> str:
-    """Return a complaint of pydantic's in words for who sent the value."""
-    told = str(each.get("msg", "not valid")).removeprefix("Value error, ")
-    match each.get("type"):
-        case "missing":
-            return "This is needed, and it is missing."
-        case "extra_forbidden":
-            return "There is no such member here. Leave it out, or mend its name."
-        case "literal_error" | "enum":
-            choices = _CHOICE.findall(told)
-            return f"Give one of {', '.join(choices)}." if choices else told
-        case _:
-            return told
-
-
-def _plain(text: str) -> str:
+def _printable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
 def field_errors(error: ValidationError) -> dict[str, str]:
-    """Return the first complaint about each field, for a form that is shown again."""
-    told: dict[str, str] = {}
-    for each in error.errors(include_url=False, include_context=False, include_input=False):
-        told.setdefault(".".join(member_of(each["loc"])), str(each["msg"]).removeprefix("Value error, "))
-    return told
+    """Return the first error of each field, for a form that is shown again."""
+    messages: dict[str, str] = {}
+    for detail in error.errors(include_url=False, include_context=False, include_input=False):
+        messages.setdefault(
+            ".".join(member_of(detail["loc"])), str(detail["msg"]).removeprefix("Value error, ")
+        )
+    return messages

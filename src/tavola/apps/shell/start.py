@@ -1,6 +1,6 @@
-"""Start: the page that a demo begins with, and the applications beside it, each under its own path.
+"""The start page of a demo, and the applications mounted below it, each under its own path.
 
-Starlette does not run the lives of what is mounted; they are run here, in order, and ended in the opposite one.
+Starlette does not run the lifespans of mounted applications, so they are entered here in order and left in reverse.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from starlette.types import Receive, Scope, Send
 
 from tavola.apps.shell.application import new_application, shell_of
 from tavola.apps.shell.pages import HOME, Link, Pages
-from tavola.apps.shell.stores import Settings
+from tavola.apps.shell.stores import AppSettings
 from tavola.web import apply_base_path
 
 
 @dataclass(frozen=True, slots=True)
 class Mounted:
-    """An application of the demo; it is made with settings without a base path, which is the demo's."""
+    """An application of the demo; its settings have no base path, because the demo adds its own."""
 
     path: str  # "/support-desk"
     title: str
     summary: str
     application: Starlette
-    pages: Sequence[Link] = ()  # of its pages, below its path
-    api: bool = True  # it has a page about its API
+    pages: Sequence[Link] = ()  # to its pages, below its path
+    api: bool = True  # whether it has an API page
 
 
 class Start(Starlette):
-    """The root of a demo: requests go to the application whose path they begin with, the others to the start page."""
+    """The root of a demo: requests are routed to the mounted application with a matching path, others to the start page."""
 
     base_path: str = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, under a base path that the proxy in front may or may not have taken away."""
+        """Handle a request below the base path, whether or not the proxy in front has stripped it."""
         if scope["type"] == "http":
             if self.base_path:
                 apply_base_path(scope, self.base_path)
@@ -47,36 +47,36 @@ class Start(Starlette):
         await super().__call__(scope, receive, send)
 
 
-def start_page(settings: Settings, mounted: Sequence[Mounted], *, endpoint: str | None = None) -> Start:
-    """Return the application at the root: a page of what is there, and all of it.
+def start_page(settings: AppSettings, mounted: Sequence[Mounted], *, endpoint: str | None = None) -> Start:
+    """Return the root application: the start page and all mounted applications.
 
-    `endpoint` is the address of DynamoDB's own protocol, where the demo serves it too.
+    `endpoint` is the URL of the DynamoDB API if the demo serves it too.
     """
     home = _home(replace(settings, base_path=""), mounted, endpoint)
 
     @asynccontextmanager
-    async def life(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for each in (*(one.application for one in mounted), home):
-                await stack.enter_async_context(each.router.lifespan_context(each))
+            for application in (*(one.application for one in mounted), home):
+                await stack.enter_async_context(application.router.lifespan_context(application))
             yield
 
     routes: list[Route | Mount] = []
-    for each in mounted:
-        routes.append(Route(each.path, _to_the_slash, include_in_schema=False))
-        routes.append(Mount(each.path, each.application))
-    start = Start(routes=[*routes, Mount("", home)], lifespan=life)
+    for mount in mounted:
+        routes.append(Route(mount.path, _add_slash, include_in_schema=False))
+        routes.append(Mount(mount.path, mount.application))
+    start = Start(routes=[*routes, Mount("", home)], lifespan=lifespan)
     start.base_path = settings.base_path
     return start
 
 
-async def _to_the_slash(request: Request) -> Response:
+async def _add_slash(request: Request) -> Response:
     return RedirectResponse(request.scope["path"] + "/", 308)
 
 
-def _home(settings: Settings, mounted: Sequence[Mounted], endpoint: str | None) -> FastAPI:
-    links = [Link(each.title, each.path + "/") for each in mounted]
-    pages = Pages("Tavola", links, tagline="DynamoDB in your own process", clock=settings.clock)
+def _home(settings: AppSettings, mounted: Sequence[Mounted], endpoint: str | None) -> FastAPI:
+    links = [Link(mount.title, mount.path + "/") for mount in mounted]
+    pages = Pages("Tavola", links, tagline="an embedded DynamoDB", clock=settings.clock)
     commands = "\n".join(
         (
             f"export AWS_ENDPOINT_URL_DYNAMODB={endpoint}",
@@ -86,22 +86,24 @@ def _home(settings: Settings, mounted: Sequence[Mounted], endpoint: str | None) 
     )
 
     @asynccontextmanager
-    async def life(application: FastAPI) -> AsyncIterator[None]:
-        found = [each.application for each in mounted if isinstance(each.application, FastAPI)]
-        shell_of(application).parts = tuple(shell_of(each) for each in found if hasattr(each.state, "shell"))
+    async def lifespan(application: FastAPI) -> AsyncIterator[None]:
+        applications = [mount.application for mount in mounted if isinstance(mount.application, FastAPI)]
+        shell_of(application).parts = tuple(
+            shell_of(application) for application in applications if hasattr(application.state, "shell")
+        )
         yield
 
     application = new_application(
         settings,
         title="Tavola",
-        description="The page that says what runs here. Each application has an API of its own.",
+        description="The start page of the demo. Each application has its own API.",
         pages=pages,
-        life=life,
+        lifespan=lifespan,
     )
 
     @application.get("/ui/", include_in_schema=False)
     async def front(request: Request) -> Response:
-        told = {"mounted": mounted, "endpoint": endpoint, "commands": commands}
-        return pages.render(request, "shell/start.html", told)
+        context = {"mounted": mounted, "endpoint": endpoint, "commands": commands}
+        return pages.render(request, "shell/start.html", context)
 
     return application

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from tavola.apps.support_desk.changes import change_time, commit_change, retry_on_conflict
+from tavola.apps.support_desk.changes import TicketChange, change_time, commit_change, retry_on_conflict
 from tavola.apps.support_desk.domain import (
     FILES_MAX,
     SYMPTOM_CHARACTERS_INLINE,
@@ -51,9 +51,8 @@ async def attach(
     check_existing: CheckExisting | None = None,
 ) -> AttachResult:
     """Attach a file to an existing ticket; a file of the same name is replaced unless `check_existing` raises."""
-    ticket, existing = await _read_ticket_and_file(
-        store, ticket_id, name
-    )  # before the bytes are stored; checked again below
+    # Before the bytes are stored; checked again below
+    ticket, existing = await _read_ticket_and_file(store, ticket_id, name)
     _check_can_attach(ticket, existing, check_existing)
     if existing is not None and is_same_file(existing, content_type, data):
         return AttachResult(existing, replaced=True)
@@ -75,16 +74,8 @@ async def attach(
         replaced = existing is not None
         values = {} if replaced else {"files": ticket.files + 1}
         details = {"name": name, "replaced": "yes"} if replaced else {"name": name}
-        await commit_change(
-            store,
-            ticket,
-            EventKind.FILE_ATTACHED,
-            values,
-            at,
-            actor=actor,
-            details=details,
-            more=lambda tx: tx.put(file),
-        )
+        attached = TicketChange(EventKind.FILE_ATTACHED, at, values, actor, details=details)
+        await commit_change(store, ticket, attached, more=lambda tx: tx.put(file))
         return AttachResult(file, replaced)
 
     return await retry_on_conflict(store, ticket_id, change)
@@ -124,16 +115,11 @@ async def detach(
             raise AttachmentMissing(ticket_id, name)
         if check_existing is not None:
             check_existing(existing)
-        await commit_change(
-            store,
-            ticket,
-            EventKind.FILE_REMOVED,
-            {"files": max(0, ticket.files - 1)},
-            change_time(store, ticket),
-            actor=actor,
-            details={"name": name},
-            more=lambda tx: tx.delete(Attachment.Key(ticket_id=ticket_id, name=name)),
-        )
+        key = Attachment.Key(ticket_id=ticket_id, name=name)
+        values = {"files": max(0, ticket.files - 1)}
+        at = change_time(store, ticket)
+        removed = TicketChange(EventKind.FILE_REMOVED, at, values, actor, details={"name": name})
+        await commit_change(store, ticket, removed, more=lambda tx: tx.delete(key))
 
     await retry_on_conflict(store, ticket_id, change)
 
@@ -146,7 +132,7 @@ async def read_attachment(store: SupportDeskStore, file: Attachment) -> bytes:
 async def store_text(store: SupportDeskStore, text: str) -> tuple[str, Blob | None]:
     """Return the part of a text that the ticket holds, and the whole text as a blob if it is longer."""
     if len(text) > SYMPTOM_CHARACTERS_MAX:
-        raise TextTooLong("symptom text", len(text), SYMPTOM_CHARACTERS_MAX)
+        raise TextTooLong("description", len(text), SYMPTOM_CHARACTERS_MAX)
     if len(text) <= SYMPTOM_CHARACTERS_INLINE:
         return text, None
     return text[:SYMPTOM_CHARACTERS_INLINE], await store.blobs.keep(text.encode())

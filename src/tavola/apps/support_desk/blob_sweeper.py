@@ -59,9 +59,9 @@ class BlobSweeper:
             try:
                 swept = await sweep_blobs(self.store)
             except (TavolaError, OSError) as error:  # the next sweep retries
-                _log.warning("blobs were not swept (%s); it is tried again later", type(error).__name__)
+                _log.warning("sweeping blobs failed (%s); retrying later", type(error).__name__)
             else:
                 self.sweeps += 1
                 if swept.orphans:
-                    _log.info("%d blobs were swept, %d bytes", len(swept.orphans), swept.bytes)
+                    _log.info("deleted %d unreferenced blobs, %d bytes", len(swept.orphans), swept.bytes)
             await asyncio.sleep(self.every.total_seconds())

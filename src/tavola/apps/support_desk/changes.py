@@ -13,21 +13,28 @@ time and number give the same order whatever the writers' clocks say.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
 from tavola import AsyncTransaction, Change, Intent, TransactionCancelled
-from tavola.apps.support_desk.domain import EVENTS_MAX, FILES_MAX, Amendment, EventKind, Status, is_allowed
+from tavola.apps.support_desk.domain import (
+    EVENTS_MAX,
+    FILES_MAX,
+    Amendment,
+    EventKind,
+    TicketStatus,
+    is_allowed,
+)
 from tavola.apps.support_desk.errors import (
-    DeskError,
     EventLimitReached,
     NotEscalated,
+    SupportDeskError,
     TicketBusy,
     TicketChanged,
     TicketMissing,
-    TransitionRefused,
+    TicketTransitionRefused,
 )
 from tavola.apps.support_desk.model import Attachment, Event, Ticket, TicketVector
 from tavola.apps.support_desk.store import NoteAdded, SupportDeskStore
@@ -43,8 +50,8 @@ Fill = Callable[[AsyncTransaction], object]
 async def change_ticket(
     store: SupportDeskStore,
     ticket_id: str,
+    status: TicketStatus | None = None,
     *,
-    status: Status | None = None,
     changes: Amendment = NO_AMENDMENT,
     expected: int | None = None,
     actor: str | None = None,
@@ -53,7 +60,7 @@ async def change_ticket(
     """Change a ticket's status or other fields and write one event; return the changed ticket.
 
     `expected` is the version that the caller read; if the ticket is at another version, `TicketChanged` is raised. A status that may not
-    follow raises `TransitionRefused`. If nothing differs, nothing is written. Use `escalate` to reach ESCALATED.
+    follow raises `TicketTransitionRefused`. If nothing differs, nothing is written. Use `escalate` to reach ESCALATED.
     """
 
     async def change(before: Ticket) -> Ticket:
@@ -62,31 +69,15 @@ async def change_ticket(
         details = {name: "" if value is None else str(value) for name, value in values.items()}
         kind = EventKind.AMENDED if values else EventKind.NOTE_ADDED
         if status is not None and status is not before.status:
-            if status is Status.ESCALATED or not is_allowed(before.status, status):
-                raise TransitionRefused(ticket_id, before.status, status)
+            if status is TicketStatus.ESCALATED or not is_allowed(before.status, status):
+                raise TicketTransitionRefused(ticket_id, before.status, status)
             kind = EventKind.STATUS_CHANGED
             values |= _status_fields(store, status, at)
         if not values and note is None:
             return before
-        after, _ = await commit_change(
-            store, before, kind, values, at, actor=actor, note=note, details=details
-        )
-        return after
+        return await commit_change(store, before, TicketChange(kind, at, values, actor, note, details))
 
     return await change_current(store, ticket_id, expected, change)
-
-
-async def change_status(
-    store: SupportDeskStore,
-    ticket_id: str,
-    status: Status,
-    *,
-    expected: int | None = None,
-    actor: str | None = None,
-    note: str | None = None,
-) -> Ticket:
-    """Change a ticket's status as `change_ticket` does."""
-    return await change_ticket(store, ticket_id, status=status, expected=expected, actor=actor, note=note)
 
 
 async def escalate(
@@ -101,20 +92,19 @@ async def escalate(
     """Assign a ticket to an engineer; an escalated one is reassigned. Return the changed ticket."""
 
     async def change(before: Ticket) -> Ticket:
-        if before.status is not Status.ESCALATED and not is_allowed(before.status, Status.ESCALATED):
-            raise TransitionRefused(ticket_id, before.status, Status.ESCALATED)
+        if before.status is not TicketStatus.ESCALATED and not is_allowed(
+            before.status, TicketStatus.ESCALATED
+        ):
+            raise TicketTransitionRefused(ticket_id, before.status, TicketStatus.ESCALATED)
         at = change_time(store, before)
         values = {
-            **_status_fields(store, Status.ESCALATED, at),
+            **_status_fields(store, TicketStatus.ESCALATED, at),
             "assigned_to": engineer,
             "escalated_at": at,
             "escalation_reason": reason,
         }
-        details = {"assigned_to": engineer}
-        after, _ = await commit_change(
-            store, before, EventKind.ESCALATED, values, at, actor=actor, note=reason, details=details
-        )
-        return after
+        escalation = TicketChange(EventKind.ESCALATED, at, values, actor, reason, {"assigned_to": engineer})
+        return await commit_change(store, before, escalation)
 
     return await change_current(store, ticket_id, expected, change)
 
@@ -125,12 +115,11 @@ async def end_escalation(
     """Return an escalated ticket to PROCESSING; raise `NotEscalated` if it is not escalated."""
 
     async def change(before: Ticket) -> Ticket:
-        if before.status is not Status.ESCALATED:
+        if before.status is not TicketStatus.ESCALATED:
             raise NotEscalated(ticket_id, before.status)
         at = change_time(store, before)
-        values = _status_fields(store, Status.PROCESSING, at)
-        after, _ = await commit_change(store, before, EventKind.STATUS_CHANGED, values, at, actor=actor)
-        return after
+        values = _status_fields(store, TicketStatus.PROCESSING, at)
+        return await commit_change(store, before, TicketChange(EventKind.STATUS_CHANGED, at, values, actor))
 
     return await change_current(store, ticket_id, expected, change)
 
@@ -150,7 +139,8 @@ async def add_note(
         staged_changes: list[StagedChange] = []
 
         def fill(tx: AsyncTransaction) -> NoteAdded:
-            staged = stage_change(tx, store, before, EventKind.NOTE_ADDED, {}, at, actor=actor, note=note)
+            change = TicketChange(EventKind.NOTE_ADDED, at, actor=actor, note=note)
+            staged = stage_change(tx, store, before, change)
             staged_changes.append(staged)
             return NoteAdded(
                 ticket_id=ticket_id, at=at, sequence=staged.event.sequence, actor=actor, note=note
@@ -214,6 +204,18 @@ def change_time(store: SupportDeskStore, before: Ticket) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
+class TicketChange:
+    """A change to write: new values of the ticket's fields, and what its event says."""
+
+    kind: EventKind
+    at: datetime
+    values: Mapping[str, Any] = field(default_factory=dict)
+    actor: str | None = None
+    note: str | None = None
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class StagedChange:
     """A change in a transaction: the ticket as it will be, its event, and the write that holds the lock."""
 
@@ -223,35 +225,26 @@ class StagedChange:
 
 
 def stage_change(
-    tx: AsyncTransaction,
-    store: SupportDeskStore,
-    before: Ticket,
-    kind: EventKind,
-    values: dict[str, Any],
-    at: datetime,
-    *,
-    actor: str | None = None,
-    note: str | None = None,
-    details: dict[str, str] | None = None,
+    tx: AsyncTransaction, store: SupportDeskStore, before: Ticket, change: TicketChange
 ) -> StagedChange:
     """Add a change of a ticket, and its event, to a transaction."""
     sequence = before.version + 1
     if sequence > EVENTS_MAX:
         raise EventLimitReached(before.ticket_id, EVENTS_MAX)
-    status: Status = values.get("status", before.status)
+    status: TicketStatus = change.values.get("status", before.status)
     event = Event(
         ticket_id=before.ticket_id,
-        at=at,
+        at=change.at,
         sequence=sequence,
-        kind=kind,
-        actor=actor,
+        kind=change.kind,
+        actor=change.actor,
         old_status=before.status if status is not before.status else None,
         new_status=status if status is not before.status else None,
-        note=note,
-        details=details or {},
-        ttl=store.event_expiry(at),
+        note=change.note,
+        details=dict(change.details),
+        ttl=store.event_expiry(change.at),
     )
-    values = values | {"updated_at": at}
+    values = {**change.values, "updated_at": change.at}
     changes: list[Change[Ticket]] = [getattr(Ticket, name).set(value) for name, value in values.items()]
     # These never change; stating them lets the client compute index keys without another read.
     unchanged = Ticket.customer_id.eq(before.customer_id) & Ticket.created_at.eq(before.created_at)
@@ -261,27 +254,18 @@ def stage_change(
 
 
 async def commit_change(
-    store: SupportDeskStore,
-    before: Ticket,
-    kind: EventKind,
-    values: dict[str, Any],
-    at: datetime,
-    *,
-    actor: str | None = None,
-    note: str | None = None,
-    details: dict[str, str] | None = None,
-    more: Fill | None = None,
-) -> tuple[Ticket, Event]:
-    """Change a ticket and write its event, with what `more` adds to the transaction; return both.
+    store: SupportDeskStore, before: Ticket, change: TicketChange, *, more: Fill | None = None
+) -> Ticket:
+    """Change a ticket and write its event, with what `more` adds to the transaction; return the changed ticket.
 
     Raises `TicketChanged` if the ticket has changed since `before`.
     """
     tx = store.db.transaction()
-    staged = stage_change(tx, store, before, kind, values, at, actor=actor, note=note, details=details)
+    staged = stage_change(tx, store, before, change)
     if more is not None:
         more(tx)
-    if "ttl" in values and values["ttl"] != before.ttl:
-        await _expire_with_ticket(tx, store, before, values["ttl"])
+    if "ttl" in change.values and change.values["ttl"] != before.ttl:
+        await _expire_with_ticket(tx, store, before, change.values["ttl"])
     try:
         await tx.commit()
     except TransactionCancelled as error:
@@ -289,10 +273,12 @@ async def commit_change(
         if conflict is None:
             raise
         raise conflict from error
-    return staged.ticket, staged.event
+    return staged.ticket
 
 
-def conflict_error(error: TransactionCancelled, intent: Intent[Ticket], before: Ticket) -> DeskError | None:
+def conflict_error(
+    error: TransactionCancelled, intent: Intent[Ticket], before: Ticket
+) -> SupportDeskError | None:
     """Return the desk's error for a cancelled change; None if the change itself was not the reason."""
     reason = error.failed.get(intent)
     if reason is not None and reason.kind == "lock":
@@ -313,7 +299,7 @@ async def _expire_with_ticket(
     The lock on the ticket protects these, because attaching a file changes the ticket too.
     """
     if ticket.files:
-        selection = Attachment.OfTicket(ticket_id=ticket.ticket_id)
+        selection = Attachment.ByTicket(ticket_id=ticket.ticket_id)
         for file in (await store.db.query(selection, limit=FILES_MAX)).items:
             tx.update(file, Attachment.ttl.set(expires_at))
     vector = await store.db.get(TicketVector.Key(ticket_id=ticket.ticket_id), consistent=True)
@@ -323,18 +309,18 @@ async def _expire_with_ticket(
 
 def _amended_fields(before: Ticket, changes: Amendment) -> dict[str, Any]:
     """Return the fields that an amendment changes."""
-    wanted: dict[str, Any] = {"subject": changes.subject, "priority": changes.priority}
-    values = {name: value for name, value in wanted.items() if value not in (None, getattr(before, name))}
+    requested: dict[str, Any] = {"subject": changes.subject, "priority": changes.priority}
+    values = {name: value for name, value in requested.items() if value not in (None, getattr(before, name))}
     if changes.product is not None and (changes.product or None) != before.product:
         values["product"] = changes.product or None
     return values
 
 
-def _status_fields(store: SupportDeskStore, status: Status, at: datetime) -> dict[str, Any]:
+def _status_fields(store: SupportDeskStore, status: TicketStatus, at: datetime) -> dict[str, Any]:
     """Return the fields that a change of status sets."""
     return {
         "status": status,
-        "completed_at": at if status is Status.READY else None,
+        "completed_at": at if status is TicketStatus.READY else None,
         "assigned_to": None,
         "escalated_at": None,
         "escalation_reason": None,

@@ -1,7 +1,7 @@
 """The rules of the support desk, independent of tables.
 
 A ticket starts as NEW, is worked on, and ends as READY or FAILED; on the way it may be escalated to an engineer. `TRANSITIONS` defines
-which status may follow which.
+the allowed changes of status. The stored names are those of the original design; pages show `STATUS_LABELS`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ EVENTS_MAX = 999_999  # of one ticket: the sort key has six digits
 FILES_MAX = 50  # of one ticket: their expiry is set in one transaction
 
 
-class Status(StrEnum):
+class TicketStatus(StrEnum):
     """The status of a ticket."""
 
     NEW = "NEW"
     PROCESSING = "PROCESSING"
-    READY = "READY"  # resolved
-    FAILED = "FAILED"
+    READY = "READY"  # resolved: the customer has an answer
+    FAILED = "FAILED"  # closed without a solution
     ESCALATED = "ESCALATED"
 
 
@@ -55,7 +55,7 @@ class EventKind(StrEnum):
     FILE_REMOVED = "file_removed"
 
 
-class Role(StrEnum):
+class UserRole(StrEnum):
     """The role of a user."""
 
     CUSTOMER = "customer"
@@ -63,19 +63,31 @@ class Role(StrEnum):
     ENGINEER = "engineer"
 
 
-TRANSITIONS: Mapping[Status, frozenset[Status]] = {
-    Status.NEW: frozenset({Status.PROCESSING, Status.FAILED, Status.ESCALATED}),
-    Status.PROCESSING: frozenset({Status.READY, Status.FAILED, Status.ESCALATED}),
-    Status.READY: frozenset({Status.PROCESSING}),  # reopened
-    Status.FAILED: frozenset({Status.PROCESSING, Status.ESCALATED}),
-    Status.ESCALATED: frozenset({Status.PROCESSING, Status.READY, Status.FAILED}),
+TRANSITIONS: Mapping[TicketStatus, frozenset[TicketStatus]] = {
+    TicketStatus.NEW: frozenset({TicketStatus.PROCESSING, TicketStatus.FAILED, TicketStatus.ESCALATED}),
+    TicketStatus.PROCESSING: frozenset({TicketStatus.READY, TicketStatus.FAILED, TicketStatus.ESCALATED}),
+    TicketStatus.READY: frozenset({TicketStatus.PROCESSING}),  # reopened
+    TicketStatus.FAILED: frozenset({TicketStatus.PROCESSING, TicketStatus.ESCALATED}),
+    TicketStatus.ESCALATED: frozenset({TicketStatus.PROCESSING, TicketStatus.READY, TicketStatus.FAILED}),
 }
-CLOSED_STATUSES = frozenset({Status.READY, Status.FAILED})
+STATUS_LABELS: Mapping[TicketStatus, str] = {  # what pages show
+    TicketStatus.NEW: "New",
+    TicketStatus.PROCESSING: "In progress",
+    TicketStatus.READY: "Resolved",
+    TicketStatus.FAILED: "Unresolved",
+    TicketStatus.ESCALATED: "Escalated",
+}
+CLOSED_STATUSES = frozenset({TicketStatus.READY, TicketStatus.FAILED})
 
 
-def is_allowed(before: Status, after: Status) -> bool:
+def is_allowed(before: TicketStatus, after: TicketStatus) -> bool:
     """Return whether a ticket may change from one status to another."""
     return after in TRANSITIONS[before]
+
+
+def next_statuses(status: TicketStatus) -> list[TicketStatus]:
+    """Return the statuses that may follow, in the order of their declaration."""
+    return [candidate for candidate in TicketStatus if candidate in TRANSITIONS[status]]
 
 
 def make_subject(text: str) -> str:
@@ -146,7 +158,7 @@ class DayNumbers:
 class Dashboard:
     """The current numbers of the desk; every status, priority, rating and day is present, even with 0."""
 
-    by_status: Mapping[Status, int]
+    by_status: Mapping[TicketStatus, int]
     by_priority: Mapping[Priority, int]
     resolution_s: RunningAverage
     satisfaction: RunningAverage

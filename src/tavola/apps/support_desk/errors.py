@@ -1,16 +1,20 @@
 """The errors that the support desk raises.
 
-Messages name the ticket; the details that go into HTTP responses do not, because responses end up in logs.
+Messages name the ticket; the public messages that go into HTTP responses do not, because responses end up in logs.
 """
 
 from __future__ import annotations
 
-from tavola.apps.errors import ApplicationError
-from tavola.apps.support_desk.domain import TRANSITIONS, Status
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tavola.apps.errors import ApplicationError, RecordMissing
+from tavola.apps.support_desk.domain import TRANSITIONS, TicketStatus
 from tavola.errors import ErrorKind
 
 
-class DeskError(ApplicationError):
+class SupportDeskError(ApplicationError):
     """The base of the support desk's own errors."""
 
     code = "refused"
@@ -18,175 +22,175 @@ class DeskError(ApplicationError):
     title = "Refused"
 
 
-class TicketMissing(DeskError):
-    """No ticket has this id."""
+@dataclass(eq=False)
+class TicketError(SupportDeskError):
+    """An error about one ticket."""
 
-    code = "not-found"
-    kind = ErrorKind.NOT_FOUND
-    title = "Not found"
-
-    def __init__(self, ticket_id: str) -> None:
-        self.ticket_id = ticket_id
-        super().__init__(
-            f"There is no ticket {ticket_id!r}; look at its id",
-            detail="There is no such ticket. Check its id, or list what there is.",
-        )
+    ticket_id: str
 
 
-class AttachmentMissing(DeskError):
+@dataclass(eq=False)
+class TicketMissing(RecordMissing, TicketError):
+    """No ticket has this ID."""
+
+    message = "Ticket {ticket_id!r} does not exist; check its ID"
+    public_message = "This ticket does not exist. Check its ID, or list the existing ones."
+
+
+@dataclass(eq=False)
+class AttachmentMissing(RecordMissing, TicketError):
     """The ticket has no attachment of this name."""
 
-    code = "not-found"
-    kind = ErrorKind.NOT_FOUND
-    title = "Not found"
+    message = "Ticket {ticket_id!r} has no attachment {name!r}; check its name"
+    public_message = "This attachment does not exist. Check its name, or list the existing ones."
 
-    def __init__(self, ticket_id: str, name: str) -> None:
-        self.ticket_id = ticket_id
-        self.name = name
-        super().__init__(
-            f"The ticket {ticket_id!r} has no attachment {name!r}; look at its name",
-            detail="There is no such attachment. Check its id, or list what there is.",
-        )
+    name: str
 
 
-class AttachmentExists(DeskError):
+@dataclass(eq=False)
+class AttachmentExists(TicketError):
     """Another file of the ticket has this name."""
 
-    def __init__(self, ticket_id: str, name: str) -> None:
-        self.ticket_id = ticket_id
-        self.name = name
-        super().__init__(
-            f"The ticket {ticket_id!r} has a file {name!r} already; remove that first, or give this one another name"
-        )
+    message = "Ticket {ticket_id!r} already has a file {name!r}; remove it first, or use another name"
+
+    name: str
 
 
-class AttachmentLimitReached(DeskError):
+@dataclass(eq=False)
+class AttachmentLimitReached(TicketError):
     """The ticket has the maximum number of attachments."""
 
-    def __init__(self, ticket_id: str, most: int) -> None:
-        self.ticket_id = ticket_id
-        self.most = most
-        super().__init__(f"The ticket {ticket_id!r} has {most} files, which is the most; remove one first")
+    message = "Ticket {ticket_id!r} already has {limit} files, the maximum; remove one first"
+
+    limit: int
 
 
-class NotEscalated(DeskError):
+@dataclass(eq=False)
+class EventLimitReached(TicketError):
+    """The ticket has the maximum number of events."""
+
+    message = "Ticket {ticket_id!r} already has {limit:,} events, the maximum; open another ticket"
+
+    limit: int
+
+
+@dataclass(eq=False)
+class NotEscalated(TicketError):
     """An escalation cannot end because the ticket is not escalated."""
 
     code = "not-escalated"
     title = "Not escalated"
+    message = "Ticket {ticket_id!r} is {status}, not escalated"
+    public_message = "The ticket is {status}, not escalated."
 
-    def __init__(self, ticket_id: str, status: Status) -> None:
-        self.ticket_id = ticket_id
-        self.status = status
-        super().__init__(
-            f"The ticket {ticket_id!r} is {status}; there is no escalation to end",
-            detail=f"The ticket is {status}; there is no escalation to end.",
-        )
+    status: TicketStatus
 
 
-class TransitionRefused(DeskError):
+@dataclass(eq=False)
+class TicketTransitionRefused(TicketError):
     """The ticket cannot change from its current status to this one."""
 
     code = "transition-refused"
-    title = "Status cannot follow"
+    title = "Status change not allowed"
+    message = "Ticket {ticket_id!r} is {before} and cannot become {after}; allowed: {allowed_text}"
+    public_message = "The ticket is {before} and cannot become {after}. Allowed: {allowed_text}."
 
-    def __init__(self, ticket_id: str, before: Status, after: Status) -> None:
-        self.ticket_id = ticket_id
-        self.before = before
-        self.after = after
-        self.allowed = tuple(status for status in Status if status in TRANSITIONS[before])
-        reason = f"is {before} and cannot become {after}; it can become {', '.join(self.allowed)}"
-        escalation = " ESCALATED is reached by an escalation alone." if "ESCALATED" in self.allowed else ""
-        super().__init__(
-            f"The ticket {ticket_id!r} {reason}",
-            detail=f"The ticket {reason}.{escalation}",
-            present=before,
-            allowed=list(self.allowed),
-        )
+    before: TicketStatus
+    after: TicketStatus
+
+    def __post_init__(self) -> None:
+        self.allowed = tuple(status for status in TicketStatus if status in TRANSITIONS[self.before])
+        self.allowed_text = ", ".join(self.allowed)
+        if TicketStatus.ESCALATED in self.allowed:
+            self.allowed_text = self.allowed_text.replace("ESCALATED", "ESCALATED (by an escalation)")
+        super().__post_init__()
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        """The current status and the allowed ones."""
+        return {"present": self.before, "allowed": list(self.allowed)}
 
 
-class TicketChanged(DeskError):
+@dataclass(eq=False)
+class TicketChanged(TicketError):
     """The ticket has changed since the caller read it; nothing was written."""
 
     code = "precondition-failed"
-    title = "Changed meanwhile"
+    title = "Ticket changed"
+    message = (
+        "Ticket {ticket_id!r} was changed by someone else: it is at version {current}, and version {expected} was expected; "
+        "read it again and repeat the change"
+    )
+    public_message = "The ticket is at version {current}, and the change was made for version {expected}. Read it again and repeat the change."
 
-    def __init__(self, ticket_id: str, expected: int, found: int) -> None:
-        self.ticket_id = ticket_id
-        self.expected = expected  # the version that the caller read
-        self.found = found  # the current version
-        super().__init__(
-            f"The ticket {ticket_id!r} was changed by somebody else: version {expected} was read, and it is at {found}; "
-            "read it again and repeat the change",
-            detail=f"The ticket is at version {found}, and the change was meant for {expected}. Read it again and "
-            "repeat the change on what it is now.",
-            headers={"ETag": f'"{found}"'},
-        )
+    expected: int
+    current: int
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The ETag of the current version."""
+        return {"ETag": f'"{self.current}"'}
 
 
-class TicketBusy(DeskError):
+@dataclass(eq=False)
+class TicketBusy(TicketError):
     """Every attempt at a change lost the race against other writers; nothing was written."""
 
     code = "contended"
-    title = "Changed by others all the time"
+    title = "Too many concurrent changes"
+    message = (
+        "Ticket {ticket_id!r} was changed by others during all {attempts} attempts; send the request again"
+    )
+    public_message = "Other requests kept changing the ticket, and nothing was saved. Send the request again."
 
-    def __init__(self, ticket_id: str, attempts: int) -> None:
-        self.ticket_id = ticket_id
-        self.attempts = attempts
-        super().__init__(
-            f"The ticket {ticket_id!r} was changed by others {attempts} times while this change was tried; send it again",
-            detail="Others changed the ticket each time that this change was tried, and nothing of it was saved. Send it again.",
-            headers={"Retry-After": "1"},
-        )
+    attempts: int
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """When to retry."""
+        return {"Retry-After": "1"}
 
 
-class TextTooLong(DeskError):
+@dataclass(eq=False)
+class TextTooLong(SupportDeskError):
     """A text exceeds its limit."""
 
     code = "too-large"
     kind = ErrorKind.TOO_LARGE
     title = "Too large"
+    message = (
+        "The {field} has {characters:,} characters, more than the limit of {limit:,}; attach it as a file"
+    )
 
-    def __init__(self, what: str, characters: int, most: int) -> None:
-        self.what = what
-        self.characters = characters
-        self.most = most
-        super().__init__(
-            f"The {what} has {characters:,} characters, and {most:,} are the most; attach it as a file"
-        )
+    field: str
+    characters: int
+    limit: int
 
 
-class EmbeddingRefused(DeskError):
+@dataclass(eq=False)
+class EmbeddingRefused(SupportDeskError):
     """The vector index cannot hold this embedding."""
 
     code = "invalid"
     kind = ErrorKind.INVALID
     title = "Invalid request"
+    message = "The embedding cannot be used: {problem}"
 
-    def __init__(self, problem: str) -> None:
-        self.problem = problem
-        super().__init__(
-            f"The embedding cannot be used: {problem}",
-            errors=[{"in": "body", "pointer": "#/embedding", "detail": problem}],
-        )
+    problem: str
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        """The error of the field."""
+        return {"errors": [{"in": "body", "pointer": "#/embedding", "detail": self.problem}]}
 
 
-class SimilarUnavailable(DeskError):
+@dataclass(eq=False)
+class SimilarUnavailable(SupportDeskError):
     """The target has no vector indexes, so similar tickets cannot be searched."""
 
     code = "no-vectors"
     kind = ErrorKind.NOT_INSTALLED
     title = "No vector search"
+    message = "Similar tickets cannot be searched: {reason}; everything else works"
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(f"Similar tickets cannot be searched here: {reason}; everything else works")
-
-
-class EventLimitReached(DeskError):
-    """The ticket has the maximum number of events."""
-
-    def __init__(self, ticket_id: str, most: int) -> None:
-        self.ticket_id = ticket_id
-        self.most = most
-        super().__init__(f"The ticket {ticket_id!r} has {most:,} events, which is the most; open another one")
+    reason: str

@@ -1,4 +1,4 @@
-"""The forms of the pages. An accepted form redirects to a page (303); a refused one is shown again with its input and the errors."""
+"""The HTML forms. A valid form redirects to a page (303); an invalid one is shown again with its input and the errors."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from starlette.datastructures import FormData, UploadFile
 
 from tavola.apps.shell import ProblemError, field_errors, member_of, problem_of
 from tavola.apps.support_desk import service
-from tavola.apps.support_desk.domain import FORM_CHARACTERS_MAX, Status
+from tavola.apps.support_desk.domain import FORM_CHARACTERS_MAX, STATUS_LABELS, TicketStatus
 from tavola.apps.support_desk.errors import (
     AttachmentExists,
-    DeskError,
+    SupportDeskError,
     TextTooLong,
     TicketChanged,
-    TransitionRefused,
+    TicketTransitionRefused,
 )
 from tavola.apps.support_desk.model import Attachment
 from tavola.apps.support_desk.pages import pages_of, render_ticket
@@ -39,28 +39,28 @@ A = TypeVar("A", bound=BaseModel)
 
 FORM_BYTES_MAX = 8 * 1024 * 1024  # of one field; the request guard refuses larger bodies
 
-_ID = "has letters, digits and . _ : @ + -, and no blank."
+_ID_RULE = "may contain only letters, digits and . _ : @ + -"
 _PATTERN_MESSAGES = {
-    "customer_id": f"A customer's id {_ID}",
-    "operator_id": f"An operator's id {_ID}",
-    "engineer": f"An engineer's id {_ID}",
-    "actor": f"An id {_ID}",
-    "name": "A file's name has no slash, no quote and no character that cannot be seen, and is not made of dots alone.",
+    "customer_id": f"A customer ID {_ID_RULE}",
+    "operator_id": f"An operator ID {_ID_RULE}",
+    "engineer": f"An engineer ID {_ID_RULE}",
+    "actor": f"An ID {_ID_RULE}",
+    "name": "A file name must not contain slashes, quotes or invisible characters, and must not be . or .. only.",
 }
-_REQUIRED = {
-    "customer_id": "Say which customer it is.",
-    "symptom_text": "Say what is wrong.",
-    "note": "Write the note first.",
-    "engineer": "Name the engineer.",
-    "reason": "Give a reason.",
-    "operator_id": "Name the operator.",
-    "rating": "Choose a rating.",
+_REQUIRED_MESSAGES = {
+    "customer_id": "Enter the customer ID.",
+    "symptom_text": "Enter a description.",
+    "note": "Enter a note.",
+    "engineer": "Enter the engineer ID.",
+    "reason": "Enter a reason.",
+    "operator_id": "Enter the operator ID.",
+    "rating": "Select a rating.",
 }
 
 
 @router.get("/ui/tickets/new")
 async def new_ticket_page(request: Request) -> Response:
-    """Show an empty form, for a customer if one is named."""
+    """Show an empty ticket form; `?customer=` fills in the customer ID."""
     fields = {
         "customer_id": request.query_params.get("customer", ""),
         "priority": "MEDIUM",
@@ -71,7 +71,7 @@ async def new_ticket_page(request: Request) -> Response:
 
 @router.post("/ui/tickets")
 async def open_ticket(request: Request) -> Response:
-    """Open a ticket; the form's key makes a second click the same request."""
+    """Open a ticket; the form's idempotency key makes a second click repeat the first request."""
     fields = _form_fields(await request.form(max_part_size=FORM_BYTES_MAX))
     pages = pages_of(request)
     errors: Mapping[str, str]
@@ -85,17 +85,17 @@ async def open_ticket(request: Request) -> Response:
         errors = form_errors(error)
     except TextTooLong:
         fields["symptom_text"] = fields["symptom_text"][:FORM_CHARACTERS_MAX]
-        too_long = f"It is too long: {FORM_CHARACTERS_MAX:,} characters are the most, and what is more is cut off below."
-        errors = {"symptom_text": f"{too_long} Send what is left, and attach the rest as a file."}
+        too_long = f"The text is longer than {FORM_CHARACTERS_MAX:,} characters and was cut off below."
+        errors = {"symptom_text": f"{too_long} Submit the shortened text and attach the rest as a file."}
     except IdempotencyMismatch:
         errors, status = (
             {
-                "": "This form was sent before with other words. Look whether the ticket is there; then send it again."
+                "": "This form was already submitted with other values. Check whether the ticket exists, then submit the form again."
             },
             409,
         )
         key = _new_form_key(request)
-    except DeskError as error:
+    except SupportDeskError as error:
         problem = problem_of(error)
         assert problem is not None
         errors, status = {"": problem.detail}, problem.status
@@ -114,15 +114,15 @@ async def change_status(request: Request, ticket_id: str) -> Response:
     try:
         body = _validate(ChangeTicketRequest, renamed, only=("status", "note", "actor"))
         assert body.status is not None
-        await service.change_status(
+        await service.change_ticket(
             desk_of(request).store,
             ticket_id,
-            Status(body.status),
+            TicketStatus(body.status),
             expected=_form_version(fields),
             note=body.note,
             actor=body.actor,
         )
-    except (ValidationError, DeskError, ProblemError) as error:
+    except (ValidationError, SupportDeskError, ProblemError) as error:
         return await _render_refused(
             request,
             ticket_id,
@@ -141,12 +141,12 @@ async def amend(request: Request, ticket_id: str) -> Response:
     try:
         version = _form_version(fields)
         body = _validate(
-            ChangeTicketRequest, fields, only=("priority", "subject", "product"), emptied=("product",)
+            ChangeTicketRequest, fields, only=("priority", "subject", "product"), clearable=("product",)
         )
         ticket = await service.change_ticket(
             desk_of(request).store, ticket_id, changes=body.amendment(), expected=version
         )
-    except (ValidationError, DeskError, ProblemError) as error:
+    except (ValidationError, SupportDeskError, ProblemError) as error:
         return await _render_refused(request, ticket_id, "amendment", fields, error)
     done = "same" if ticket.version == version else "amended"
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done=done)
@@ -165,7 +165,7 @@ async def escalate(request: Request, ticket_id: str) -> Response:
             reason=body.reason,
             expected=_form_version(fields),
         )
-    except (ValidationError, DeskError, ProblemError) as error:
+    except (ValidationError, SupportDeskError, ProblemError) as error:
         return await _render_refused(request, ticket_id, "escalation", fields, error)
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done="escalated")
 
@@ -179,7 +179,7 @@ async def add_note(request: Request, ticket_id: str) -> Response:
         await service.add_note(
             desk_of(request).store, ticket_id, body.note, actor=body.actor, idempotency_key=_form_key(fields)
         )
-    except (ValidationError, DeskError, ProblemError, IdempotencyMismatch) as error:
+    except (ValidationError, SupportDeskError, ProblemError, IdempotencyMismatch) as error:
         return await _render_refused(request, ticket_id, "note", fields, error)
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done="note")
 
@@ -200,7 +200,7 @@ async def give_feedback(request: Request, ticket_id: str) -> Response:
         await service.give_feedback(
             desk_of(request).store, ticket_id, body.new(), idempotency_key=_form_key(fields)
         )
-    except (ValidationError, DeskError, ProblemError, IdempotencyMismatch) as error:
+    except (ValidationError, SupportDeskError, ProblemError, IdempotencyMismatch) as error:
         return await _render_refused(request, ticket_id, "feedback", fields, error)
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done="feedback")
 
@@ -212,11 +212,13 @@ async def attach(request: Request, ticket_id: str) -> Response:
         async with request.form() as form:  # closes its files
             file = form.get("file")
             if not isinstance(file, UploadFile) or not file.filename:
-                raise ProblemError(422, "invalid", "No file", "Choose a file first.")
+                raise ProblemError(422, "invalid", "No file", "Choose a file.")
             name = AttachmentName(name=file.filename.replace("\\", "/").rpartition("/")[2]).name
             content_type, data = parse_content_type(file.content_type), await file.read()
         if len(data) > FILE_BYTES_MAX:
-            raise ProblemError(413, "too-large", "Too large", f"A file may have {FILE_BYTES_MAX:,} bytes.")
+            raise ProblemError(
+                413, "too-large", "Too large", f"The file is larger than {FILE_BYTES_MAX // 1024 // 1024} MB."
+            )
 
         def check_existing(existing: Attachment | None) -> None:
             if existing is not None and not service.is_same_file(existing, content_type, data):
@@ -230,7 +232,7 @@ async def attach(request: Request, ticket_id: str) -> Response:
             data=data,
             check_existing=check_existing,
         )
-    except (ValidationError, DeskError, ProblemError) as error:
+    except (ValidationError, SupportDeskError, ProblemError) as error:
         return await _render_refused(
             request, ticket_id, "attachment", {}, error, {"name": "file", "": "file"}
         )
@@ -250,16 +252,16 @@ async def _render_refused(
     ticket_id: str,
     form: str,
     fields: Mapping[str, str],
-    error: ValidationError | DeskError | ProblemError | IdempotencyMismatch,
+    error: ValidationError | SupportDeskError | ProblemError | IdempotencyMismatch,
     names: Mapping[str, str] | None = None,
 ) -> Response:
     """Return the page of the ticket as it is now, with the refused form and the reason."""
-    if isinstance(error, TicketChanged | TransitionRefused):
+    if isinstance(error, TicketChanged | TicketTransitionRefused):
         conflict = (
-            "Somebody changed this ticket while you looked at it, and nothing of yours was saved. "
-            "This is how it is now; look, and send it again if it still holds."
+            "This ticket was changed while you were editing it, and your change was not saved. "
+            "The page shows the current ticket; submit your change again if it still applies."
             if isinstance(error, TicketChanged)
-            else error.detail
+            else f"The status cannot change from {STATUS_LABELS[error.before]} to {STATUS_LABELS[error.after]}."
         )
         return await render_ticket(
             request, ticket_id, status=409, form=form, form_input=fields, conflict=conflict
@@ -268,7 +270,9 @@ async def _render_refused(
         errors, status = form_errors(error), 422
     elif isinstance(error, IdempotencyMismatch):
         errors, status = (
-            {"": "This form was sent before with other words. Look above; then send it again."},
+            {
+                "": "This form was already submitted with other values. Check the entries above, then submit the form again."
+            },
             409,
         )
     else:
@@ -287,7 +291,7 @@ def _check_length(fields: Mapping[str, str]) -> None:
     """Refuse a text that is too long to be shown in the form again."""
     length = len(fields.get("symptom_text", ""))
     if length > FORM_CHARACTERS_MAX:
-        raise TextTooLong("symptom text", length, FORM_CHARACTERS_MAX)
+        raise TextTooLong("description", length, FORM_CHARACTERS_MAX)
 
 
 def form_errors(error: ValidationError) -> dict[str, str]:
@@ -298,13 +302,15 @@ def form_errors(error: ValidationError) -> dict[str, str]:
         context = problem.get("ctx", {})
         match problem["type"]:
             case "missing" | "string_too_short":
-                messages[name] = _REQUIRED.get(name, "This is needed.")
+                messages[name] = _REQUIRED_MESSAGES.get(name, "This field is required.")
             case "string_pattern_mismatch":
-                messages[name] = _PATTERN_MESSAGES.get(name) or _REQUIRED.get(name, "This is needed.")
+                messages[name] = _PATTERN_MESSAGES.get(name) or _REQUIRED_MESSAGES.get(
+                    name, "This field is required."
+                )
             case "string_too_long":
-                messages[name] = f"It is too long: {context.get('max_length', 0):,} characters are the most."
+                messages[name] = f"Use at most {context.get('max_length', 0):,} characters."
             case "enum" | "literal_error" | "int_type":
-                messages[name] = "Choose one."
+                messages[name] = "Select one of the options."
             case _:
                 pass
     return messages
@@ -324,11 +330,11 @@ def _validate(
     fields: Mapping[str, Any],
     *,
     only: tuple[str, ...] | None = None,
-    emptied: tuple[str, ...] = (),
+    clearable: tuple[str, ...] = (),
 ) -> A:
-    """Return the form's fields as a request model; an empty field is absent, or None if it is in `emptied`."""
+    """Return the form's fields as a request model; an empty field is absent, or None if it is in `clearable`."""
     values = {name: value for name, value in fields.items() if value not in ("", None)}
-    values |= {name: None for name in emptied if fields.get(name) == ""}
+    values |= {name: None for name in clearable if fields.get(name) == ""}
     return model.model_validate(
         {name: value for name, value in values.items() if only is None or name in only}
     )
@@ -342,13 +348,13 @@ def _form_version(fields: Mapping[str, str]) -> int:
             422,
             "invalid",
             "Invalid form",
-            "The form does not say which version of the ticket it is for; reload the page.",
+            "The form has no ticket version. Reload the page.",
         )
     return int(text)
 
 
 def _form_key(fields: Mapping[str, str]) -> str | None:
-    """Return the form's key, which makes a second click the same request."""
+    """Return the form's idempotency key, which makes a second click repeat the first request."""
     return fields.get("request") or None
 
 

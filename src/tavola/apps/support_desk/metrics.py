@@ -19,15 +19,14 @@ from tavola.apps.support_desk.domain import (
     DayNumbers,
     Priority,
     RunningAverage,
-    Status,
+    TicketStatus,
 )
 from tavola.apps.support_desk.model import DeskMetric, Feedback, MetricMark, Ticket, Tickets
 from tavola.patterns import Projector, Share
-from tavola.triggers import REPORT_FAILURES
-from tavola.triggers import Mapping as TriggerMapping
+from tavola.triggers import REPORT_FAILURES, EventSourceMapping
 
 DESK = "desk"  # the partition of all numbers
-MAPPING = TriggerMapping(
+MAPPING = EventSourceMapping(
     batch_size=100,
     maximum_batching_window_in_seconds=5,
     bisect_batch_on_function_error=True,
@@ -75,7 +74,7 @@ def create_handler(db: Connection) -> Callable[[Mapping[str, Any], object], dict
 async def read_dashboard(db: AsyncConnection, today: date, days: int) -> Dashboard:
     """Return the numbers of the last days and of all time, with one query."""
     first = today - timedelta(days=days - 1)
-    page = await db.query(DeskMetric.Of(name=DESK).part.gte(f"day/{first.isoformat()}"))
+    page = await db.query(DeskMetric.ByName(name=DESK).part.gte(f"day/{first.isoformat()}"))
     numbers = {number.part: RunningAverage(number.count, number.total) async for number in page}
     return build_dashboard(numbers, [first + timedelta(days=n) for n in range(days)])
 
@@ -84,8 +83,10 @@ def build_dashboard(numbers: Mapping[str, RunningAverage], days: Iterable[date])
     """Return numbers as a dashboard; missing ones are 0."""
     zero = RunningAverage()
     return Dashboard(
-        by_status={each: numbers.get(f"total/status/{each}", zero).count for each in Status},
-        by_priority={each: numbers.get(f"total/priority/{each}", zero).count for each in Priority},
+        by_status={status: numbers.get(f"total/status/{status}", zero).count for status in TicketStatus},
+        by_priority={
+            priority: numbers.get(f"total/priority/{priority}", zero).count for priority in Priority
+        },
         resolution_s=numbers.get("total/resolution", zero),
         satisfaction=numbers.get("total/satisfaction", zero),
         ratings={n: numbers.get(f"total/rating/{n}", zero).count for n in range(RATING_MIN, RATING_MAX + 1)},

@@ -1,11 +1,11 @@
 """The two tables of the support desk, their items and access patterns.
 
-`prod-tickets-unified` holds each ticket with its feedback, events and attachments in one item collection, and besides these sessions,
+`prod-tickets-unified` holds each ticket with its feedback, events and attachments in one item collection, as well as sessions,
 request outcomes, cached answers and embeddings. The sort keys of a ticket's collection are chosen so that a page needs one short query:
-read backwards, it returns the ticket itself, its feedback, its files, and then its events from the last one on. `prod-metrics` holds the
-dashboard's numbers; it is a separate table because a projector must not read a stream of its own writes.
+read backwards, it returns the ticket itself, its feedback, its files, and then its events, newest first. `prod-metrics` holds the
+dashboard's metrics; it is a separate table so that the projector does not read its own writes from the stream.
 
-Lists return a `TicketSummary`: the attributes that the indexes project, so that twenty of them are one cheap read. Six indexes serve seven
+Lists return a `TicketSummary`: the attributes that the indexes project, so that reading twenty of them is cheap. Six indexes serve seven
 access patterns: `operator_index` holds feedback by operator and escalations by engineer, under different keys.
 """
 
@@ -30,7 +30,7 @@ from tavola import (
     Table,
     WritePattern,
     attr,
-    found,
+    member,
     sort,
 )
 from tavola.apps.support_desk.domain import (
@@ -41,30 +41,22 @@ from tavola.apps.support_desk.domain import (
     SYMPTOM_CHARACTERS_INLINE,
     EventKind,
     Priority,
-    Role,
-    Status,
+    TicketStatus,
+    UserRole,
+    next_statuses,
 )
 from tavola.patterns import Blob, CacheEntry, Metric, Outcome, ProjectionMark, Session
 
-SHARDS = 4  # of the partitions that all tickets, or all of a status, share: 4,000 writes per second
+SHARDS = 4  # of the partition of all tickets, or of one status: allows 4,000 writes per second
 SUMMARY = (
-    "entity_type",
-    "ticket_id",
-    "customer_id",
-    "status",
-    "priority",
-    "subject",
-    "created_at",
-    "updated_at",
-    "ttl",
-)
+    "entity_type", "ticket_id", "customer_id", "status", "priority", "subject", "created_at", "updated_at", "ttl",
+)  # fmt: skip
 ESCALATION = (*SUMMARY, "assigned_to", "escalated_at", "escalation_reason")
 IDENTIFIER_CHARACTERS_MAX = 128
 
 Identifier = Annotated[str, Field(min_length=1, max_length=IDENTIFIER_CHARACTERS_MAX)]
 Line = Annotated[str, Field(min_length=1, max_length=SUBJECT_CHARACTERS_MAX)]
 Note = Annotated[str, Field(min_length=1, max_length=NOTE_CHARACTERS_MAX)]
-
 
 _COUNTED = {"entity_type": {"S": ["ticket", "feedback"]}}
 NUMBERS = Consumer(  # for a Lambda function; `metrics.MAPPING` is its event source mapping
@@ -82,11 +74,11 @@ NUMBERS = Consumer(  # for a Lambda function; `metrics.MAPPING` is its event sou
     failures="sqs",
     needs_old=True,
     writes=("DeskMetric", "MetricMark"),
-    idempotent=True,  # the transaction that counts a record also writes its mark
+    idempotent=True,  # a record and its mark are written in one transaction
 )
 
 
-# tavola: ignore[encryption-missing] an AWS-owned key encrypts it at rest; whether to use another is a decision of the deployment
+# tavola: ignore[no-customer-managed-key] an AWS-owned key encrypts it at rest; each deployment decides whether to use another
 class Tickets(
     Table,
     name="prod-tickets-unified",
@@ -100,7 +92,7 @@ class Tickets(
     tags={"Environment": "production", "Application": "ai-technical-support"},
     consumers=(NUMBERS,),
 ):
-    """Everything of the desk except its numbers."""
+    """All data of the desk except its metrics."""
 
     customer_index = Gsi(pk="GSI1PK", sk="GSI1SK", projection=SUMMARY, name="GSI1-customer-index")
     status_index = Gsi(pk="GSI2PK", sk="GSI2SK", projection=SUMMARY, name="GSI2-status-index")
@@ -148,11 +140,11 @@ class Ticket(
 
     ticket_id: Attr[Identifier]
     customer_id: Attr[Identifier] = attr(distinct=20_000, tenant=True)
-    status: Attr[Status] = attr(default=Status.NEW)
+    status: Attr[TicketStatus] = attr(default=TicketStatus.NEW)
     priority: Attr[Priority] = attr(default=Priority.MEDIUM)
     subject: Attr[Line]
     symptom_text: Attr[Annotated[str, Field(min_length=1, max_length=SYMPTOM_CHARACTERS_INLINE)]]
-    full_text: Attr[Blob | None] = attr(default=None)  # if symptom_text is only the beginning
+    full_text: Attr[Blob | None] = attr(default=None)  # set if symptom_text is only the beginning
     product: Attr[Line | None] = attr(default=None)
     created_at: Attr[datetime]
     updated_at: Attr[datetime]
@@ -164,12 +156,22 @@ class Ticket(
     version: Attr[int] = attr(default=0, lock=True)
     ttl: Attr[datetime | None] = attr(default=None)  # set if closed tickets expire
 
+    @property
+    def text_continues(self) -> bool:
+        """Whether `symptom_text` is only the beginning of the text."""
+        return self.full_text is not None
+
+    @property
+    def next_statuses(self) -> list[TicketStatus]:
+        """The statuses that may follow."""
+        return next_statuses(self.status)
+
     class Key(
         PrimaryKey["Ticket"],
         pk="TICKET#{ticket_id}",
         sk="METADATA",
         access=AccessPattern(
-            "a ticket by its id", per_second=100, peak_per_second=1_500, items=1, item_bytes=900
+            "a ticket by its ID", per_second=100, peak_per_second=1_500, items=1, item_bytes=900
         ),
     ):
         ticket_id: str
@@ -201,7 +203,7 @@ class Ticket(
         ),
     ):
         customer_id: str
-        status: Sort[Status] = sort()
+        status: Sort[TicketStatus] = sort()
         created_at: Sort[datetime] = sort()
 
     # tavola: ignore[mutable-index-key] operators work from this list; an entry is a summary of 450 B, so a move costs 2 units
@@ -213,7 +215,7 @@ class Ticket(
         shards=SHARDS,
         access=AccessPattern("tickets of a status, by date", per_second=10, items=20, item_bytes=450),
     ):
-        status: Status
+        status: TicketStatus
         created_at: Sort[datetime] = sort()
 
     class Recent(
@@ -255,23 +257,16 @@ class TicketSummary(Entity):
 
     ticket_id: Attr[str]
     customer_id: Attr[str]
-    status: Attr[Status]
+    status: Attr[TicketStatus]
     priority: Attr[Priority]
     subject: Attr[str]
     created_at: Attr[datetime]
     updated_at: Attr[datetime]
 
 
-class Escalation(Entity):
+class Escalation(TicketSummary):
     """A ticket in the list of escalations."""
 
-    ticket_id: Attr[str]
-    customer_id: Attr[str]
-    status: Attr[Status]
-    priority: Attr[Priority]
-    subject: Attr[str]
-    created_at: Attr[datetime]
-    updated_at: Attr[datetime]
     assigned_to: Attr[str | None]
     escalated_at: Attr[datetime | None]
     escalation_reason: Attr[str | None]
@@ -299,7 +294,7 @@ class Feedback(
         submitted_at: datetime
         feedback_id: str
 
-    class OfTicket(
+    class ByTicket(
         Query["Feedback"],
         on=Key,
         access=AccessPattern("all feedback of a ticket", per_second=5, items=2, item_bytes=400),
@@ -337,19 +332,19 @@ class Event(
     items=5_000_000,
     writes=(
         WritePattern(
-            "tell an event", "put", per_second=15, peak_per_second=400, item_bytes=300, transactional=True
+            "write an event", "put", per_second=15, peak_per_second=400, item_bytes=300, transactional=True
         ),
     ),
 ):
-    """An event of a ticket. `sequence` is the ticket's version after it, so no two events share one."""
+    """An event in a ticket's timeline. `sequence` is the ticket's version after it, so it is unique per ticket."""
 
     ticket_id: Attr[Identifier]
     at: Attr[datetime]
     sequence: Attr[int]
     kind: Attr[EventKind]
     actor: Attr[Identifier | None] = attr(default=None)  # None: the desk itself
-    old_status: Attr[Status | None] = attr(default=None)
-    new_status: Attr[Status | None] = attr(default=None)
+    old_status: Attr[TicketStatus | None] = attr(default=None)
+    new_status: Attr[TicketStatus | None] = attr(default=None)
     note: Attr[Note | None] = attr(default=None)
     details: Attr[dict[str, str]] = attr(default_factory=dict)
     ttl: Attr[datetime | None] = attr(default=None)  # set if events expire
@@ -359,7 +354,7 @@ class Event(
         at: datetime
         sequence: int
 
-    class OfTicket(
+    class ByTicket(
         Query["Event"],
         on=Key,
         access=AccessPattern("a ticket's timeline, by date", per_second=10, items=10, item_bytes=300),
@@ -376,7 +371,7 @@ class Attachment(
     items=200_000,
     writes=(WritePattern("attach a file", "put", per_second=1, item_bytes=700, transactional=True),),
 ):
-    """A file of a ticket; the body of a large one is in the blob store."""
+    """A file attached to a ticket; large files are in the blob store."""
 
     ticket_id: Attr[Identifier]
     name: Attr[Annotated[str, Field(min_length=1, max_length=255)]]
@@ -384,18 +379,23 @@ class Attachment(
     body: Attr[Blob]
     added_at: Attr[datetime]
     added_by: Attr[Identifier | None] = attr(default=None)
-    ttl: Attr[datetime | None] = attr(default=None)  # that of the ticket
+    ttl: Attr[datetime | None] = attr(default=None)  # same as the ticket's
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the file."""
+        return self.body.size
 
     class Key(
         PrimaryKey["Attachment"],
         pk="TICKET#{ticket_id}",
-        sk="EVIDENCE#{name}",  # after events and before feedback: see above
+        sk="EVIDENCE#{name}",  # sorts after EVENT and before FEEDBACK: see the module's docstring
         access=AccessPattern("a ticket's attachment", per_second=1, items=1, item_bytes=700),
     ):
         ticket_id: str
         name: str
 
-    class OfTicket(
+    class ByTicket(
         Query["Attachment"],
         on=Key,
         access=AccessPattern(
@@ -415,14 +415,14 @@ class TicketVector(
     table=Tickets,
     tag="embedding",
     items=1_000_000,
-    writes=(WritePattern("keep an embedding", "put", per_second=5, item_bytes=900, transactional=True),),
+    writes=(WritePattern("store an embedding", "put", per_second=5, item_bytes=900, transactional=True),),
 ):
-    """The embedding of a ticket's text; a separate item, so that reading the ticket does not read it."""
+    """The embedding of a ticket's text; a separate item, so that it is not read with the ticket."""
 
     ticket_id: Attr[Identifier]
     customer_id: Attr[Identifier]
     embedding: Attr[list[Annotated[float, Exact]]]
-    ttl: Attr[datetime | None] = attr(default=None)  # that of the ticket
+    ttl: Attr[datetime | None] = attr(default=None)  # same as the ticket's
 
     class Key(
         PrimaryKey["TicketVector"],
@@ -440,9 +440,9 @@ class Login(
     items=5_000,
     writes=(WritePattern("start or renew a session", "put", per_second=1, item_bytes=300),),
 ):
-    """A session of a user."""
+    """A user's session."""
 
-    role: Attr[Role]
+    role: Attr[UserRole]
     expires_at: Attr[datetime] = attr(name="ttl")
 
     class Key(
@@ -463,7 +463,7 @@ class RequestOutcome(
     items=500_000,
     writes=(
         WritePattern(
-            "note what a request came to",
+            "store the outcome of a request",
             "put",
             per_second=5,
             peak_per_second=400,
@@ -481,7 +481,7 @@ class RequestOutcome(
         pk="IDEMPOTENCY#{scope}#{request}",
         sk="METADATA",
         access=AccessPattern(
-            "whether a request was done", per_second=5, items=1, item_bytes=600, consistent=True
+            "the outcome of a request", per_second=5, items=1, item_bytes=600, consistent=True
         ),
     ):
         scope: str
@@ -516,22 +516,24 @@ class TicketFeedback(
     """A ticket and its feedback, in one query: their sort keys are adjacent, so nothing else is read."""
 
     ticket_id: str
-    ticket: Ticket | None = found()
-    feedback: list[Feedback] = found()
+    ticket: Ticket | None = member()
+    feedback: list[Feedback] = member()
 
 
 class FullTicket(
     Collection,
     pk="TICKET#{ticket_id}",
-    access=AccessPattern("a ticket with everything that hangs on it", per_second=20, items=6, item_bytes=400),
+    access=AccessPattern(
+        "a ticket with its feedback, attachments and events", per_second=20, items=6, item_bytes=400
+    ),
 ):
     """A ticket with its feedback, attachments and last events, in one query."""
 
     ticket_id: str
-    ticket: Ticket | None = found()
-    feedback: list[Feedback] = found()
-    events: list[Event] = found()
-    attachments: list[Attachment] = found()
+    ticket: Ticket | None = member()
+    feedback: list[Feedback] = member()
+    events: list[Event] = member()
+    attachments: list[Attachment] = member()
 
 
 class Metrics(
@@ -545,7 +547,7 @@ class Metrics(
     deletion_protection=True,
     tags={"Environment": "production", "Application": "ai-technical-support"},
 ):
-    """The desk's numbers."""
+    """The desk's metrics."""
 
 
 class DeskMetric(
@@ -559,13 +561,13 @@ class DeskMetric(
         ),
     ),
 ):
-    """One number of the desk; `metrics` defines which there are."""
+    """One metric of the desk; the `metrics` module lists them."""
 
     class Key(PrimaryKey["DeskMetric"], pk="METRIC#{name}", sk="{part}"):
         name: str
         part: str
 
-    class Of(
+    class ByName(
         Query["DeskMetric"],
         on=Key,
         access=AccessPattern(
@@ -581,9 +583,9 @@ class MetricMark(
     table=Metrics,
     tag="mark",
     items=1_300_000,
-    writes=(WritePattern("note what was counted", "put", per_second=17, item_bytes=250, transactional=True),),
+    writes=(WritePattern("write a mark", "put", per_second=17, item_bytes=250, transactional=True),),
 ):
-    """What an item has contributed to the numbers."""
+    """What an item has contributed to the metrics."""
 
     expires: Attr[datetime | None] = attr(default=None, name="ttl")
 

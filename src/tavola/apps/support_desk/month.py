@@ -15,18 +15,18 @@ from typing import NamedTuple, TypeVar
 
 from tavola import Entity, Entropy
 from tavola.apps.seeding import RandomChoices
-from tavola.apps.support_desk.domain import EventKind, Priority, Status, make_subject
+from tavola.apps.support_desk.domain import EventKind, Priority, TicketStatus, make_subject
 from tavola.apps.support_desk.model import Event, Feedback, Ticket, TicketVector
 from tavola.apps.support_desk.phrases import (
     ANSWERS,
     COMMENTS,
     FAILURES,
-    HANDED_ON,
     NOTES,
     REASONS,
+    REASSIGNED,
     REOPENED,
     TOPICS,
-    UNMENDED,
+    UNREPAIRABLE,
     Topic,
     complaint_text,
 )
@@ -37,13 +37,13 @@ _WEEKDAYS = (10, 11, 10, 10, 9, 3, 2)  # Monday first
 _PRIORITIES = {Priority.LOW: 20, Priority.MEDIUM: 50, Priority.HIGH: 24, Priority.CRITICAL: 6}
 _RATINGS = {5: 44, 4: 31, 3: 13, 2: 7, 1: 5}
 _PACE = {Priority.LOW: 1.8, Priority.MEDIUM: 1.0, Priority.HIGH: 0.5, Priority.CRITICAL: 0.25}
-_FIRST_LOOK, _LEFT_LYING, _WORK = timedelta(minutes=25), timedelta(hours=9), timedelta(hours=4)
+_FIRST_LOOK, _LATE_LOOK, _WORK = timedelta(minutes=25), timedelta(hours=9), timedelta(hours=4)
 _ENGINEERING, _REOPENING, _REWORK = timedelta(hours=16), timedelta(hours=14), timedelta(hours=2)
-_LYING, _SORTED, _NOTED = 0.08, 0.04, 0.12  # of all: looked at late, given their product later, noted on
-_ESCALATED, _UNMENDED, _FAILED = 0.035, 0.02, 0.03  # of all
-_HANDED_ON, _REOPENED, _RATED = 0.15, 0.02, 0.4  # of those escalated, resolved, resolved
+_LATE, _CLASSIFIED, _NOTED = 0.08, 0.04, 0.12  # share of all tickets
+_ESCALATED, _UNREPAIRABLE, _FAILED = 0.035, 0.02, 0.03  # share of all tickets
+_REASSIGNED, _REOPENED, _RATED = 0.15, 0.02, 0.4  # share of escalated, resolved, resolved tickets
 _DAY = timedelta(days=1)
-_BEFORE = 4  # days that are made up before the month, so that it does not begin with an empty desk
+_BEFORE = 4  # days generated before the month, so that the desk is not empty at its start
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class TicketStep(NamedTuple):
 
     after: timedelta
     kind: EventKind
-    status: Status | None = None
+    status: TicketStatus | None = None
     actor: str | None = None
     note: str | None = None
     details: dict[str, str] | None = None
@@ -108,7 +108,7 @@ class DemoMonth:
         status = last_change.new_status
         assert status is not None, "events without a new status were skipped"
         escalation = None
-        if status is Status.ESCALATED:
+        if status is TicketStatus.ESCALATED:
             escalation = next(event for event in reversed(events) if event.kind is EventKind.ESCALATED)
         yield Ticket(
             ticket_id=ticket_id,
@@ -120,7 +120,7 @@ class DemoMonth:
             product=topic.product,
             created_at=created_at,
             updated_at=last.at,
-            completed_at=last_change.at if status is Status.READY else None,
+            completed_at=last_change.at if status is TicketStatus.READY else None,
             assigned_to=None if escalation is None else escalation.details["assigned_to"],
             escalated_at=None if escalation is None else escalation.at,
             escalation_reason=None if escalation is None else escalation.note,
@@ -128,11 +128,11 @@ class DemoMonth:
             version=len(events),
         )
         yield from events
-        feedback = self._feedback(ticket_id, last.at) if status is Status.READY else None
+        feedback = self._feedback(ticket_id, last.at) if status is TicketStatus.READY else None
         if feedback is not None:
             yield feedback
         has_comment = feedback is not None and feedback.comment is not None
-        if has_comment or status is not Status.READY:
+        if has_comment or status is not TicketStatus.READY:
             yield TicketVector(ticket_id=ticket_id, customer_id=customer, embedding=list(embed(text)))
 
     def log_of(self, lines: int) -> bytes:
@@ -153,7 +153,7 @@ class DemoMonth:
 
     def _events(self, ticket_id: str, created_at: datetime, steps: Iterator[TicketStep]) -> Iterator[Event]:
         """Generate the events of a ticket up to now."""
-        status: Status | None = None
+        status: TicketStatus | None = None
         at = created_at
         for number, step in enumerate(steps, 1):
             at += step.after
@@ -180,41 +180,47 @@ class DemoMonth:
         random, pace = self.random, _PACE[priority]
         choose, duration, fraction = random.choose, random.duration, random.fraction
         changed, operator = EventKind.STATUS_CHANGED, choose(self._operators)
-        yield TicketStep(timedelta(0), EventKind.CREATED, Status.NEW, customer)
+        yield TicketStep(timedelta(0), EventKind.CREATED, TicketStatus.NEW, customer)
         if file is not None:
             yield TicketStep(timedelta(0), EventKind.FILE_ATTACHED, actor=customer, details={"name": file})
-        first_response = duration(_LEFT_LYING if fraction() < _LYING else _FIRST_LOOK * pace)
-        yield TicketStep(first_response, changed, Status.PROCESSING, operator)
+        first_response = duration(_LATE_LOOK if fraction() < _LATE else _FIRST_LOOK * pace)
+        yield TicketStep(first_response, changed, TicketStatus.PROCESSING, operator)
         work_time = duration(_WORK * pace)
         outcome, extra = fraction(), fraction()
-        if extra < _SORTED:
+        if extra < _CLASSIFIED:
             work_time /= 2
             yield TicketStep(work_time, EventKind.AMENDED, actor=operator, details={"product": topic.product})
-        elif extra < _SORTED + _NOTED:
+        elif extra < _CLASSIFIED + _NOTED:
             work_time /= 2
             yield TicketStep(work_time, EventKind.NOTE_ADDED, actor=operator, note=choose(NOTES))
-        if outcome < _ESCALATED + _UNMENDED:
+        if outcome < _ESCALATED + _UNREPAIRABLE:
             yield self._escalation(work_time, operator, choose(REASONS))
-            if fraction() < _HANDED_ON:
-                yield self._escalation(duration(_REWORK), choose(self._engineers), choose(HANDED_ON))
-            if outcome < _UNMENDED:
+            if fraction() < _REASSIGNED:
+                yield self._escalation(duration(_REWORK), choose(self._engineers), choose(REASSIGNED))
+            if outcome < _UNREPAIRABLE:
                 yield TicketStep(
-                    _DAY * (12 + 28 * fraction()), changed, Status.FAILED, operator, choose(UNMENDED)
+                    _DAY * (12 + 28 * fraction()),
+                    changed,
+                    TicketStatus.FAILED,
+                    operator,
+                    choose(UNREPAIRABLE),
                 )
                 return
             work_time = duration(_ENGINEERING)
-        elif outcome < _ESCALATED + _UNMENDED + _FAILED:
-            yield TicketStep(work_time, changed, Status.FAILED, operator, choose(FAILURES))
+        elif outcome < _ESCALATED + _UNREPAIRABLE + _FAILED:
+            yield TicketStep(work_time, changed, TicketStatus.FAILED, operator, choose(FAILURES))
             return
-        yield TicketStep(work_time, changed, Status.READY, operator, choose(ANSWERS))
+        yield TicketStep(work_time, changed, TicketStatus.READY, operator, choose(ANSWERS))
         if fraction() < _REOPENED:
-            yield TicketStep(duration(_REOPENING), changed, Status.PROCESSING, customer, choose(REOPENED))
-            yield TicketStep(duration(_REWORK), changed, Status.READY, operator, choose(ANSWERS))
+            yield TicketStep(
+                duration(_REOPENING), changed, TicketStatus.PROCESSING, customer, choose(REOPENED)
+            )
+            yield TicketStep(duration(_REWORK), changed, TicketStatus.READY, operator, choose(ANSWERS))
 
     def _escalation(self, after: timedelta, actor: str, reason: str) -> TicketStep:
         """Return the step that assigns a ticket to an engineer."""
         details = {"assigned_to": self.random.choose(self._engineers)}
-        return TicketStep(after, EventKind.ESCALATED, Status.ESCALATED, actor, reason, details)
+        return TicketStep(after, EventKind.ESCALATED, TicketStatus.ESCALATED, actor, reason, details)
 
     def _feedback(self, ticket_id: str, completed_at: datetime) -> Feedback | None:
         """Return feedback on an answer; None if there is none, or none yet."""

@@ -11,21 +11,22 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from markupsafe import Markup
 
-from tavola.apps.shell import Link, Pages, ProblemError, Settings, charts, cursor_of, not_found
+from tavola.apps.shell import AppSettings, Link, Pages, ProblemError, charts, cursor_of, not_found
 from tavola.apps.support_desk import service
 from tavola.apps.support_desk.domain import (
     FORM_CHARACTERS_MAX,
+    STATUS_LABELS,
     Dashboard,
     DayNumbers,
     EventKind,
     Priority,
-    Status,
+    TicketStatus,
     TimeRange,
+    next_statuses,
 )
 from tavola.apps.support_desk.errors import SimilarUnavailable
 from tavola.apps.support_desk.model import IDENTIFIER_CHARACTERS_MAX, Event, Feedback, FullTicket, Ticket
 from tavola.apps.support_desk.rest import DAYS, FILE_BYTES_MAX, desk_of, parse_time
-from tavola.apps.support_desk.schemas import next_statuses
 from tavola.apps.support_desk.service import SimilarTicket
 
 router = APIRouter(include_in_schema=False)
@@ -42,11 +43,11 @@ NAVIGATION = (
 )
 
 _STATUS_TONES = {
-    Status.NEW: "info",
-    Status.PROCESSING: "accent",
-    Status.READY: "good",
-    Status.FAILED: "bad",
-    Status.ESCALATED: "warn",
+    TicketStatus.NEW: "info",
+    TicketStatus.PROCESSING: "accent",
+    TicketStatus.READY: "good",
+    TicketStatus.FAILED: "bad",
+    TicketStatus.ESCALATED: "warn",
 }
 _PRIORITY_TONES = {
     Priority.LOW: "neutral",
@@ -54,35 +55,28 @@ _PRIORITY_TONES = {
     Priority.HIGH: "warn",
     Priority.CRITICAL: "bad",
 }
-_STATUS_LABELS = {
-    Status.NEW: "New",
-    Status.PROCESSING: "Processing",
-    Status.READY: "Ready",
-    Status.FAILED: "Failed",
-    Status.ESCALATED: "Escalated",
-}
 _BUTTON_LABELS = {
-    Status.PROCESSING: "Start work",
-    Status.READY: "Mark as ready",
-    Status.FAILED: "Mark as failed",
+    TicketStatus.PROCESSING: "Start work",
+    TicketStatus.READY: "Mark as resolved",
+    TicketStatus.FAILED: "Mark as unresolved",
 }
-_QUEUE = (Status.NEW, Status.PROCESSING, Status.FAILED)
+_QUEUE = (TicketStatus.NEW, TicketStatus.PROCESSING, TicketStatus.FAILED)
 
 
-def new_pages(settings: Settings) -> Pages:
+def new_pages(settings: AppSettings) -> Pages:
     """Return the pages of the desk, with the values that its templates need."""
     pages = Pages(
         "Support desk",
         NAVIGATION,
         templates=Path(__file__).parent / "templates",
-        tagline="tickets, timelines and numbers in one table",
+        tagline="tickets, timelines and statistics in one DynamoDB table",
         clock=settings.clock,
     )
     pages.environment.globals.update(
         status_tones=_STATUS_TONES,
         priority_tones=_PRIORITY_TONES,
-        status_words=_STATUS_LABELS,
-        statuses=[(status.value, _STATUS_LABELS[status]) for status in Status],
+        status_labels=STATUS_LABELS,
+        statuses=[(status.value, STATUS_LABELS[status]) for status in TicketStatus],
         priorities=[(priority.value, priority.value.capitalize()) for priority in Priority],
         file_bytes_max=FILE_BYTES_MAX,
         form_characters_max=FORM_CHARACTERS_MAX,
@@ -108,10 +102,12 @@ async def tickets_page(request: Request) -> Response:
     cursor = cursor_of(request)
     page: Any = None
     try:
-        status = Status(filters["status"]) if filters["status"] else None
-        during = TimeRange(parse_time("from", filters["from"]), parse_time("to", filters["to"], end=True))
+        status = TicketStatus(filters["status"]) if filters["status"] else None
+        during = _opened_during(filters)
         if filters["customer"] and (during.start or during.end):
-            problem = "A customer's tickets are not asked by date: leave out the dates, or the customer."
+            problem = "Filter by customer or by date, not both."
+        elif during.empty:
+            problem = "The end date is before the start date."
         elif filters["customer"]:
             page = await service.list_customer_tickets(
                 store, filters["customer"], status=status, limit=ROWS, cursor=cursor
@@ -121,12 +117,12 @@ async def tickets_page(request: Request) -> Response:
         else:
             page = await service.list_recent_tickets(store, during, limit=ROWS, cursor=cursor)
     except ValueError:
-        problem = "There is no such status."
+        problem = "Unknown status. Select one of the list."
     except ProblemError as refused:
         problem = refused.detail
     context = {
         "found": page,
-        "wanted": filters,
+        "filters": filters,
         "problem": problem,
         "cursor": cursor,
         "filtered": any(filters.values()),
@@ -134,17 +130,26 @@ async def tickets_page(request: Request) -> Response:
     return pages.render(request, "tickets.html", context, status=200 if problem is None else 422)
 
 
+def _opened_during(filters: Mapping[str, str]) -> TimeRange:
+    try:
+        return TimeRange(parse_time("from", filters["from"]), parse_time("to", filters["to"], end=True))
+    except ProblemError:
+        detail = "Invalid date. Enter a date such as 2026-11-18."
+        raise ProblemError(422, "invalid", "Invalid date", detail) from None
+
+
 @router.get("/ui/customers/{customer_id}")
 async def customer_page(request: Request, customer_id: str) -> Response:
     """Show the tickets of a customer."""
-    status = _status_filter(request, Status, None)
+    status = _status_filter(request, TicketStatus, None)
     cursor = cursor_of(request)
     page = await service.list_customer_tickets(
         desk_of(request).store, customer_id, status=status, limit=ROWS, cursor=cursor
     )
     pages, path = pages_of(request), f"/ui/customers/{customer_id}"
     tabs = [
-        (_STATUS_LABELS[each], pages.url(request, path, status=each.value), each is status) for each in Status
+        (STATUS_LABELS[tab_status], pages.url(request, path, status=tab_status.value), tab_status is status)
+        for tab_status in TicketStatus
     ]
     context = {"customer_id": customer_id, "status": status, "found": page, "cursor": cursor, "tabs": tabs}
     return pages.render(request, "customer.html", context)
@@ -163,8 +168,8 @@ async def operator_page(request: Request, operator_id: str) -> Response:
 
 @router.get("/ui/queue")
 async def queue_page(request: Request) -> Response:
-    """Show the tickets of a status, longest waiting first by default."""
-    status = _status_filter(request, Status, Status.NEW)
+    """Show the tickets of a status, oldest first by default."""
+    status = _status_filter(request, TicketStatus, TicketStatus.NEW)
     assert status is not None
     newest = request.query_params.get("order") == "newest"
     cursor = cursor_of(request)
@@ -176,13 +181,13 @@ async def queue_page(request: Request) -> Response:
     pages, order = pages_of(request), "newest" if newest else None
     tabs = [
         (
-            f"{_STATUS_LABELS[each]} · {cached.dashboard.by_status[each]:,}",
-            pages.url(request, "/ui/queue", status=each.value, order=order),
-            each is status,
+            f"{STATUS_LABELS[tab_status]} · {cached.dashboard.by_status[tab_status]:,}",
+            pages.url(request, "/ui/queue", status=tab_status.value, order=order),
+            tab_status is status,
         )
-        for each in _QUEUE
+        for tab_status in _QUEUE
     ]
-    escalated = cached.dashboard.by_status[Status.ESCALATED]
+    escalated = cached.dashboard.by_status[TicketStatus.ESCALATED]
     tabs.append((f"Escalated · {escalated:,}", pages.url(request, "/ui/escalations"), False))
     context = {
         "status": status,
@@ -190,7 +195,6 @@ async def queue_page(request: Request) -> Response:
         "found": page,
         "cursor": cursor,
         "tabs": tabs,
-        "now_s": desk.store.now().timestamp(),
     }
     return pages.render(request, "queue.html", context)
 
@@ -207,7 +211,9 @@ async def escalations_page(request: Request) -> Response:
     return pages_of(request).render(request, "escalations.html", context)
 
 
-def _status_filter(request: Request, kind: type[Status], default: Status | None) -> Status | None:
+def _status_filter(
+    request: Request, kind: type[TicketStatus], default: TicketStatus | None
+) -> TicketStatus | None:
     text = request.query_params.get("status", "")
     return kind(text) if text in kind.__members__ else default
 
@@ -261,10 +267,11 @@ async def render_ticket(
         "attachments": full.attachments,
         "feedback": full.feedback,
         "older": store.retention.audit is None and ticket.version > len(full.events),
-        "similar": [each for each in similar if each.distance <= DISTANCE_MAX],
+        "similar": [neighbour for neighbour in similar if neighbour.distance <= DISTANCE_MAX],
         "similar_available": store.similar.available,
         "steps": status_buttons(ticket),
-        "escalable": ticket.status is Status.ESCALATED or Status.ESCALATED in next_statuses(ticket.status),
+        "escalable": ticket.status is TicketStatus.ESCALATED
+        or TicketStatus.ESCALATED in next_statuses(ticket.status),
         "form": form,
         "errors": errors or {},
         "kept": lambda name, field, present="": (
@@ -279,37 +286,36 @@ async def render_ticket(
 
 
 _DONE = {
-    "opened": "The ticket is open.",
-    "status": "The status is changed.",
-    "escalated": "The ticket is in the engineer's hands.",
-    "note": "The note is in the timeline.",
-    "feedback": "Thank you: the feedback is kept.",
-    "attached": "The file is attached.",
-    "detached": "The file is gone.",
-    "amended": "The ticket is changed.",
-    "same": "Nothing was to change.",
+    "opened": "Ticket opened.",
+    "status": "Status changed.",
+    "escalated": "Ticket assigned to the engineer.",
+    "note": "Note added.",
+    "feedback": "Thank you for your feedback.",
+    "attached": "File attached.",
+    "detached": "File removed.",
+    "amended": "Changes saved.",
+    "same": "No changes to save.",
 }
 
 
 def status_buttons(ticket: Ticket) -> list[tuple[str, str]]:
     """Return the buttons that change a ticket's status: the new status and the label."""
     labels = dict(_BUTTON_LABELS)
-    if ticket.status is Status.ESCALATED:
-        labels[Status.PROCESSING] = "Take back"
-    elif ticket.status in (Status.READY, Status.FAILED):
-        labels[Status.PROCESSING] = "Reopen"
+    if ticket.status is TicketStatus.ESCALATED:
+        labels[TicketStatus.PROCESSING] = "Return to support"
+    elif ticket.status in (TicketStatus.READY, TicketStatus.FAILED):
+        labels[TicketStatus.PROCESSING] = "Reopen"
     return [(status.value, labels[status]) for status in next_statuses(ticket.status) if status in labels]
 
 
 def timeline_entries(full: FullTicket, operator_url: Callable[[str], str]) -> list[TimelineEntry]:
     """Return events and feedback in the order of their times; `operator_url` returns the page of an operator."""
     assert full.ticket is not None
-    opened_at = (
-        full.ticket.created_at
-    )  # entries of a clock that is behind are not shown before the ticket was opened
+    # Entries written with a slow clock are not sorted before the ticket was opened
+    opened_at = full.ticket.created_at
     entries = [
         *map(_event_entry, full.events),
-        *(_feedback_entry(each, operator_url) for each in full.feedback),
+        *(_feedback_entry(feedback, operator_url) for feedback in full.feedback),
     ]
     return sorted(entries, key=lambda entry: max(entry.at, opened_at))
 
@@ -322,29 +328,33 @@ def _event_entry(event: Event) -> TimelineEntry:
     elif event.kind is EventKind.ESCALATED:
         title, tone = f"Escalated to {event.details.get('assigned_to', 'an engineer')}", "warn"
     elif event.kind is EventKind.STATUS_CHANGED and new is not None:
-        before = "" if event.old_status is None else f"{_STATUS_LABELS[event.old_status]} → "
-        title, tone = f"{before}{_STATUS_LABELS[new]}", _STATUS_TONES[new]
+        before = "" if event.old_status is None else f"{STATUS_LABELS[event.old_status]} → "
+        title, tone = f"{before}{STATUS_LABELS[new]}", _STATUS_TONES[new]
         if event.details:
             title += f"; {_describe_changes(event)}"
     elif event.kind is EventKind.AMENDED:
-        title = f"Changed: {_describe_changes(event)}"
+        changes = _describe_changes(event)
+        title = changes[:1].upper() + changes[1:]
     elif event.kind is EventKind.FILE_ATTACHED:
-        verb = "Replaced" if "replaced" in event.details else "Attached"
-        title = f"{verb}: {event.details.get('name', 'a file')}"
+        verb = "replaced" if "replaced" in event.details else "attached"
+        title = f"File {verb}: {event.details.get('name', 'unknown name')}"
     elif event.kind is EventKind.FILE_REMOVED:
-        title = f"Removed: {event.details.get('name', 'a file')}"
+        title = f"File removed: {event.details.get('name', 'unknown name')}"
     return TimelineEntry(event.at, title, event.actor, detail, tone)
 
 
 def _describe_changes(event: Event) -> str:
+    """Return the changed fields of an event: priority changed to High, product removed."""
     return ", ".join(
-        f"{name} is now {value}" if value else f"{name} is taken away"
+        f"{name} changed to {value.capitalize() if name == 'priority' else value}"
+        if value
+        else f"{name} removed"
         for name, value in sorted(event.details.items())
     )
 
 
 def _feedback_entry(feedback: Feedback, operator_url: Callable[[str], str]) -> TimelineEntry:
-    helped = {True: ", it helped", False: ", it did not help", None: ""}[feedback.was_helpful]
+    helped = {True: ", helpful", False: ", not helpful", None: ""}[feedback.was_helpful]
     tone = "good" if feedback.rating >= 4 else "warn" if feedback.rating == 3 else "bad"
     title = f"Feedback: {feedback.rating} of 5{helped}"
     name = feedback.operator_id
@@ -389,8 +399,8 @@ def dashboard_charts(dashboard: Dashboard) -> dict[str, Any]:
     return {
         "status_chart": charts.bars(
             "Tickets by status",
-            [(_STATUS_LABELS[status], count) for status, count in dashboard.by_status.items()],
-            tones={_STATUS_LABELS[status]: tone for status, tone in _STATUS_TONES.items()},
+            [(STATUS_LABELS[status], count) for status, count in dashboard.by_status.items()],
+            tones={STATUS_LABELS[status]: tone for status, tone in _STATUS_TONES.items()},
         ),
         "priority_chart": charts.bars(
             "Tickets by priority",
@@ -404,17 +414,22 @@ def dashboard_charts(dashboard: Dashboard) -> dict[str, Any]:
             tones={"Opened": "info", "Resolved": "good"},
         ),
         "resolution_chart": charts.lines(
-            "Time to resolution by day, average",
+            "Average resolution time by day",
             labels,
             [("Hours", hours)],
             unit="h",
             tones={"Hours": "accent"},
         ),
         "satisfaction_chart": charts.lines(
-            "Satisfaction by day, average of 1 to 5", labels, [("Rating", ratings)], tones={"Rating": "good"}
+            "Average rating by day",
+            labels,
+            [("Rating", ratings)],
+            tones={"Rating": "good"},
+            minimum=1,
+            maximum=5,
         ),
         "ratings_chart": charts.bars(
-            "Ratings",
+            "Feedback by rating",
             [(f"{rating} of 5", count) for rating, count in sorted(dashboard.ratings.items())],
             tones={"1 of 5": "bad", "2 of 5": "bad", "3 of 5": "warn", "4 of 5": "good", "5 of 5": "good"},
         ),

@@ -19,18 +19,21 @@ class Topic:
     symptoms: tuple[str, ...]
     circumstances: tuple[str, ...]
     attempts: tuple[str, ...]
-    room: str = "room"
+    location: str = "office"
 
 
-_ROOMS = tuple(
-    f"{building}{floor}.{door:02}" for building in "ABCDEFGHKL" for floor in range(5) for door in range(1, 25)
+_LOCATIONS = tuple(
+    f"{building}{floor}.{number:02}"
+    for building in "ABCDEFGHKL"
+    for floor in range(5)
+    for number in range(1, 25)
 )
 
 
 def complaint_text(topic: Topic, choose: Callable[[Sequence[str]], str]) -> str:
     """Return a customer's text about a topic; `choose` picks the parts."""
     return (
-        f"{choose(topic.devices)} ({topic.room} {choose(_ROOMS)}) {choose(topic.symptoms)}.\n"
+        f"{choose(topic.devices)} ({topic.location} {choose(_LOCATIONS)}) {choose(topic.symptoms)}.\n"
         f"{choose(topic.circumstances)}. {choose(topic.attempts)}."
     )
 
@@ -38,17 +41,17 @@ def complaint_text(topic: Topic, choose: Callable[[Sequence[str]], str]) -> str:
 _SINCE = (
     "It began this morning",
     "It has been like this since the last update",
-    "It happens about every second time",
+    "It happens about half of the time",
     "Only the first job after a pause is affected",
-    "Since we moved it to the other room it is worse",
+    "It got worse after we moved it to another office",
     "It comes back after some hours",
 )
 _TRIED = (
     "We switched it off and on again, without success",
-    "A colleague changed the cable, and nothing is different",
-    "The self test says that everything is in order",
-    "We went back to the previous settings and it stayed the same",
-    "The steps in the manual were followed twice",
+    "A colleague replaced the cable, without success",
+    "The self-test reports no errors",
+    "We restored the previous settings, without success",
+    "We followed the steps in the manual twice",
 )
 _DA_QUANDO = (
     "È cominciato questa mattina",
@@ -77,10 +80,10 @@ TOPICS = (
             "leaves grey stripes along the edge of every page",
             "pulls in three sheets at once and jams at the fuser",
             "reports an empty toner although the cartridge is new",
-            "prints the first page and then waits for ever",
-            "answers with error 49.4 as soon as a file has pictures",
-            "does not take paper from tray two any more",
-            "prints faded colours, blue above all",
+            "prints the first page and then stops",
+            "reports error 49.4 when a file contains images",
+            "no longer takes paper from tray 2",
+            "prints faded colours, especially blue",
         ),
         _SINCE,
         _TRIED,
@@ -95,11 +98,11 @@ TOPICS = (
         ),
         (
             "drops all connections for about a minute",
-            "gives out addresses that are taken already",
-            "is slow, a file that took seconds takes minutes",
+            "assigns addresses that are already in use",
+            "is slow: a file that took seconds takes minutes",
             "loses the tunnel whenever the line is idle",
             "blinks amber on ports nine to twelve",
-            "refuses the certificate since last night",
+            "has been rejecting the certificate since last night",
         ),
         _SINCE,
         _TRIED,
@@ -108,7 +111,7 @@ TOPICS = (
         "machines",
         ("The packaging machine", "The milling centre", "The conveyor of line 2", "The compressor"),
         (
-            "stops with an alarm on the emergency circuit although nobody pressed it",
+            "stops with an alarm on the emergency circuit although the button was not pressed",
             "vibrates at high speed and the tolerance is lost",
             "shows an overheated spindle after ten minutes",
             "no longer finds its reference point at the start",
@@ -125,7 +128,7 @@ TOPICS = (
             "freezes when the order list is opened",
             "asks for the password after every scan",
             "shows yesterday's stock until it is restarted",
-            "cannot save, the message speaks of a locked record",
+            "cannot save and reports a locked record",
             "has not sent its confirmations since noon",
         ),
         _SINCE,
@@ -175,48 +178,48 @@ TOPICS = (
 )
 
 ANSWERS = (
-    "Firmware updated, and the settings brought back",
+    "Firmware updated and settings restored",
     "Worn part replaced under the contract",
     "Settings corrected remotely and tested with the customer",
-    "Sent the steps, the customer confirms that it works",
+    "Sent instructions; the customer confirms that it works",
     "Nuova configurazione inviata, il cliente conferma",
     "Pezzo usurato sostituito, prova superata",
 )
 REASONS = (
-    "The defect is not in the handbook and the line stands still",
+    "The defect is not in the manual and the line is down",
     "Third visit for the same fault",
-    "A firmware fault is suspected, it needs whoever wrote it",
+    "Suspected firmware bug, needs the firmware team",
     "Il cliente ha un contratto con intervento in giornata",
 )
 FAILURES = (
-    "The model does not answer, it must be asked again",
-    "The description does not suffice for an answer",
+    "The AI model did not respond, try again",
+    "The description is not detailed enough for an answer",
 )
 COMMENTS = (
     "Quick and clear",
-    "It worked at once",
+    "Worked immediately",
     "The second answer was the right one",
     "Too long, but correct",
     "Risolto al primo tentativo",
     "Non era il nostro modello",
 )
 NOTES = (
-    "Called the customer, who sends the log tonight",
-    "The same was seen last month on another line; looking at what helped then",
+    "Called the customer, who will send the log tonight",
+    "Same fault as last month on another line; checking what helped then",
     "Part ordered, expected tomorrow",
     "Richiamato il cliente, attende il tecnico",
 )
-HANDED_ON = (
-    "Handed on: this is the network's, not the machine's",
-    "Handed on for the weekend",
+REASSIGNED = (
+    "Reassigned: this is a network fault, not a machine fault",
+    "Reassigned for the weekend",
     "Passato al collega che conosce l'impianto",
 )
 REOPENED = (
-    "It worked for some hours, and now it is back",
-    "Another unit shows the same since the change",
+    "It worked for some hours, then the fault came back",
+    "Another unit has the same fault since the change",
     "Dopo il riavvio il difetto è tornato",
 )
-UNMENDED = (
-    "Cannot be mended, the unit is replaced",
-    "The maker no longer has the part; a new contract is offered",
+UNREPAIRABLE = (
+    "Cannot be repaired, the unit will be replaced",
+    "The manufacturer no longer has the part; a new contract was offered",
 )

@@ -1,6 +1,6 @@
 """The JSON of the support desk's REST interface: request bodies and responses.
 
-Responses are built from entities by the `…_response` functions; times are ISO 8601 in UTC. Requests declare their limits, which the OpenAPI
+Responses are built from entities with `model_validate`; times are ISO 8601 in UTC. Requests declare their limits, which the OpenAPI
 document shows, and refuse unknown fields, so that a misspelt field is not silently ignored.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from tavola.apps.support_desk.domain import (
@@ -18,30 +18,15 @@ from tavola.apps.support_desk.domain import (
     RATING_MIN,
     SUBJECT_CHARACTERS_MAX,
     SYMPTOM_CHARACTERS_MAX,
-    TRANSITIONS,
     Amendment,
-    Dashboard,
     EventKind,
     NewFeedback,
     NewTicket,
     Priority,
-    Role,
-    RunningAverage,
-    Status,
+    TicketStatus,
+    UserRole,
 )
-from tavola.apps.support_desk.model import (
-    Attachment,
-    Escalation,
-    Event,
-    Feedback,
-    FeedbackSummary,
-    FullTicket,
-    Login,
-    Ticket,
-    TicketSummary,
-)
-from tavola.apps.support_desk.service import SimilarTicket
-from tavola.apps.support_desk.store import FeedbackGiven, NoteAdded
+from tavola.apps.support_desk.store import NoteAdded
 
 IDENTIFIER = r"^[A-Za-z0-9][A-Za-z0-9._:@+\-]{0,127}$"
 _INVISIBLE = (
@@ -62,7 +47,7 @@ Number = Annotated[float, Field(ge=-3e38, le=3e38, allow_inf_nan=False)]
 Embedding = Annotated[list[Number], Field(min_length=1, max_length=4_096)]
 
 
-NextStatus = Literal[Status.PROCESSING, Status.READY, Status.FAILED]
+NextStatus = Literal[TicketStatus.PROCESSING, TicketStatus.READY, TicketStatus.FAILED]
 
 
 class DeskRequestModel(BaseModel):
@@ -72,9 +57,9 @@ class DeskRequestModel(BaseModel):
 
 
 class DeskResponseModel(BaseModel):
-    """The base of the responses."""
+    """The base of the responses; `model_validate` builds one from an entity or a dataclass with the same fields."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
 # Requests
@@ -91,7 +76,7 @@ class OpenTicketRequest(DeskRequestModel):
     embedding: Annotated[
         Embedding | None,
         Field(
-            description="Of the text, 64 numbers; lets searches find the ticket as a similar one. Without it, tickets like it are found by its words.",
+            description="Embedding of the text with 64 numbers, for finding similar tickets. Without it, the words of the text are compared.",
             examples=[None],
         ),
     ] = None
@@ -137,9 +122,11 @@ class ChangeTicketRequest(DeskRequestModel):
     @model_validator(mode="after")
     def _require_change(self) -> ChangeTicketRequest:
         if self.status is None and self.amendment() == Amendment():
-            raise ValueError("nothing is to change; give status, priority, subject or product")
+            raise ValueError("nothing to change; set status, priority, subject or product")
         if self.note is not None and self.status is None:
-            raise ValueError("a note goes with a change of status; POST it to the ticket's events")
+            raise ValueError(
+                "a note requires a change of status; to add a note alone, POST it to the ticket's events"
+            )
         return self
 
     def amendment(self) -> Amendment:
@@ -186,7 +173,7 @@ class StartSessionRequest(DeskRequestModel):
     """The user of a new session."""
 
     user_id: Annotated[Identifier, Field(examples=["op-12"])]
-    role: Role
+    role: UserRole
 
 
 class GetTicketsRequest(DeskRequestModel):
@@ -216,7 +203,7 @@ class SimilarTicketsRequest(DeskRequestModel):
     @model_validator(mode="after")
     def _require_one(self) -> SimilarTicketsRequest:
         if (self.text is None) == (self.embedding is None):
-            raise ValueError("give a text or an embedding, and not both")
+            raise ValueError("set either text or embedding")
         return self
 
 
@@ -225,7 +212,7 @@ def refuse_null(body: Any, allowed: tuple[str, ...] = ()) -> Any:
     if isinstance(body, dict):
         for name, value in body.items():
             if value is None and name not in allowed:
-                raise ValueError(f"{name} is null; leave it out, or give a value")
+                raise ValueError(f"{name} is null; leave it out or set a value")
     return body
 
 
@@ -237,12 +224,13 @@ class TicketResponse(DeskResponseModel):
 
     ticket_id: str
     customer_id: str
-    status: Status
+    status: TicketStatus
     priority: Priority
     subject: str
     symptom_text: str
     text_continues: Annotated[
-        bool, Field(description="The text is longer: all of it is at /tickets/{ticket_id}/text.")
+        bool,
+        Field(description="Whether the text is longer; GET /tickets/{ticket_id}/text returns all of it."),
     ]
     product: str | None
     created_at: Moment
@@ -252,7 +240,7 @@ class TicketResponse(DeskResponseModel):
     escalated_at: Moment | None
     escalation_reason: str | None
     version: int
-    next_statuses: Annotated[list[Status], Field(description="The statuses that may follow.")]
+    next_statuses: Annotated[list[TicketStatus], Field(description="The statuses that may follow.")]
 
 
 class TicketSummaryResponse(DeskResponseModel):
@@ -260,7 +248,7 @@ class TicketSummaryResponse(DeskResponseModel):
 
     ticket_id: str
     customer_id: str
-    status: Status
+    status: TicketStatus
     priority: Priority
     subject: str
     created_at: Moment
@@ -282,8 +270,8 @@ class EventResponse(DeskResponseModel):
     sequence: int
     kind: EventKind
     actor: str | None
-    old_status: Status | None
-    new_status: Status | None
+    old_status: TicketStatus | None
+    new_status: TicketStatus | None
     note: str | None
     details: dict[str, str]
 
@@ -317,7 +305,7 @@ class FullTicketResponse(DeskResponseModel):
     events: Annotated[
         list[EventResponse],
         Field(
-            description="In order; of a long history the last ones, all are at /tickets/{ticket_id}/events."
+            description="Oldest first. A long history is cut to its latest events; GET /tickets/{ticket_id}/events returns all."
         ),
     ]
     feedback: list[FeedbackResponse]
@@ -334,7 +322,7 @@ class SimilarTicketResponse(DeskResponseModel):
     """A similar ticket."""
 
     ticket: TicketSummaryResponse
-    distance: Annotated[float, Field(description="0 is the same direction, 2 the opposite.")]
+    distance: Annotated[float, Field(description="Cosine distance: 0 is identical, 2 is opposite.")]
 
 
 class SimilarTicketsResponse(DeskResponseModel):
@@ -348,7 +336,7 @@ class SessionResponse(DeskResponseModel):
 
     session_id: str
     user_id: str
-    role: Role
+    role: UserRole
     created_at: Moment
     expires_at: Moment
 
@@ -357,7 +345,9 @@ class AverageResponse(DeskResponseModel):
     """A count and an average; null for a count of 0."""
 
     count: int
-    mean: float | None
+    mean: Annotated[
+        float | None, BeforeValidator(lambda mean: None if mean is None else float(round(mean, 3)))
+    ]
 
 
 class DayNumbersResponse(DeskResponseModel):
@@ -374,71 +364,14 @@ class DashboardResponse(DeskResponseModel):
     """The numbers of the desk."""
 
     tickets: int
-    by_status: dict[Status, int]
+    by_status: dict[TicketStatus, int]
     by_priority: dict[Priority, int]
     resolution_s: AverageResponse
     satisfaction: AverageResponse
-    ratings: dict[str, int]
+    ratings: Annotated[
+        dict[str, int], BeforeValidator(lambda ratings: {str(rating): n for rating, n in ratings.items()})
+    ]
     days: Annotated[list[DayNumbersResponse], Field(description="Oldest first.")]
-
-
-# Responses from entities
-
-
-def ticket_response(ticket: Ticket) -> TicketResponse:
-    """Return the JSON of a ticket."""
-    return TicketResponse(
-        ticket_id=ticket.ticket_id,
-        customer_id=ticket.customer_id,
-        status=ticket.status,
-        priority=ticket.priority,
-        subject=ticket.subject,
-        symptom_text=ticket.symptom_text,
-        text_continues=ticket.full_text is not None,
-        product=ticket.product,
-        created_at=ticket.created_at,
-        updated_at=ticket.updated_at,
-        completed_at=ticket.completed_at,
-        assigned_to=ticket.assigned_to,
-        escalated_at=ticket.escalated_at,
-        escalation_reason=ticket.escalation_reason,
-        version=ticket.version,
-        next_statuses=next_statuses(ticket.status),
-    )
-
-
-def next_statuses(status: Status) -> list[Status]:
-    """Return the statuses that may follow, in the order of their declaration."""
-    return [each for each in Status if each in TRANSITIONS[status]]
-
-
-def summary_response(ticket: TicketSummary | Ticket) -> TicketSummaryResponse:
-    """Return the list entry of a ticket."""
-    return TicketSummaryResponse(
-        ticket_id=ticket.ticket_id,
-        customer_id=ticket.customer_id,
-        status=ticket.status,
-        priority=ticket.priority,
-        subject=ticket.subject,
-        created_at=ticket.created_at,
-        updated_at=ticket.updated_at,
-    )
-
-
-def escalation_response(ticket: Escalation) -> EscalationResponse:
-    """Return the list entry of an escalated ticket."""
-    return EscalationResponse(
-        ticket_id=ticket.ticket_id,
-        customer_id=ticket.customer_id,
-        status=ticket.status,
-        priority=ticket.priority,
-        subject=ticket.subject,
-        created_at=ticket.created_at,
-        updated_at=ticket.updated_at,
-        assigned_to=ticket.assigned_to,
-        escalated_at=ticket.escalated_at,
-        escalation_reason=ticket.escalation_reason,
-    )
 
 
 def note_response(note: NoteAdded) -> EventResponse:
@@ -453,94 +386,3 @@ def note_response(note: NoteAdded) -> EventResponse:
         note=note.note,
         details={},
     )
-
-
-def event_response(event: Event) -> EventResponse:
-    """Return the JSON of an event."""
-    return EventResponse(
-        at=event.at,
-        sequence=event.sequence,
-        kind=event.kind,
-        actor=event.actor,
-        old_status=event.old_status,
-        new_status=event.new_status,
-        note=event.note,
-        details=event.details,
-    )
-
-
-def feedback_response(feedback: Feedback | FeedbackSummary | FeedbackGiven) -> FeedbackResponse:
-    """Return the JSON of feedback."""
-    return FeedbackResponse(
-        ticket_id=feedback.ticket_id,
-        feedback_id=feedback.feedback_id,
-        operator_id=feedback.operator_id,
-        submitted_at=feedback.submitted_at,
-        rating=feedback.rating,
-        was_helpful=None if isinstance(feedback, FeedbackGiven) else feedback.was_helpful,
-        comment=feedback.comment if isinstance(feedback, Feedback) else None,
-    )
-
-
-def attachment_response(attachment: Attachment) -> AttachmentResponse:
-    """Return the JSON of an attachment."""
-    return AttachmentResponse(
-        name=attachment.name,
-        content_type=attachment.content_type,
-        size_bytes=attachment.body.size,
-        added_at=attachment.added_at,
-        added_by=attachment.added_by,
-    )
-
-
-def full_ticket_response(full: FullTicket, ticket: Ticket) -> FullTicketResponse:
-    """Return the JSON of a ticket with everything that belongs to it."""
-    return FullTicketResponse(
-        ticket=ticket_response(ticket),
-        events=[event_response(event) for event in full.events],
-        feedback=[feedback_response(feedback) for feedback in full.feedback],
-        attachments=[attachment_response(attachment) for attachment in full.attachments],
-    )
-
-
-def similar_ticket_response(similar: SimilarTicket) -> SimilarTicketResponse:
-    """Return the JSON of a similar ticket."""
-    return SimilarTicketResponse(ticket=summary_response(similar.ticket), distance=similar.distance)
-
-
-def session_response(login: Login) -> SessionResponse:
-    """Return the JSON of a session."""
-    return SessionResponse(
-        session_id=login.session_id,
-        user_id=login.user_id,
-        role=login.role,
-        created_at=login.created_at,
-        expires_at=login.expires_at,
-    )
-
-
-def dashboard_response(numbers: Dashboard) -> DashboardResponse:
-    """Return the JSON of the dashboard."""
-    return DashboardResponse(
-        tickets=numbers.tickets,
-        by_status=dict(numbers.by_status),
-        by_priority=dict(numbers.by_priority),
-        resolution_s=_average_response(numbers.resolution_s),
-        satisfaction=_average_response(numbers.satisfaction),
-        ratings={str(rating): count for rating, count in numbers.ratings.items()},
-        days=[
-            DayNumbersResponse(
-                day=day.day,
-                opened=day.opened,
-                resolved=day.resolved,
-                resolution_s=_average_response(day.resolution_s),
-                satisfaction=_average_response(day.satisfaction),
-            )
-            for day in numbers.days
-        ],
-    )
-
-
-def _average_response(average: RunningAverage) -> AverageResponse:
-    mean = average.mean
-    return AverageResponse(count=average.count, mean=None if mean is None else float(round(mean, 3)))

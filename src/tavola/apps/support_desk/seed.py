@@ -87,7 +87,7 @@ async def _file(
     store: SupportDeskStore, month: DemoMonth, entities: Sequence[Entity], lines: int
 ) -> Attachment:
     """Return a log file attached to the last ticket."""
-    ticket = next(each for each in reversed(entities) if isinstance(each, Ticket))
+    ticket = next(entity for entity in reversed(entities) if isinstance(entity, Ticket))
     return Attachment(
         ticket_id=ticket.ticket_id,
         name=FILE,

@@ -22,21 +22,15 @@ from tavola.apps.support_desk.attachments import (
     read_full_text,
     store_text,
 )
-from tavola.apps.support_desk.changes import (
-    add_note,
-    change_status,
-    change_ticket,
-    end_escalation,
-    escalate,
-)
+from tavola.apps.support_desk.changes import add_note, change_ticket, end_escalation, escalate
 from tavola.apps.support_desk.domain import (
     Dashboard,
     EventKind,
     NewFeedback,
     NewTicket,
-    Role,
-    Status,
+    TicketStatus,
     TimeRange,
+    UserRole,
     make_subject,
 )
 from tavola.apps.support_desk.errors import TicketMissing
@@ -59,7 +53,6 @@ from tavola.patterns import Answer, Slice
 __all__ = [
     "add_note",
     "attach",
-    "change_status",
     "change_ticket",
     "detach",
     "end_escalation",
@@ -145,7 +138,7 @@ async def list_customer_tickets(
     store: SupportDeskStore,
     customer_id: str,
     *,
-    status: Status | None = None,
+    status: TicketStatus | None = None,
     limit: int = LIMIT,
     cursor: str | None = None,
     newest_first: bool = True,
@@ -159,7 +152,7 @@ async def list_customer_tickets(
 
 async def list_tickets_by_status(
     store: SupportDeskStore,
-    status: Status,
+    status: TicketStatus,
     during: TimeRange = ALL_TIME,
     *,
     limit: int = LIMIT,
@@ -235,7 +228,7 @@ async def list_ticket_feedback(
     store: SupportDeskStore, ticket_id: str, *, limit: int = LIMIT, cursor: str | None = None
 ) -> Slice[Feedback]:
     """Return a ticket's feedback, newest first; an empty list if there is no such ticket."""
-    selection = Feedback.OfTicket(ticket_id=ticket_id)
+    selection = Feedback.ByTicket(ticket_id=ticket_id)
     return await query_slice(store.db, selection, limit, cursor, newest_first=True)
 
 
@@ -265,13 +258,7 @@ async def give_feedback(
         )
         checks.append(tx.check(Ticket.Key(ticket_id=ticket_id)))
         tx.create(feedback)
-        return FeedbackGiven(
-            ticket_id=ticket_id,
-            feedback_id=feedback.feedback_id,
-            operator_id=feedback.operator_id,
-            submitted_at=feedback.submitted_at,
-            rating=feedback.rating,
-        )
+        return FeedbackGiven.model_validate(feedback, from_attributes=True)
 
     try:
         if idempotency_key is not None:
@@ -298,14 +285,14 @@ async def list_events(
     """Return a ticket's events in a time range, oldest first by default."""
     if during.empty:
         return Slice((), None)
-    query = Event.OfTicket(ticket_id=ticket_id)
+    query = Event.ByTicket(ticket_id=ticket_id)
     selection = select_between(query, query.at, during.start, during.end)
     return await query_slice(store.db, selection, limit, cursor, newest_first=newest_first)
 
 
 async def list_latest_events(store: SupportDeskStore, ticket_id: str, count: int = 10) -> list[Event]:
     """Return a ticket's last events, newest first."""
-    page = await store.db.query(Event.OfTicket(ticket_id=ticket_id), newest_first=True, limit=count)
+    page = await store.db.query(Event.ByTicket(ticket_id=ticket_id), newest_first=True, limit=count)
     return page.items
 
 
@@ -348,7 +335,10 @@ async def find_tickets_like(
                 return None
             embedding = embed(ticket.symptom_text, store.similar.dimensions)
         nearest = await _find_nearest(store, embedding, count, exclude=ticket_id)
-        return [CachedNeighbour(ticket_id=each.ticket.ticket_id, distance=each.distance) for each in nearest]
+        return [
+            CachedNeighbour(ticket_id=neighbour.ticket.ticket_id, distance=neighbour.distance)
+            for neighbour in nearest
+        ]
 
     neighbours = await store.neighbours.get_or_compute(f"similar/{ticket_id}/{count}", compute)
     return await _read_tickets(store, neighbours or [])
@@ -357,7 +347,7 @@ async def find_tickets_like(
 # Sessions and numbers
 
 
-async def start_session(store: SupportDeskStore, user_id: str, role: Role) -> Login:
+async def start_session(store: SupportDeskStore, user_id: str, role: UserRole) -> Login:
     """Start a session; the browser keeps its id."""
     return await store.sessions.start(user_id, role=role)
 
@@ -430,13 +420,13 @@ async def _find_nearest(
     store: SupportDeskStore, embedding: tuple[float, ...], count: int, *, exclude: str | None = None
 ) -> list[SimilarTicket]:
     """Return the nearest tickets that still exist; the search is widened if too many hits have expired."""
-    wanted = count if exclude is None else count + 1
+    search_count = count if exclude is None else count + 1
     while True:
-        hits = await store.similar.nearest(embedding, wanted)
+        hits = await store.similar.nearest(embedding, search_count)
         tickets = await _read_tickets(store, [hit for hit in hits if hit.ticket_id != exclude])
-        if len(tickets) >= count or len(hits) < wanted or wanted >= HITS_MAX:
+        if len(tickets) >= count or len(hits) < search_count or search_count >= HITS_MAX:
             return tickets[:count]
-        wanted = min(HITS_MAX, 4 * wanted)
+        search_count = min(HITS_MAX, 4 * search_count)
 
 
 async def _read_tickets(

@@ -21,10 +21,11 @@ DIMENSIONS = 64
 _WORDS = re.compile(r"[^\W_]{2,}")
 _DIGITS = 4  # after the point; items store numbers as text
 INDEX = "similar-tickets"
+# 1.5 seconds in total; a large index takes longer to fill, and is not waited for
 POLLS_MAX, POLL_S = (
     12,
     0.02,
-)  # 1.5 seconds in total; a large index takes longer to fill, and is not waited for
+)
 _FILLING = "the vector index is being filled"
 _HIT_FIELDS = ["ticket_id", "customer_id"]
 
@@ -56,7 +57,7 @@ class SimilarIndex:
             if await self._state() is None and not await self._create():
                 return
         except AccessDeniedFault:
-            self.reason = "there is no vector index, or none that may be looked at, and none may be made"
+            self.reason = "the credentials do not allow a vector index to be described or created"
             return
         for attempt in range(POLLS_MAX):
             if await self._state() == "ACTIVE":
@@ -99,11 +100,13 @@ class SimilarIndex:
     def check(self, embedding: tuple[float, ...]) -> None:
         """Raise `EmbeddingRefused` for an embedding that the index cannot hold; its write would fail."""
         if len(embedding) != self.dimensions:
-            raise EmbeddingRefused(f"it has {len(embedding)} numbers, and the index wants {self.dimensions}")
+            raise EmbeddingRefused(
+                f"it has {len(embedding)} numbers, but the index requires {self.dimensions}"
+            )
         if not all(-3e38 < number < 3e38 for number in embedding):
-            raise EmbeddingRefused("it has a number that 32 bits do not hold")
+            raise EmbeddingRefused("a number does not fit into a 32-bit float")
         if not any(embedding):
-            raise EmbeddingRefused("it is all zeros, and so has no direction")
+            raise EmbeddingRefused("all its numbers are zero")
 
     async def nearest(self, embedding: tuple[float, ...], count: int) -> list[SimilarHit]:
         """Return the tickets nearest to an embedding, nearest first."""

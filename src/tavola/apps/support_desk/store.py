@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pydantic import BaseModel
 
 from tavola import AsyncConnection
-from tavola.apps.support_desk.domain import CLOSED_STATUSES, Priority, Status
+from tavola.apps.support_desk.domain import CLOSED_STATUSES, Priority, TicketStatus
 from tavola.apps.support_desk.metrics import DeskProjector, create_projector
 from tavola.apps.support_desk.model import TABLES, CachedAnswer, Login, RequestOutcome
 from tavola.apps.support_desk.similar import DIMENSIONS, SimilarIndex
@@ -17,9 +17,8 @@ from tavola.patterns import Blobs, BlobStore, Cache, Idempotency, Sessions
 REQUEST_LIFE = timedelta(hours=24)
 CACHE_LIFE = timedelta(minutes=15)
 SESSION_LIFE = timedelta(hours=24)
-ATTACHMENT_BYTES_INLINE = (
-    4 * 1024
-)  # larger attachments go to the blob store, because a ticket's page reads this item
+# Larger attachments go to the blob store, because a ticket's page reads this item
+ATTACHMENT_BYTES_INLINE = 4 * 1024
 
 
 class TicketOpened(BaseModel):
@@ -27,7 +26,7 @@ class TicketOpened(BaseModel):
 
     ticket_id: str
     customer_id: str
-    status: Status
+    status: TicketStatus
     priority: Priority
     subject: str
     created_at: datetime
@@ -104,7 +103,7 @@ class SupportDeskStore:
         """Return when an event expires; None if events are kept forever."""
         return None if self.retention.audit is None else at + self.retention.audit
 
-    def ticket_expiry(self, status: Status, at: datetime) -> datetime | None:
+    def ticket_expiry(self, status: TicketStatus, at: datetime) -> datetime | None:
         """Return when a ticket that got a status at some time expires; None if it does not."""
         life = self.retention.tickets
         return at + life if life is not None and status in CLOSED_STATUSES else None

@@ -10,9 +10,9 @@ from fastapi import FastAPI
 
 from tavola import Credentials, RetryPolicy, connect_async
 from tavola.apps.shell import (
+    AppSettings,
     Follower,
     OpenedStore,
-    Settings,
     Upload,
     new_application,
     opened_store,
@@ -41,12 +41,12 @@ UPLOADS = (
 )
 
 
-def create(settings: Settings, retention: Retention = KEEP_FOREVER) -> FastAPI:
+def create(settings: AppSettings, retention: Retention = KEEP_FOREVER) -> FastAPI:
     """Return the support desk on a store; missing tables are created. `retention` lets old data expire."""
     desk_pages = pages.new_pages(settings)
 
     @asynccontextmanager
-    async def life(application: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(application: FastAPI) -> AsyncIterator[None]:
         async with open_desk(settings, retention) as (opened, desk):
             application.state.desk = desk
             shell_of(application).watch(opened, desk.follower)
@@ -55,19 +55,18 @@ def create(settings: Settings, retention: Retention = KEEP_FOREVER) -> FastAPI:
     application = new_application(
         settings,
         title="Support desk",
-        description="Tickets of a technical support: opened once, worked on, escalated, resolved, and what people thought of it.",
+        description="Tickets of a technical support team: open, escalate and resolve tickets, and collect feedback.",
         pages=desk_pages,
-        life=life,
+        lifespan=lifespan,
         tags=TAGS,
         body_bytes_max=BODY_BYTES_MAX,
         uploads=UPLOADS,
     )
 
     # One flat list with the most frequent requests first: nested routers cost every request time.
-    application.routes[:0] = [route for each in ROUTERS for route in each.routes]
-    application.routes.extend(
-        [*forms.router.routes, *pages.router.routes]
-    )  # /ui/tickets/new before /ui/tickets/{…}
+    application.routes[:0] = [route for router in ROUTERS for route in router.routes]
+    # /ui/tickets/new before /ui/tickets/{…}
+    application.routes.extend([*forms.router.routes, *pages.router.routes])
     application.state.pages = desk_pages
     return application
 
@@ -79,7 +78,7 @@ def support_store(opened: OpenedStore, retention: Retention = KEEP_FOREVER) -> S
 
 @asynccontextmanager
 async def open_desk(
-    settings: Settings, retention: Retention = KEEP_FOREVER
+    settings: AppSettings, retention: Retention = KEEP_FOREVER
 ) -> AsyncIterator[tuple[OpenedStore, Desk]]:
     """Open the desk: its tables, follower, sweeper and caller connections; close them at the end."""
     async with opened_store(settings, *TABLES) as opened:

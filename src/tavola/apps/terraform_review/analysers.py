@@ -13,26 +13,27 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from tavola import TavolaError
-from tavola.apps.terraform_review.domain import HIGH_FROM, MEDIUM_FROM, Category, Severity
+from tavola.apps.terraform_review.domain import HIGH_FROM, MEDIUM_FROM, Category, FindingSeverity
 
 FILES_MAX: Final = 2_000
 FOLDER_BYTES_MAX: Final = 20_000_000
 PATH_CHARACTERS_MAX: Final = 1_000
 
 _CODE: Final = (".tf", ".tf.json")
+# Given to the analyser but never stored: they may hold passwords
 _VALUES: Final = (
     ".tfvars",
     ".tfvars.json",
-)  # given to the analyser but never stored: they may hold passwords
+)
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # control characters and invalid UTF-8
 
 # The lowest score with a finding of this severity, and the points that each finding adds; see `risk_score`.
 _LOWEST_SCORE: Final = {
-    Severity.HIGH: float(HIGH_FROM),
-    Severity.MEDIUM: float(MEDIUM_FROM),
-    Severity.LOW: 0.1,
+    FindingSeverity.HIGH: float(HIGH_FROM),
+    FindingSeverity.MEDIUM: float(MEDIUM_FROM),
+    FindingSeverity.LOW: 0.1,
 }
-_POINTS: Final = {Severity.HIGH: 5.0, Severity.MEDIUM: 2.0, Severity.LOW: 0.5}
+_POINTS: Final = {FindingSeverity.HIGH: 5.0, FindingSeverity.MEDIUM: 2.0, FindingSeverity.LOW: 0.5}
 _HALVING_POINTS: Final = 40.0
 
 
@@ -45,7 +46,7 @@ class AnalyserFinding:
     """A finding of an analyser, before it is stored."""
 
     category: Category
-    severity: Severity
+    severity: FindingSeverity
     title: str
     description: str
     rule_id: str  # the analyser's id of the rule
@@ -98,7 +99,7 @@ def read_folder(folder: Path) -> tuple[TerraformFile, ...]:
     folder are reviewed.
     """
     if not folder.is_dir():
-        raise AnalyserError(f"{folder} is no folder; give one that holds Terraform files")
+        raise AnalyserError(f"{folder} is not a folder; use one that contains Terraform files")
     files: list[TerraformFile] = []
     bytes_left = FOLDER_BYTES_MAX
     for path in _walk(folder):
@@ -108,14 +109,14 @@ def read_folder(folder: Path) -> tuple[TerraformFile, ...]:
         name = path.relative_to(folder).as_posix()
         if len(name) > PATH_CHARACTERS_MAX or _UNPRINTABLE.search(name):
             raise AnalyserError(
-                f"{_UNPRINTABLE.sub('?', name[:PATH_CHARACTERS_MAX])} is no name that a review can tell: it is longer than "
-                f"{PATH_CHARACTERS_MAX:,} characters, not UTF-8, or has a control character in it; rename the file"
+                f"{_UNPRINTABLE.sub('?', name[:PATH_CHARACTERS_MAX])} cannot be used as a file name: it is longer than "
+                f"{PATH_CHARACTERS_MAX:,} characters, not UTF-8, or contains a control character; rename the file"
             )
         bytes_left -= _size(path)
         if bytes_left < 0 or len(files) == FILES_MAX:
             raise AnalyserError(
-                f"{folder} holds more than {FILES_MAX} files or {FOLDER_BYTES_MAX // 1_000_000} MB of Terraform; "
-                "analyse its parts as stacks of their own"
+                f"{folder} contains more than {FILES_MAX} files or {FOLDER_BYTES_MAX // 1_000_000} MB of Terraform; "
+                "analyse its subfolders as separate stacks"
             )
         try:
             text = path.read_text(encoding="utf-8")
@@ -123,7 +124,7 @@ def read_folder(folder: Path) -> tuple[TerraformFile, ...]:
             raise AnalyserError(f"{path} cannot be read as UTF-8 text: {error}") from error
         files.append(TerraformFile(name, text, is_code))
     if not any(source.is_code for source in files):
-        raise AnalyserError(f"{folder} holds no Terraform: no file ends in {' or '.join(_CODE)}")
+        raise AnalyserError(f"{folder} contains no Terraform: no file name ends in {' or '.join(_CODE)}")
     return tuple(sorted(files, key=lambda source: source.path))
 
 

@@ -1,6 +1,6 @@
 """Checkov as an analyser: runs the checkov program on a copy of the code.
 
-It runs as a program because its pinned boto3 cannot be installed beside a current one. The copy has its own folder and environment, so that
+It runs as a program because its pinned boto3 cannot be installed alongside a current one. The copy has its own folder and environment, so that
 a `.checkov.yaml` in the reviewed folder (which may name Python files to run), platform credentials and other settings
 have no effect, and checkov makes no network requests.
 """
@@ -21,24 +21,24 @@ from tavola.apps.terraform_review.checkov_report import ReportRefused, parse_rep
 
 TIMEOUT_S: Final = 300.0
 OUTPUT_BYTES_MAX: Final = 64_000_000
-INSTALL: Final = "install it with `pipx install checkov`, or say where it is"
+INSTALL: Final = "install it with `pipx install checkov`, or specify its path"
 
 _FLAGS: Final = (
     *("--framework", "terraform", "terraform_json", "secrets"),
     *("--output", "json", "--quiet", "--compact"),
-    "--skip-download",  # otherwise it downloads texts from the vendor's platform at every start
+    "--skip-download",  # otherwise it downloads rule texts from the vendor's platform on every start
     "--skip-results-upload",
 )
-_UNREACHABLE: Final = "http://127.0.0.1:9"  # an unreachable proxy, in case anything is requested after all
+_UNREACHABLE: Final = "http://127.0.0.1:9"  # an unreachable proxy, in case checkov sends a request anyway
 _SUCCESS_CODES: Final = (0, 1)  # 1: some checks failed; other codes: checkov itself failed
 _POLL_S: Final = 0.25  # between checks of the output's size
 
 
 def find_program(path: Path | None, search: str) -> Path:
-    """Return the program at a path, or `checkov` in the folders of a search path."""
+    """Return the program at `path`, or else `checkov` from the search path; raise AnalyserError if it is missing."""
     program = shutil.which(path.absolute() if path else "checkov", path=search)
     if program is None:
-        raise AnalyserError(f"there is no program {path or 'checkov'}: {INSTALL}")
+        raise AnalyserError(f"program {path or 'checkov'} not found; {INSTALL}")
     return Path(program).absolute()
 
 
@@ -50,9 +50,9 @@ class Checkov:
     timeout_s: float = TIMEOUT_S
 
     async def analyse(self, sources: tuple[TerraformFile, ...]) -> Analysis:
-        """Return checkov's findings in these files; a run that fails is reported in the analysis."""
-        with tempfile.TemporaryDirectory(prefix="tavola-checkov-") as made:
-            work = Path(made)
+        """Return checkov's findings in these files; a failed run is reported in the analysis."""
+        with tempfile.TemporaryDirectory(prefix="tavola-checkov-") as folder:
+            work = Path(folder)
             for source in sources:
                 copy = work / "code" / source.path
                 copy.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ class Checkov:
 
     async def _run(self, work: Path, flags: tuple[str, ...]) -> bytes:
         """Return the program's output; raise `_RunFailed` if it does not end normally."""
-        stdout, stderr = work / "printed", work / "complained"
+        stdout, stderr = work / "stdout", work / "stderr"
         with stdout.open("wb") as stdout_file, stderr.open("wb") as stderr_file:
             try:
                 process = await asyncio.create_subprocess_exec(
@@ -109,14 +109,14 @@ class Checkov:
                     code = await _wait_within_output_limit(process, stdout, stderr)
             except TimeoutError as error:
                 raise _RunFailed(
-                    "timeout", f"checkov was not done after {self.timeout_s:g} seconds"
+                    "timeout", f"checkov did not finish within {self.timeout_s:g} seconds"
                 ) from error
             finally:
                 if process.returncode is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     await process.wait()
         if code not in _SUCCESS_CODES:
-            raise _RunFailed("exit", f"checkov ended with code {code}: {_last_line(stderr)}")
+            raise _RunFailed("exit", f"checkov exited with code {code}: {_last_line(stderr)}")
         _check_sizes(stdout)
         return stdout.read_bytes()
 
@@ -130,7 +130,7 @@ class _RunFailed(Exception):
 
 
 async def _wait_within_output_limit(process: asyncio.subprocess.Process, *files: Path) -> int:
-    """Return the exit code of a program; raise `_RunFailed` as soon as it prints too much."""
+    """Return the exit code of a program; raise `_RunFailed` as soon as its output is too large."""
     while True:
         try:
             async with asyncio.timeout(_POLL_S):
@@ -145,7 +145,7 @@ def _check_sizes(*files: Path) -> None:
 
 
 def _environment(program: Path, work: Path) -> dict[str, str]:
-    """Return the whole environment of the program; it inherits no credentials and no settings."""
+    """Return the program's complete environment: it inherits no credentials or settings."""
     return {
         "PATH": os.pathsep.join([str(program.parent), os.defpath]),
         "HOME": str(work / "home"),
@@ -162,4 +162,4 @@ def _environment(program: Path, work: Path) -> dict[str, str]:
 
 def _last_line(path: Path) -> str:
     lines = path.read_bytes()[-10_000:].decode(errors="replace").strip().splitlines()
-    return lines[-1][:300] if lines else "it said nothing"
+    return lines[-1][:300] if lines else "no error output"

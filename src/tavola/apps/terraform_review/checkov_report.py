@@ -16,13 +16,12 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tavola.apps.terraform_review.analysers import AnalyserFinding, Analysis, AnalysisFailure
-from tavola.apps.terraform_review.domain import Category, Severity
+from tavola.apps.terraform_review.domain import Category, FindingSeverity
 
 ATTRIBUTES_MAX: Final = 5
 
-_INNER_KEYS: Final = frozenset(
-    {"resource_type", "networking", "connected_node"}
-)  # internal to checkov, not attributes
+# Internal to checkov, not attributes
+_INNER_KEYS: Final = frozenset({"resource_type", "networking", "connected_node"})
 _SURE: Final = Decimal("0.95")  # an attribute of the resource says so
 _RELATED: Final = Decimal("0.85")  # a related resource is missing, which may be in another folder
 _LIKELY: Final = Decimal("0.7")  # text that looks like a secret
@@ -111,7 +110,8 @@ def read_report(output: bytes) -> Analysis:
         for check in report.results.failed_checks
     }
     findings = sorted(
-        distinct, key=lambda each: (each.file_path, each.line_number or 0, each.title, each.description)
+        distinct,
+        key=lambda finding: (finding.file_path, finding.line_number or 0, finding.title, finding.description),
     )
     return Analysis(
         analyser,
@@ -126,7 +126,7 @@ def parse_reports(output: bytes) -> tuple[FrameworkReport, ...]:
     try:
         document = json.loads(output)
     except (ValueError, RecursionError) as error:
-        raise ReportRefused(f"checkov printed no JSON: {_short(output)}") from error
+        raise ReportRefused(f"checkov did not print JSON: {_short(output)}") from error
     reports: list[Any] = document if isinstance(document, list) else [document]
     try:
         match reports:
@@ -139,7 +139,7 @@ def parse_reports(output: bytes) -> tuple[FrameworkReport, ...]:
         problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
         location = ".".join(str(part) for part in problem["loc"])
         raise ReportRefused(
-            f"checkov printed JSON that is no report: {_short(output)} ({location}: {problem['msg']})"
+            f"checkov printed JSON that is not a report: {_short(output)} ({location}: {problem['msg']})"
         ) from error
 
 
@@ -154,7 +154,7 @@ def _to_finding(check: FailedCheck) -> AnalyserFinding:
     return AnalyserFinding(
         category=rule.category,
         severity=severity_of(check.severity, rule),
-        title=f"Secret in the code: {check.check_name}" if secret else name,
+        title=f"Secret in code: {check.check_name}" if secret else name,
         description=f"{resource or f'Line {line}'} fails {check.check_id}{f': {rule.meaning}' if rule.meaning else ''}.",
         rule_id=check.check_id,
         file_path=(check.file_path or "").lstrip("/"),
@@ -174,11 +174,11 @@ def _evaluated_attributes(check: FailedCheck) -> list[str]:
 def _recommendation(check: FailedCheck, resource: str, *, secret: bool) -> str:
     attributes = _evaluated_attributes(check)
     if secret:
-        advice = "Take it out of the code, make it invalid, and read a new one from a secret store."
+        advice = "Remove it from the code, revoke it, and read a new one from a secret store."
     elif attributes:
-        advice = f"Look at {', '.join(attributes)} of {resource}."
+        advice = f"Check {', '.join(attributes)} of {resource}."
     else:
-        advice = f"See {check.check_id} in checkov's list of policies."
+        advice = f"See {check.check_id} in the checkov policy index."
     return f"{advice} {check.guideline}" if check.guideline else advice
 
 
@@ -195,49 +195,49 @@ class CheckRule:
 
     words: re.Pattern[str]
     category: Category
-    severity: Severity
+    severity: FindingSeverity
     meaning: str
 
 
-def _rule(words: str, category: Category, severity: Severity, meaning: str) -> CheckRule:
+def _rule(words: str, category: Category, severity: FindingSeverity, meaning: str) -> CheckRule:
     return CheckRule(re.compile(words, re.IGNORECASE), category, severity, meaning)
 
 
-DEFAULT_RULE: Final = CheckRule(re.compile(""), Category.SECURITY, Severity.MEDIUM, "")
+DEFAULT_RULE: Final = CheckRule(re.compile(""), Category.SECURITY, FindingSeverity.MEDIUM, "")
 
 # Exposure first; rules whose words also appear in names that a later rule is for ("backups are encrypted") come early.
 RULES: Final = (
     _rule(
         r"hard.?coded|expose secrets?|credentials? exposure|basic credentials|password is not exposed",
         Category.SECURITY,
-        Severity.HIGH,
+        FindingSeverity.HIGH,
         "a secret can be read",
     ),
     _rule(
         r"0\.0\.0\.0|::/0|publicly|public (read|write|access|ip|endpoint)|\bnot (be )?public\b|anonymous|"
         r"any principal|internet access|everyone|all ?users|unrestricted|global view",
         Category.SECURITY,
-        Severity.HIGH,
-        "open to everybody",
+        FindingSeverity.HIGH,
+        "publicly accessible",
     ),
     _rule(
         r"administrative|full .*privilege|privilege escalation|exfiltration|permissions management|"
         r"\bwildcard|\"\*\" as|root (account|user)",
         Category.SECURITY,
-        Severity.HIGH,
-        "more rights than are needed",
+        FindingSeverity.HIGH,
+        "excessive permissions",
     ),
     _rule(
         r"customer.(managed|supplied)|\bCMKs?\b|customer master key|\bKMS\b|key rotation",
         Category.SECURITY,
-        Severity.LOW,
-        "encrypted with the provider's key, not your own",
+        FindingSeverity.LOW,
+        "not encrypted with a customer-managed key",
     ),
     _rule(
         r"encrypt|\bSSL\b|\bTLS\b|HTTPS|in transit|secure protocols?",
         Category.SECURITY,
-        Severity.MEDIUM,
-        "can be read on the way or on the disk",
+        FindingSeverity.MEDIUM,
+        "data is not encrypted in transit or at rest",
     ),
     _rule(
         r"multi-?az|availability zones?|back(up|ed up)|point.in.time|recovery|snapshot|deletion protection|"
@@ -245,39 +245,44 @@ RULES: Final = (
         r"minor (version )?upgrades?|minor versions|create before destroy|soft.?delete|purge protection|"
         r"concurrent execution limit|scale sets",
         Category.RELIABILITY,
-        Severity.MEDIUM,
-        "data or service can be lost for longer than need be",
+        FindingSeverity.MEDIUM,
+        "risk of data loss or longer outages",
     ),
     _rule(
         r"lifecycle|specifies retention days|caching is enabled|attached to another",
         Category.COST,
-        Severity.LOW,
-        "kept and paid for without use",
+        FindingSeverity.LOW,
+        "unnecessary cost",
     ),
     _rule(
         r"monitoring|performance insights|x-ray|tracing|event notifications|ebs optimi[sz]ed",
         Category.RELIABILITY,
-        Severity.LOW,
-        "trouble comes unseen",
+        FindingSeverity.LOW,
+        "problems may go unnoticed",
     ),
-    _rule(r"\blog(s|ging|ged)?\b|audit", Category.SECURITY, Severity.LOW, "leaves no trace"),
+    _rule(r"\blog(s|ging|ged)?\b|audit", Category.SECURITY, FindingSeverity.LOW, "no audit trail"),
     _rule(
         r"commit hash|version number|immutable|tag should be fixed",
         Category.RELIABILITY,
-        Severity.LOW,
-        "may be something else tomorrow",
+        FindingSeverity.LOW,
+        "version is not pinned",
     ),
-    _rule(r"description|naming|\btags?\b", Category.RELIABILITY, Severity.LOW, "hard to find one's way in"),
+    _rule(
+        r"description|naming|\btags?\b",
+        Category.RELIABILITY,
+        FindingSeverity.LOW,
+        "hard to maintain",
+    ),
 )
 
-_CHECKOV_SEVERITIES: Final[dict[str, Severity]] = {
-    "CRITICAL": Severity.HIGH,
-    "HIGH": Severity.HIGH,
-    "MEDIUM": Severity.MEDIUM,
-    "MODERATE": Severity.MEDIUM,
-    "LOW": Severity.LOW,
-    "INFO": Severity.LOW,
-    "NONE": Severity.LOW,
+_CHECKOV_SEVERITIES: Final[dict[str, FindingSeverity]] = {
+    "CRITICAL": FindingSeverity.HIGH,
+    "HIGH": FindingSeverity.HIGH,
+    "MEDIUM": FindingSeverity.MEDIUM,
+    "MODERATE": FindingSeverity.MEDIUM,
+    "LOW": FindingSeverity.LOW,
+    "INFO": FindingSeverity.LOW,
+    "NONE": FindingSeverity.LOW,
 }
 
 
@@ -288,6 +293,6 @@ def rule_of(check_id: str, name: str) -> CheckRule:
     return next((rule for rule in RULES if rule.words.search(name)), DEFAULT_RULE)
 
 
-def severity_of(reported: str | None, rule: CheckRule) -> Severity:
+def severity_of(reported: str | None, rule: CheckRule) -> FindingSeverity:
     """Return the severity that checkov reported, or else the rule's."""
     return _CHECKOV_SEVERITIES.get((reported or "").upper(), rule.severity)

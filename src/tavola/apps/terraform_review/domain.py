@@ -23,7 +23,7 @@ _PLACES = Decimal("0.0001")
 _RUN_NAMESPACE = UUID("6c6b1a5e-9f0e-5a43-8a59-1f1de2a0b7c4")  # namespace of the ids derived from run ids
 
 
-class Status(StrEnum):
+class ReviewStatus(StrEnum):
     """The status of a review."""
 
     PENDING = "pending"
@@ -39,7 +39,7 @@ class Category(StrEnum):
     RELIABILITY = "reliability"
 
 
-class Severity(StrEnum):
+class FindingSeverity(StrEnum):
     """The severity of a finding."""
 
     HIGH = "high"
@@ -55,10 +55,12 @@ class RiskBand(StrEnum):
     LOW = "low"
 
 
-TRANSITIONS: Mapping[Status, frozenset[Status]] = {
-    Status.PENDING: frozenset({Status.PENDING, Status.COMPLETED, Status.FAILED}),
-    Status.FAILED: frozenset({Status.FAILED, Status.PENDING, Status.COMPLETED}),  # retried
-    Status.COMPLETED: frozenset({Status.COMPLETED, Status.PENDING}),  # requested again
+TRANSITIONS: Mapping[ReviewStatus, frozenset[ReviewStatus]] = {
+    ReviewStatus.PENDING: frozenset({ReviewStatus.PENDING, ReviewStatus.COMPLETED, ReviewStatus.FAILED}),
+    ReviewStatus.FAILED: frozenset(
+        {ReviewStatus.FAILED, ReviewStatus.PENDING, ReviewStatus.COMPLETED}
+    ),  # retried
+    ReviewStatus.COMPLETED: frozenset({ReviewStatus.COMPLETED, ReviewStatus.PENDING}),  # requested again
 }
 
 

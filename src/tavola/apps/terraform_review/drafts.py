@@ -10,16 +10,16 @@ from typing import Any
 from tavola.apps.terraform_review.domain import (
     TRANSITIONS,
     Category,
-    Severity,
-    Status,
+    FindingSeverity,
+    ReviewStatus,
     compute_fix_result,
     expiry_time,
     issue_hash,
     round_score,
     utc_day,
 )
-from tavola.apps.terraform_review.errors import FindingUnknown, TransitionRefused
-from tavola.apps.terraform_review.model import Finding, Review
+from tavola.apps.terraform_review.errors import FindingUnknown, ReviewTransitionRefused
+from tavola.apps.terraform_review.model import Review, ReviewFinding
 from tavola.apps.terraform_review.results import (
     Assessment,
     ErrorDetails,
@@ -27,7 +27,7 @@ from tavola.apps.terraform_review.results import (
     FixRequest,
     ReviewResult,
 )
-from tavola.apps.terraform_review.review_fields import FindingCounts, FindingRef, FixDetails
+from tavola.apps.terraform_review.review_fields import CategoryCounts, FindingRef, FixDetails
 from tavola.patterns import Blob
 
 _ID_CHARACTERS_KEPT = 160  # of a submitted id, before a suffix that makes it unique
@@ -41,7 +41,7 @@ COUNT_FIELDS = {
 
 def first_version(
     result: ReviewResult, review_id: str, code: Blob, recorded: str, now: datetime
-) -> tuple[Review, list[Finding]]:
+) -> tuple[Review, list[ReviewFinding]]:
     """Return version 1 of a review, and its findings."""
     score = round_score(result.overall_risk_score)
     review = Review(
@@ -64,7 +64,7 @@ def first_version(
 
 def reassessed_version(
     before: Review, assessment: Assessment, code: Blob, now: datetime, run_id: str | None
-) -> tuple[Review, list[Finding]]:
+) -> tuple[Review, list[ReviewFinding]]:
     """Return the next version of a review with a new assessment, and the findings that are new in it."""
     check_transition(before, assessment.status)
     number = before.version + 1
@@ -82,15 +82,15 @@ def reassessed_version(
 
 
 def reuse_existing_findings(
-    review: Review, new_findings: Iterable[Finding], existing: Mapping[str, Finding]
-) -> tuple[Review, list[Finding]]:
+    review: Review, new_findings: Iterable[ReviewFinding], existing: Mapping[str, ReviewFinding]
+) -> tuple[Review, list[ReviewFinding]]:
     """Replace new findings whose ids are taken by `existing` items; return the review and the findings still to write.
 
     If the existing item says the same, the finding was resolved before and has returned: the item is used again. Otherwise the
     new finding gets another id.
     """
     refs = dict(review.findings)
-    unwritten: list[Finding] = []
+    unwritten: list[ReviewFinding] = []
     for finding in new_findings:
         stored = existing.get(finding.finding_id)
         if stored is None:
@@ -111,8 +111,8 @@ def reuse_existing_findings(
 
 def fixed_version(before: Review, fix: FixRequest, code: Blob, now: datetime) -> Review:
     """Return the next version of a review with a fix applied."""
-    check_transition(before, Status.COMPLETED)
-    finding_ids = [each.finding_id for each in fix.fixes_applied]
+    check_transition(before, ReviewStatus.COMPLETED)
+    finding_ids = [applied_fix.finding_id for applied_fix in fix.fixes_applied]
     for finding_id in finding_ids:
         if finding_id not in before.findings:
             raise FindingUnknown(before.review_id, finding_id)
@@ -122,8 +122,10 @@ def fixed_version(before: Review, fix: FixRequest, code: Blob, now: datetime) ->
         fix_version=before.version + 1,
         previous_version=before.version,
         fixes_applied=[
-            each.model_copy(update={"effectiveness_score": round_score(each.effectiveness_score)})
-            for each in fix.fixes_applied
+            applied_fix.model_copy(
+                update={"effectiveness_score": round_score(applied_fix.effectiveness_score)}
+            )
+            for applied_fix in fix.fixes_applied
         ],
         applied_at=now,
         risk_reduction=result.risk_reduction,
@@ -135,7 +137,7 @@ def fixed_version(before: Review, fix: FixRequest, code: Blob, now: datetime) ->
         finding_id: ref for finding_id, ref in before.findings.items() if finding_id not in details.resolved
     }
     values: dict[str, Any] = {
-        "status": Status.COMPLETED,
+        "status": ReviewStatus.COMPLETED,
         "overall_risk_score": score,
         "reliability_score": before.reliability_score
         if fix.reliability_score is None
@@ -152,14 +154,16 @@ def fixed_version(before: Review, fix: FixRequest, code: Blob, now: datetime) ->
     return before.model_copy(update=_with_derived_values(before, values, now))
 
 
-def version_with_status(before: Review, status: Status, error: ErrorDetails | None, now: datetime) -> Review:
+def version_with_status(
+    before: Review, status: ReviewStatus, error: ErrorDetails | None, now: datetime
+) -> Review:
     """Return the next version of a review with another status; a failed review has no known risk."""
     check_transition(before, status)
-    score = None if status is Status.FAILED else before.overall_risk_score
+    score = None if status is ReviewStatus.FAILED else before.overall_risk_score
     values: dict[str, Any] = {
         "status": status,
         "overall_risk_score": score,
-        "error_details": error if status is Status.FAILED else None,
+        "error_details": error if status is ReviewStatus.FAILED else None,
         "more_findings": None,
     }
     return before.model_copy(update=_with_derived_values(before, values, now))
@@ -168,16 +172,20 @@ def version_with_status(before: Review, status: Status, error: ErrorDetails | No
 def default_reason(before: Review | None, after: Review) -> str:
     """Return the reason that the audit trail records for a change without one."""
     if before is None:
-        return "recorded"
+        return "Recorded"
     if after.fix_details is not None and after.fix_details.fix_version == before.version + 1:
-        return "fix applied"
-    return "reviewed again" if after.status is before.status else f"{before.status} to {after.status}"
+        return "Fix applied"
+    return (
+        "Reviewed again"
+        if after.status is before.status
+        else f"Status changed from {before.status} to {after.status}"
+    )
 
 
-def check_transition(before: Review, after: Status) -> None:
-    """Raise `TransitionRefused` if a review cannot change to this status."""
+def check_transition(before: Review, after: ReviewStatus) -> None:
+    """Raise `ReviewTransitionRefused` if a review cannot change to this status."""
     if after not in TRANSITIONS[before.status]:
-        raise TransitionRefused(before.review_id, before.status, after)
+        raise ReviewTransitionRefused(before.review_id, before.status, after)
 
 
 def finding_fields(refs: Mapping[str, FindingRef]) -> dict[str, Any]:
@@ -188,9 +196,9 @@ def finding_fields(refs: Mapping[str, FindingRef]) -> dict[str, Any]:
     return {
         "findings": dict(refs),
         "findings_total": len(refs),
-        "high_findings": sum(ref.severity is Severity.HIGH for ref in refs.values()),
+        "high_findings": sum(ref.severity is FindingSeverity.HIGH for ref in refs.values()),
         **{
-            name: FindingCounts(total=sum(counts[category].values()), **counts[category])
+            name: CategoryCounts(total=sum(counts[category].values()), **counts[category])
             for category, name in COUNT_FIELDS.items()
         },
     }
@@ -219,7 +227,7 @@ def _assessment_fields(assessment: Assessment) -> dict[str, Any]:
 
 def _identify_findings(
     review: Review, submitted: Sequence[FindingResult], version: int, now: datetime
-) -> tuple[dict[str, FindingRef], list[Finding]]:
+) -> tuple[dict[str, FindingRef], list[ReviewFinding]]:
     """Return all findings of a version by id, and those that are new.
 
     If a submitted finding has the id of a current one, or the same issue and severity, it is the current finding. With another severity, or
@@ -227,12 +235,12 @@ def _identify_findings(
     """
     before = review.findings
     submitted_ids = {result.finding_id for result in submitted if result.finding_id is not None}
-    matching: dict[tuple[str, Severity], list[str]] = defaultdict(list)
+    matching: dict[tuple[str, FindingSeverity], list[str]] = defaultdict(list)
     for current_id, ref in before.items():
         if current_id not in submitted_ids:
             matching[ref.issue_hash, ref.severity].append(current_id)
     refs: dict[str, FindingRef] = {}
-    new_findings: list[Finding] = []
+    new_findings: list[ReviewFinding] = []
     for number, result in enumerate(submitted, 1):
         issue = issue_hash(result.title, result.category, result.file_path)
         finding_id = result.finding_id
@@ -260,29 +268,29 @@ def _identify_findings(
     return refs, new_findings
 
 
-def _unused_id(wanted: str, taken: Set[str]) -> str:
-    """Return `wanted`, or the first id after it that is not taken."""
-    candidate, number = wanted, 1
+def _unused_id(preferred: str, taken: Set[str]) -> str:
+    """Return `preferred`, or the first id after it that is not taken."""
+    candidate, number = preferred, 1
     while candidate in taken:
         number += 1
-        candidate = f"{wanted}.{number}"
+        candidate = f"{preferred}.{number}"
     return candidate
 
 
-def _finding_ref(finding: Finding) -> FindingRef:
+def _finding_ref(finding: ReviewFinding) -> FindingRef:
     return FindingRef(
         issue_hash=finding.issue_hash,
         category=finding.category,
         severity=finding.severity,
         title=finding.title,
-        seal=finding.digest(),
+        digest=finding.digest(),
     )
 
 
 def _finding(
     review: Review, finding_id: str, issue: str, result: FindingResult, version: int, now: datetime
-) -> Finding:
-    return Finding(
+) -> ReviewFinding:
+    return ReviewFinding(
         finding_id=finding_id,
         review_id=review.review_id,
         stack_id=review.stack_id,

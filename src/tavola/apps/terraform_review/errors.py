@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
-from tavola.apps.errors import ApplicationError
-from tavola.apps.terraform_review.domain import EDITABLE_FOR, TRANSITIONS, Status
+from tavola.apps.errors import ApplicationError, RecordMissing
+from tavola.apps.terraform_review.domain import EDITABLE_FOR, TRANSITIONS, ReviewStatus
 from tavola.errors import ErrorKind
 
 
@@ -15,98 +18,96 @@ class ReviewError(ApplicationError):
     code = "invalid"
 
 
-class ReviewMissing(ReviewError):
-    """No review has this id."""
+@dataclass(eq=False)
+class ReviewMissing(RecordMissing, ReviewError):
+    """No review has this ID."""
 
-    code = "not-found"
-    kind = ErrorKind.NOT_FOUND
-    title = "Not found"
+    message = "Review {review_id!r} does not exist; check its ID, or search by run"
 
-    def __init__(self, review_id: str) -> None:
-        self.review_id = review_id
-        super().__init__(f"There is no review {review_id!r}; look at its id, or ask by its run")
+    review_id: str
 
 
-class VersionMissing(ReviewError):
+@dataclass(eq=False)
+class VersionMissing(RecordMissing, ReviewError):
     """The review does not have this version."""
 
-    code = "not-found"
-    kind = ErrorKind.NOT_FOUND
-    title = "Not found"
+    message = "Review {review_id!r} has no version {version}; versions start at 1"
 
-    def __init__(self, review_id: str, version: int) -> None:
-        self.review_id = review_id
-        self.version = version
-        super().__init__(f"The review {review_id!r} has no version {version}; its versions begin with 1")
+    review_id: str
+    version: int
 
 
-class TransitionRefused(ReviewError):
+@dataclass(eq=False)
+class ReviewTransitionRefused(ReviewError):
     """The review cannot change from its current status to this one."""
 
     code = "transition-refused"
     kind = ErrorKind.CONFLICT
-    title = "Not from there"
+    title = "Status change not allowed"
+    message = "Review {review_id!r} is {before} and cannot become {after}; allowed: {allowed_text}"
 
-    def __init__(self, review_id: str, before: Status, after: Status) -> None:
-        self.review_id = review_id
-        self.before = before
-        self.after = after
-        self.allowed = tuple(status for status in Status if status in TRANSITIONS[before])
-        super().__init__(
-            f"The review {review_id!r} is {before} and cannot become {after}; it can become {', '.join(self.allowed)}",
-            allowed=[str(status) for status in self.allowed],
-        )
+    review_id: str
+    before: ReviewStatus
+    after: ReviewStatus
+
+    def __post_init__(self) -> None:
+        self.allowed = tuple(status for status in ReviewStatus if status in TRANSITIONS[self.before])
+        self.allowed_text = ", ".join(self.allowed)
+        super().__post_init__()
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        """The allowed statuses."""
+        return {"allowed": [str(status) for status in self.allowed]}
 
 
+@dataclass(eq=False)
 class ReviewClosed(ReviewError):
     """The review is too old to be changed."""
 
     code = "review-closed"
     kind = ErrorKind.CONFLICT
     title = "Closed"
+    message = f"Review {{review_id!r}} is older than {EDITABLE_FOR.days} days and was closed on {{since:%Y-%m-%d}}; record a new run"
 
-    def __init__(self, review_id: str, since: datetime) -> None:
-        self.review_id = review_id
-        self.since = since
-        super().__init__(
-            f"The review {review_id!r} was made more than {EDITABLE_FOR.days} days ago and is closed since {since:%Y-%m-%d}; record a new run"
-        )
+    review_id: str
+    since: datetime
 
 
+@dataclass(eq=False)
 class FindingUnknown(ReviewError):
     """A fix names a finding that the review's current version does not have."""
 
-    def __init__(self, review_id: str, finding_id: str) -> None:
-        self.review_id = review_id
-        self.finding_id = finding_id
-        super().__init__(
-            f"The review {review_id!r} has no finding {finding_id!r} now; fix what its current version names"
-        )
+    message = "The current version of review {review_id!r} has no finding {finding_id!r}; use the IDs of its current findings"
+
+    review_id: str
+    finding_id: str
 
 
+@dataclass(eq=False)
 class RunRecorded(ReviewError):
     """The run already has a review, with another result."""
 
     code = "run-recorded"
     kind = ErrorKind.CONFLICT
-    title = "Recorded before"
+    title = "Already recorded"
+    message = "Run {run_id!r} already has review {review_id!r} with a different result; add a version to that review"
 
-    def __init__(self, run_id: str, review_id: str) -> None:
-        self.run_id = run_id
-        self.review_id = review_id
-        super().__init__(
-            f"The run {run_id!r} has a review with another result, {review_id!r}; add a version to that one",
-            review_id=review_id,
-        )
+    run_id: str
+    review_id: str
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        """The existing review."""
+        return {"review_id": self.review_id}
 
 
+@dataclass(eq=False)
 class RangeRefused(ReviewError):
     """A range of days ends before it begins, or is longer than one request may cover."""
 
-    def __init__(self, start: date, end: date, days_max: int) -> None:
-        self.start = start
-        self.end = end
-        self.days_max = days_max
-        super().__init__(
-            f"The days from {start} to {end} are not a range of 1 to {days_max:,} days; ask for less at once"
-        )
+    message = "The range from {start} to {end} must have 1 to {days_max:,} days"
+
+    start: date
+    end: date
+    days_max: int

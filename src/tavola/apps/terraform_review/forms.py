@@ -13,7 +13,7 @@ from starlette.datastructures import UploadFile
 from tavola import TavolaError
 from tavola.apps.shell import Pages, problem_of
 from tavola.apps.terraform_review import service
-from tavola.apps.terraform_review.domain import Status
+from tavola.apps.terraform_review.domain import ReviewStatus
 from tavola.apps.terraform_review.errors import ReviewError
 from tavola.apps.terraform_review.intake import IntakeStopped, ingest
 from tavola.apps.terraform_review.pages import review_page
@@ -66,18 +66,18 @@ def _add_status(router: APIRouter, pages: Pages) -> None:
                 await service.change_status(
                     store_of(request),
                     review_id,
-                    Status(form["status"]),
+                    ReviewStatus(form["status"]),
                     by=by,
                     why=form.get("why", "").strip(),
                     expected_version=_parse_number(form.get("version", "")),
                 )
             except HistoryAhead:
                 errors[""] = (
-                    "The review is behind its history and cannot be changed: look at its audit trail, and verify it."
+                    "The review is older than its history and cannot be changed. Verify its audit trail."
                 )
             except VersionConflict:
                 errors[""] = (
-                    "Somebody else changed the review meanwhile. Look at what it is now, and try again."
+                    "The review was changed by someone else. Check its current version and try again."
                 )
             except ReviewError as error:
                 errors["status"] = error.detail
@@ -137,12 +137,12 @@ def _client_error(error: TavolaError) -> str:
 
 def _check_form(form: Mapping[str, str], by: str) -> dict[str, str]:
     errors: dict[str, str] = {}
-    if form.get("status") not in (Status.PENDING, Status.FAILED):
-        errors["status"] = "Choose pending or failed."
+    if form.get("status") not in (ReviewStatus.PENDING, ReviewStatus.FAILED):
+        errors["status"] = "Select Pending or Failed."
     if not _is_id(by):
-        errors["by"] = "Say who you are, in up to 200 characters and without slashes."
+        errors["by"] = "Enter your name: up to 200 characters without slashes."
     if len(form.get("why", "")) > WHY_CHARACTERS_MAX:
-        errors["why"] = f"Say it in up to {WHY_CHARACTERS_MAX:,} characters."
+        errors["why"] = f"Use at most {WHY_CHARACTERS_MAX:,} characters."
     return errors
 
 

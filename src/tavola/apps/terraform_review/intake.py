@@ -22,25 +22,29 @@ from tavola.apps.terraform_review.analysers import (
     read_folder,
     risk_score,
 )
-from tavola.apps.terraform_review.domain import FINDINGS_MAX, Category, Severity, Status, review_id_for_run
+from tavola.apps.terraform_review.domain import (
+    FINDINGS_MAX,
+    Category,
+    FindingSeverity,
+    ReviewStatus,
+    review_id_for_run,
+)
 from tavola.apps.terraform_review.errors import RunRecorded
 from tavola.apps.terraform_review.model import Review
-from tavola.apps.terraform_review.results import (
-    ErrorDetails,
-    FindingResult,
-    ReviewResult,
-    SpaceliftContext,
-)
+from tavola.apps.terraform_review.results import ErrorDetails, FindingResult, ReviewResult, SpaceliftContext
 from tavola.apps.terraform_review.service import RecordedReview
 from tavola.apps.terraform_review.store import ReviewStore
+from tavola.apps.validation import validation_message
 from tavola.patterns import digest_of
 
 CHANGED_FILES_MAX = 500
 
 _ONE = TypeAdapter(ReviewResult)
-_WORST_FIRST = {Severity.HIGH: 0, Severity.MEDIUM: 1, Severity.LOW: 2}
+_WORST_FIRST = {FindingSeverity.HIGH: 0, FindingSeverity.MEDIUM: 1, FindingSeverity.LOW: 2}
 _ERRORS_SHOWN_MAX = 5
-_ID_RULE = "it has 1 to 200 characters, no slash, backslash or control character, and begins with no dot"
+_ID_RULE = (
+    "use 1 to 200 characters without slashes, backslashes or control characters, and no dot at the beginning"
+)
 _ARGUMENTS = {
     "spacelift_run_id": "run",
     "stack_id": "stack",
@@ -64,8 +68,8 @@ class IntakeStopped(ApplicationError):
         self.run_id = result.spacelift_run_id
         self.left = left  # how many results after it were not processed
         super().__init__(
-            f"the run {self.run_id!r} could not be stored: {cause.rstrip('.')}. Stored are the {len(recorded)} before it, and "
-            f"not the {left} after it. Mend it and give all of them again: what is stored is not stored twice"
+            f"the run {self.run_id!r} could not be stored: {cause.rstrip('.')}. The {len(recorded)} results before it were stored, "
+            f"the {left} after it were not. Correct it and upload all results again; none is stored twice"
         )
 
 
@@ -77,12 +81,12 @@ def read_results(data: bytes | str) -> tuple[ReviewResult, ...]:
         try:
             results.append(_ONE.validate_python(document))
         except ValidationError as error:
-            errors += [location + each for each in _field_errors(error)]
+            errors += [location + message for message in _field_errors(error)]
     if errors:
         more = f"; and {len(errors) - _ERRORS_SHOWN_MAX} more" if len(errors) > _ERRORS_SHOWN_MAX else ""
-        raise IntakeRefused(f"this is no review result. {'; '.join(errors[:_ERRORS_SHOWN_MAX])}{more}")
+        raise IntakeRefused(f"this is not a review result. {'; '.join(errors[:_ERRORS_SHOWN_MAX])}{more}")
     if not results:
-        raise IntakeRefused("this is an empty list; give at least one review result")
+        raise IntakeRefused("the list is empty; at least one review result is required")
     return tuple(results)
 
 
@@ -96,7 +100,7 @@ def parse_exact_json(data: bytes | str) -> Any:
     except json.JSONDecodeError:
         raise
     except (ValueError, RecursionError) as error:
-        raise json.JSONDecodeError("it is not UTF-8, too deep, or has a number too long", "", 0) from error
+        raise json.JSONDecodeError("not UTF-8, nested too deeply, or a number is too long", "", 0) from error
 
 
 async def ingest(
@@ -112,7 +116,7 @@ async def ingest(
     for result in results:
         if caller is not None and result.created_by != caller:
             raise IntakeRefused(
-                f"the run {result.spacelift_run_id!r} is by {result.created_by!r}, and you are {caller!r}; hand over your own"
+                f"the run {result.spacelift_run_id!r} was created by {result.created_by!r}, and you are {caller!r}; upload only your own results"
             )
     await _check_runs(store, results)
     recorded: list[RecordedReview] = []
@@ -133,9 +137,7 @@ async def _check_runs(store: ReviewStore, results: Sequence[ReviewResult]) -> No
     for result in results:
         run_id, digest = result.spacelift_run_id, digest_of(result)
         if digests.setdefault(run_id, digest) != digest:
-            raise IntakeRefused(
-                f"the run {run_id!r} is in it twice, with different results; keep one of them"
-            )
+            raise IntakeRefused(f"the run {run_id!r} appears twice with different results; keep one of them")
     reviews = await store.db.get_many(
         [Review.Key(review_id=review_id_for_run(run_id)) for run_id in digests], consistent=True
     )
@@ -186,7 +188,7 @@ async def analyse(
     try:
         result = build_result(analysis, **arguments)
     except ValidationError as error:
-        message = f"what it said cannot be stored: {'; '.join(_field_errors(error)[:_ERRORS_SHOWN_MAX])}"
+        message = f"its output cannot be stored: {'; '.join(_field_errors(error)[:_ERRORS_SHOWN_MAX])}"
         result = build_result(
             Analysis(analysis.analyser[:200], (), 0, AnalysisFailure("output", message)), **arguments
         )
@@ -211,7 +213,7 @@ def build_result(
         spacelift_run_id=run,
         stack_id=stack,
         created_by=by,
-        status=Status.FAILED if failure else Status.COMPLETED,
+        status=ReviewStatus.FAILED if failure else ReviewStatus.COMPLETED,
         terraform_code=code,
         overall_risk_score=None if failure else risk_score(analysis.findings),
         reliability_score=None if failure else 1 - risk_score(reliability),
@@ -251,7 +253,7 @@ def _exact(text: str) -> float | Decimal:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a valid JSON number")
 
 
 def _documents(data: bytes | str) -> Iterable[tuple[str, Any]]:
@@ -263,7 +265,7 @@ def _documents(data: bytes | str) -> Iterable[tuple[str, Any]]:
         lines = enumerate(text.split("\n"), 1)
         return [(f"line {number}: ", _parse(line, number)) for number, line in lines if line.strip()]
     if isinstance(document, list):
-        return [(f"result {number}: ", each) for number, each in enumerate(document, 1)]
+        return [(f"result {number}: ", result) for number, result in enumerate(document, 1)]
     return [("", document)]
 
 
@@ -276,7 +278,7 @@ def _decode(data: bytes | str) -> str:
         text = data if isinstance(data, str) else data.decode(json.detect_encoding(data))
     except UnicodeDecodeError as error:
         raise IntakeRefused(
-            f"this is no JSON: it is not {error.encoding.upper()}, at byte {error.start}"
+            f"this is not valid JSON: invalid {error.encoding.upper()} at byte {error.start}"
         ) from error
     return text.removeprefix("\ufeff")
 
@@ -288,7 +290,7 @@ def _parse(text: str, line: int) -> Any:
     except json.JSONDecodeError as error:
         kind = _SeveralDocuments if error.msg == "Extra data" else IntakeRefused
         location = f"in line {line - 1 + error.lineno}, column {error.colno}"
-        raise kind(f"this is no JSON: {error.msg} {location}") from error
+        raise kind(f"this is not valid JSON: {error.msg} {location}") from error
 
 
 def _field_errors(error: ValidationError) -> list[str]:
@@ -306,11 +308,10 @@ def _argument_errors(error: ValidationError) -> list[str]:
 
 
 def _problems(error: ValidationError) -> Iterable[tuple[str, str]]:
-    for each in error.errors(include_url=False, include_context=False, include_input=False):
-        location = ".".join(str(part) for part in each["loc"])
-        yield (
-            location,
-            _ID_RULE
-            if each["type"] == "string_pattern_mismatch"
-            else each["msg"].removeprefix("Value error, "),
-        )
+    for detail in error.errors(include_url=False, include_context=False, include_input=False):
+        location = ".".join(str(part) for part in detail["loc"])
+        if detail["type"] == "string_pattern_mismatch":
+            yield location, _ID_RULE
+        else:
+            message = validation_message(detail).removesuffix(".")
+            yield location, message[:1].lower() + message[1:]

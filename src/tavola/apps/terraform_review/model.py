@@ -25,13 +25,13 @@ from tavola import (
     attr,
     sort,
 )
-from tavola.apps.terraform_review.domain import Category, RiskBand, Severity, Status, risk_band
+from tavola.apps.terraform_review.domain import Category, FindingSeverity, ReviewStatus, RiskBand, risk_band
 from tavola.apps.terraform_review.review_fields import ReviewFields
 from tavola.patterns import AuditEntry, Outcome, ProjectionMark, stored_digest
 
 IMMUTABLE_PREFIXES = ("HISTORY#", "FINDING#", "RUN#")
 STATUS_SHARDS = 4
-SEAL_DIGITS = 32  # of a finding's digest, in the versions that list it
+DIGEST_CHARACTERS = 32  # of a finding's digest, in the versions that list it
 RUNS_MAX = 20  # latest runs that an issue keeps
 
 _SUMMARY = (
@@ -47,7 +47,7 @@ def table_name(environment: str = "dev") -> str:
 
 _COUNT_FIELDS = ("occurrence_count", "open_count", "last_seen", "updated_at", "revision")
 _COUNTED = {"EntityType": {"S": ["REVIEW", "REVIEW_VERSION", "FINDING"]}}
-# tavola: ignore[consumer-feeds-itself] a finding is made once, where it is missing, and only counts follow from it
+# tavola: ignore[recursive-consumer] a finding is written once, if it is missing, and only changes counts
 STATISTICS = Consumer(  # for a Lambda function; of its own writes, only findings pass the filters
     "statistics",
     handler="review_statistics.handler",
@@ -62,7 +62,7 @@ STATISTICS = Consumer(  # for a Lambda function; of its own writes, only finding
     ),
     failures="sqs",
     needs_old=True,
-    writes=("StackStats", "IssueFrequency", "IssueTotal", "DayRisk", "StatisticsMark", "Finding"),
+    writes=("StackStats", "IssueFrequency", "IssueTotal", "DayRisk", "StatisticsMark", "ReviewFinding"),
     idempotent=True,  # the transaction that counts a record also writes its mark
 )
 
@@ -93,7 +93,7 @@ class ReviewSummary(Entity):
     review_id: Attr[str] = attr(name="ReviewId")
     stack_id: Attr[str] = attr(name="StackId")
     run_id: Attr[str] = attr(name="SpaceliftRunId")
-    status: Attr[Status] = attr(name="Status")
+    status: Attr[ReviewStatus] = attr(name="Status")
     status_since: Attr[datetime] = attr(name="StatusSince")
     overall_risk_score: Attr[Decimal | None] = attr(name="OverallRiskScore", default=None)
     found_risk_score: Attr[Decimal | None] = attr(name="FoundRiskScore", default=None)
@@ -116,9 +116,9 @@ class Review(
     table=Reviews,
     tag="REVIEW",
     writes=(
-        WritePattern("a review is recorded", "put", per_second=2, item_bytes=4000, transactional=True),
+        WritePattern("record a review", "put", per_second=2, item_bytes=4000, transactional=True),
         WritePattern(
-            "a review's next version",
+            "add a version to a review",
             "put",
             changes=("status", "status_since", "overall_risk_score", "version", "changed_at"),
             per_second=2,
@@ -138,7 +138,7 @@ class Review(
     ):
         review_id: str
 
-    class OfStack(
+    class ByStack(
         Query["ReviewSummary"],
         on=Reviews.stack_history,
         pk="STACK#{stack_id}",
@@ -155,7 +155,7 @@ class Review(
         on=Reviews.risk,
         pk="RISK#{created_on}",
         sk="{overall_risk_score:1.4}#{review_id}",
-        sparse=True,  # an unknown risk is in no place here
+        sparse=True,  # reviews of unknown risk are not in this index
         access=AccessPattern("a day's reviews from some risk on", per_second=2, items=20, item_bytes=500),
     ):
         created_on: date
@@ -169,7 +169,7 @@ class Review(
         shards=STATUS_SHARDS,
         access=AccessPattern("reviews of a status, by when it began", per_second=5, items=20, item_bytes=500),
     ):
-        status: Status
+        status: ReviewStatus
         status_since: Sort[datetime] = sort()
 
 
@@ -178,7 +178,7 @@ class ReviewVersion(
     table=Reviews,
     tag="REVIEW_VERSION",
     immutable=True,
-    writes=(WritePattern("a version is kept", "put", per_second=4, item_bytes=4000, transactional=True),),
+    writes=(WritePattern("store a version", "put", per_second=4, item_bytes=4000, transactional=True),),
     items=250_000,
 ):
     """One version of a review; it never changes."""
@@ -192,7 +192,7 @@ class ReviewVersion(
         review_id: str
         version: int
 
-    class All(
+    class ByVersion(
         Query["ReviewVersion"],
         on=Key,
         access=AccessPattern(
@@ -207,7 +207,7 @@ class ReviewAudit(
     AuditEntry,
     table=Reviews,
     tag="REVIEW_AUDIT",
-    writes=(WritePattern("a change is noted", "put", per_second=4, item_bytes=900, transactional=True),),
+    writes=(WritePattern("write an audit entry", "put", per_second=4, item_bytes=900, transactional=True),),
     items=250_000,
 ):
     """Who wrote a version, when and why, and the differences from the version before."""
@@ -220,7 +220,7 @@ class ReviewAudit(
         review_id: str
         version: int
 
-    class All(
+    class ByVersion(
         Query["ReviewAudit"],
         on=Key,
         access=AccessPattern(
@@ -236,18 +236,18 @@ class ReviewAudit(
         pk="ACTOR#{actor}",
         sk="AT#{at}#{review_id}",
         hydrate=True,
-        access=AccessPattern("what somebody changed", per_second=0.2, items=20, item_bytes=900),
+        access=AccessPattern("the changes of a person", per_second=0.2, items=20, item_bytes=900),
     ):
         actor: str
         at: Sort[datetime] = sort()
 
 
-class Finding(
+class ReviewFinding(
     Entity,
     table=Reviews,
     tag="FINDING",
     immutable=True,
-    writes=(WritePattern("a finding is kept", "put", per_second=12, item_bytes=700, transactional=True),),
+    writes=(WritePattern("store a finding", "put", per_second=12, item_bytes=700, transactional=True),),
     items=600_000,
 ):
     """A finding of a review; it never changes."""
@@ -258,7 +258,7 @@ class Finding(
     run_id: Attr[str] = attr(name="SpaceliftRunId")
     version: Attr[int] = attr(name="Version")  # that introduced it
     category: Attr[Category] = attr(name="Category")
-    severity: Attr[Severity] = attr(name="Severity")
+    severity: Attr[FindingSeverity] = attr(name="Severity")
     title: Attr[str] = attr(name="Title")
     description: Attr[str] = attr(name="Description", default="")
     line_number: Attr[int | None] = attr(name="LineNumber", default=None)
@@ -272,7 +272,7 @@ class Finding(
     expires_at: Attr[datetime | None] = attr(name="TTL", default=None)
 
     class Key(
-        PrimaryKey["Finding"],
+        PrimaryKey["ReviewFinding"],
         pk="FINDING#{finding_id}",
         sk="REVIEW#{review_id}",
         access=AccessPattern("a review's findings, by their ids", per_second=10, items=6, item_bytes=700),
@@ -282,10 +282,10 @@ class Finding(
 
     def digest(self) -> str:
         """Return a digest of the attributes as stored, to detect alterations."""
-        return stored_digest(self)[:SEAL_DIGITS]
+        return stored_digest(self)[:DIGEST_CHARACTERS]
 
     class Occurrences(
-        Query["Finding"],
+        Query["ReviewFinding"],
         on=Reviews.issues,
         pk="ISSUE#{issue_hash}",
         sk="CREATED#{created_at}#{review_id}",
@@ -301,7 +301,7 @@ class RunReview(
     tag="RUN_REVIEW",
     immutable=True,
     writes=(
-        WritePattern("a run leads to its review", "put", per_second=4, item_bytes=250, transactional=True),
+        WritePattern("link a run to its review", "put", per_second=4, item_bytes=250, transactional=True),
     ),
     items=250_000,
 ):
@@ -339,7 +339,7 @@ class StackStats(
     tag="STACK_STATS",
     writes=(
         WritePattern(
-            "a stack is counted",
+            "update a stack's statistics",
             "put",
             changes=("total_reviews", "risk_sum", "last_review_at", "updated_at", "revision"),
             per_second=4,
@@ -382,7 +382,7 @@ class StackStats(
     ):
         stack_id: str
 
-    class All(
+    class ByName(
         Query["StackStats"],
         on=Reviews.issues,
         pk="STACKS",
@@ -413,7 +413,7 @@ class IssueFrequency(
     tag="ISSUE_FREQUENCY",
     writes=(
         WritePattern(
-            "an issue of a stack is counted",
+            "update an issue's statistics in a stack",
             "put",
             changes=(*_COUNT_FIELDS, "affected_runs"),
             per_second=12,
@@ -426,15 +426,18 @@ class IssueFrequency(
     """How often an issue occurred in one stack."""
 
     stack_id: Attr[str] = attr(name="StackId")
-    affected_runs: Attr[dict[str, datetime]] = attr(
-        name="AffectedRuns", default_factory=dict
-    )  # the latest ones
+    affected_runs: Attr[dict[str, datetime]] = attr(name="AffectedRuns", default_factory=dict)  # the latest
     fixed_at: Attr[datetime | None] = attr(name="FixedAt", default=None)  # when it was last fixed
 
     @property
     def fix_applied(self) -> bool:
         """Whether it was fixed here and no current review of the stack lists it."""
         return self.fixed_at is not None and self.open_count == 0
+
+    @property
+    def latest_runs(self) -> list[str]:
+        """The latest runs it was found in, newest first."""
+        return sorted(self.affected_runs, key=lambda run: (self.affected_runs[run], run), reverse=True)
 
     class Key(PrimaryKey["IssueFrequency"], pk="ISSUE#{issue_hash}", sk="STACK#{stack_id}"):
         issue_hash: str
@@ -448,7 +451,7 @@ class IssueFrequency(
         issue_hash: str
         stack_id: Sort[str] = sort()
 
-    class OfStack(
+    class ByStack(
         Query["IssueFrequency"],
         on=Reviews.issues,
         pk="STACK#{stack_id}",
@@ -465,7 +468,7 @@ class IssueTotal(
     tag="ISSUE_TOTAL",
     writes=(
         WritePattern(
-            "an issue is counted",
+            "update an issue's statistics",
             "put",
             changes=_COUNT_FIELDS,
             per_second=12,
@@ -502,7 +505,7 @@ class DayRisk(
     tag="DAY_RISK",
     writes=(
         WritePattern(
-            "a day is counted",
+            "update a day's statistics",
             "put",
             changes=("reviews", "assessed", "risk_sum", "findings", "revision"),
             per_second=4,
@@ -518,9 +521,8 @@ class DayRisk(
     reviews: Attr[int] = attr(name="Reviews", default=0)
     assessed: Attr[int] = attr(name="Assessed", default=0)  # with a known risk
     risk_sum: Attr[Decimal] = attr(name="RiskSum", default=Decimal(0))
-    found_sum: Attr[Decimal] = attr(
-        name="FoundSum", default=Decimal(0)
-    )  # of the same reviews, as first found
+    # Of the same reviews, as first found
+    found_sum: Attr[Decimal] = attr(name="FoundSum", default=Decimal(0))
     high: Attr[int] = attr(name="High", default=0)
     medium: Attr[int] = attr(name="Medium", default=0)
     low: Attr[int] = attr(name="Low", default=0)
@@ -548,7 +550,7 @@ class DayRisk(
     ):
         day: date
 
-    class Range(
+    class ByDay(
         Query["DayRisk"],
         on=Key,
         access=AccessPattern("the risk trend over days", per_second=2, items=90, item_bytes=250),
@@ -561,9 +563,7 @@ class StatisticsMark(
     table=Reviews,
     tag="MARK",
     items=700_000,
-    writes=(
-        WritePattern("what was counted is noted", "put", per_second=16, item_bytes=250, transactional=True),
-    ),
+    writes=(WritePattern("write a mark", "put", per_second=16, item_bytes=250, transactional=True),),
 ):
     """What an item has contributed to statistics."""
 
@@ -581,7 +581,7 @@ class RecordOutcome(
     items=50_000,
     writes=(
         WritePattern(
-            "what a request came to is noted", "put", per_second=2, item_bytes=600, transactional=True
+            "store the outcome of a request", "put", per_second=2, item_bytes=600, transactional=True
         ),
     ),
 ):

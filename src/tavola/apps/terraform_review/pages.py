@@ -1,4 +1,4 @@
-"""The pages of the review history."""
+"""The HTML pages of the review history: overview, stacks, reviews and their versions, risk over time, and issues."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from tavola.apps.shell import Cursor, Pages, not_found, problem_of
+from tavola.apps.shell.pages import format_moment, money
 from tavola.apps.terraform_review import service
 from tavola.apps.terraform_review.code_diff import DiffLine, diff_code
-from tavola.apps.terraform_review.domain import Category, RiskBand, Severity, Status, risk_band
-from tavola.apps.terraform_review.model import Finding, Review, ReviewVersion
+from tavola.apps.terraform_review.domain import Category, FindingSeverity, ReviewStatus, RiskBand, risk_band
+from tavola.apps.terraform_review.model import Review, ReviewFinding, ReviewVersion
 from tavola.apps.terraform_review.requests import VERSION_MAX, day_range, named_caller, store_of
 from tavola.apps.terraform_review.risk_trend import band_counts, build_trend, format_score
 from tavola.apps.terraform_review.schemas import to_datetime, to_json_value
 from tavola.apps.terraform_review.store import ReviewStore
+from tavola.apps.terraform_review.verification import verify_review
 from tavola.patterns import BlobDamaged, BlobMissing, Difference
 
 CACHE_S: Final = 1.0
@@ -29,7 +31,7 @@ ROWS: Final = 25
 VERSIONS_SHOWN: Final = 50
 CODE_CHARACTERS_SHOWN: Final = 100_000
 VALUE_CHARACTERS_SHOWN: Final = 300
-RANGES: Final = ((30, "30 days"), (90, "90 days"), (365, "A year"))
+RANGES: Final = ((30, "30 days"), (90, "90 days"), (365, "365 days"))
 
 BAND_TONES: Final[Mapping[RiskBand | None, str]] = {
     RiskBand.HIGH: "bad",
@@ -37,15 +39,15 @@ BAND_TONES: Final[Mapping[RiskBand | None, str]] = {
     RiskBand.LOW: "good",
     None: "neutral",
 }
-STATUS_TONES: Final[Mapping[Status, str]] = {
-    Status.PENDING: "info",
-    Status.COMPLETED: "good",
-    Status.FAILED: "bad",
+STATUS_TONES: Final[Mapping[ReviewStatus, str]] = {
+    ReviewStatus.PENDING: "info",
+    ReviewStatus.COMPLETED: "good",
+    ReviewStatus.FAILED: "bad",
 }
-SEVERITY_TONES: Final[Mapping[Severity, str]] = {
-    Severity.HIGH: "bad",
-    Severity.MEDIUM: "warn",
-    Severity.LOW: "neutral",
+SEVERITY_TONES: Final[Mapping[FindingSeverity, str]] = {
+    FindingSeverity.HIGH: "bad",
+    FindingSeverity.MEDIUM: "warn",
+    FindingSeverity.LOW: "neutral",
 }
 _HIDDEN_FIELDS: Final = (
     "code.",
@@ -56,6 +58,19 @@ _HIDDEN_FIELDS: Final = (
     "recorded",
     "more_findings",
 )
+_FIELD_LABELS: Final = {  # of fields whose name is not what pages call them
+    "overall_risk_score": "Risk",
+    "found_risk_score": "Risk before fixes",
+    "findings_total": "Findings",
+    "high_findings": "High-severity findings",
+    "ai_review_result": "AI review result",
+}
+_FREE_FIELDS: Final = ("metadata", "ai_review_result")  # the caller's own names and values
+_SCORES: Final = ("overall_risk_score", "found_risk_score", "reliability_score", "risk_reduction")
+_AMOUNTS: Final = ("estimated_monthly_cost", "estimated_annual_cost")
+_TIMES: Final = ("status_since", "created_at", "applied_at")
+_NUMBER: Final = re.compile(r"-?\d{1,30}(\.\d{1,30})?")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z")
 _FINDING_FIELD: Final = re.compile(r'findings(?:\.([^.\[]+)|\["(.*?)"\])(.*)')
 
 VersionQuery = Annotated[int | None, Query(ge=1, le=VERSION_MAX)]
@@ -81,9 +96,9 @@ def router_of(pages: Pages) -> APIRouter:
 
 
 def _add_overview(router: APIRouter, pages: Pages) -> None:
-    cache: dict[
-        str, tuple[int, float, str]
-    ] = {}  # by base path; valid until the follower counts something, for a second at most
+    # By base path: the follower's generation, the expiry time and the page. A page is reused for CACHE_S at most, and only until the
+    # follower counts another change.
+    cache: dict[str, tuple[int, float, str]] = {}
 
     @router.get("/ui/")
     async def overview(request: Request) -> Response:
@@ -92,16 +107,16 @@ def _add_overview(router: APIRouter, pages: Pages) -> None:
         generation = request.app.state.follower.generation
         cached_generation, fresh_until, page = cache.get(base, (-1, 0.0, ""))
         if cached_generation != generation or pages.clock.now() >= fresh_until:
-            page = pages.text(request, "overview.html", await _overview(store))
+            page = pages.text(request, "overview.html", await _overview_context(store))
             cache[base] = generation, pages.clock.now() + CACHE_S, page
         return HTMLResponse(page)
 
 
-async def _overview(store: ReviewStore) -> dict[str, Any]:
+async def _overview_context(store: ReviewStore) -> dict[str, Any]:
     start, end = day_range(store, None, None)
     pending, failed, high, days = await asyncio.gather(
-        service.list_by_status(store, Status.PENDING, limit=6, newest_first=False),
-        service.list_by_status(store, Status.FAILED, limit=6),
+        service.list_by_status(store, ReviewStatus.PENDING, limit=6, newest_first=False),
+        service.list_by_status(store, ReviewStatus.FAILED, limit=6),
         service.list_high_risk(store, start, end, limit=8),
         service.list_day_risks(store, start, end),
     )
@@ -130,7 +145,7 @@ def _add_stacks(router: APIRouter, pages: Pages) -> None:
     @router.get("/ui/stacks/{stack_id}")
     async def stack(request: Request, stack_id: str, cursor: Cursor = None) -> Response:
         store = store_of(request)
-        start, end, errors = _days_of_form(request)
+        start, end, errors = _parse_form_days(request)
         history, stats, recent, repeated = await asyncio.gather(
             service.list_stack_reviews(
                 store,
@@ -153,14 +168,14 @@ def _add_stacks(router: APIRouter, pages: Pages) -> None:
                 "stack_id": stack_id,
                 "stats": stats,
                 "history": history,
-                "labels": [_label(each.created_at) for each in recent.items[::-1]],
-                "risks": [_float(each.overall_risk_score) for each in recent.items[::-1]],
-                "found": [_float(each.found_risk_score) for each in recent.items[::-1]],
-                "typed": _form_text(request),
+                "labels": [_time_label(review.created_at) for review in recent.items[::-1]],
+                "risks": [_to_float(review.overall_risk_score) for review in recent.items[::-1]],
+                "found_risks": [_to_float(review.found_risk_score) for review in recent.items[::-1]],
+                "form_input": _form_input(request),
                 "repeated": repeated.items,
                 "start": start,
                 "end": end,
-                "wrong": errors,
+                "errors": errors,
                 "first": cursor is None,
             },
         )
@@ -172,7 +187,7 @@ def _add_stacks(router: APIRouter, pages: Pages) -> None:
         page = await service.list_stack_issues(
             store_of(request), stack_id, min_occurrences=minimum, limit=ROWS, cursor=cursor
         )
-        context = {"stack_id": stack_id, "issues": page, "least": minimum, "first": cursor is None}
+        context = {"stack_id": stack_id, "issues": page, "min_occurrences": minimum, "first": cursor is None}
         return pages.render(request, "stack_issues.html", context)
 
 
@@ -180,11 +195,11 @@ def _add_reviews(router: APIRouter, pages: Pages) -> None:
     @router.get("/ui/reviews")
     async def reviews(request: Request, cursor: Cursor = None) -> Response:
         store = store_of(request)
-        text = request.query_params.get("status", Status.PENDING)
-        status = Status(text) if text in tuple(Status) else Status.PENDING
+        text = request.query_params.get("status", ReviewStatus.PENDING)
+        status = ReviewStatus(text) if text in tuple(ReviewStatus) else ReviewStatus.PENDING
         older = request.query_params.get("older", "")
         minutes = int(older[:6]) if older.isascii() and older.isdigit() else None
-        if minutes is not None and status is Status.PENDING:
+        if minutes is not None and status is ReviewStatus.PENDING:
             page = await service.list_pending(
                 store, older_than=timedelta(minutes=minutes), limit=ROWS, cursor=cursor
             )
@@ -221,9 +236,9 @@ async def review_page(
     shown: Review | ReviewVersion = latest
     if number is not None and number != latest.version:
         shown = await service.get_version(store, review_id, number)
-    findings, (code, lost), audit = await asyncio.gather(
+    findings, (code, code_error), audit = await asyncio.gather(
         service.list_findings(store, shown),
-        _code(store, shown),
+        _read_code(store, shown),
         service.list_audit_entries(store, review_id, limit=VERSIONS_SHOWN),
     )
     return pages.render(
@@ -234,9 +249,9 @@ async def review_page(
             "latest": latest,
             "findings": _by_category(findings),
             "code": code[:CODE_CHARACTERS_SHOWN],
-            "cut": len(code) > CODE_CHARACTERS_SHOWN,
-            "lost": lost,
-            "named": named_caller(request),
+            "is_code_truncated": len(code) > CODE_CHARACTERS_SHOWN,
+            "code_error": code_error,
+            "caller_name": named_caller(request),
             "audit": audit.items,
             "form": form or {},
             "errors": errors or {},
@@ -245,13 +260,13 @@ async def review_page(
     )
 
 
-async def _code(store: ReviewStore, shown: Review | ReviewVersion) -> tuple[str, str]:
-    """Return the code of a version and "", or "" and why it cannot be read: the rest of the page is still shown."""
+async def _read_code(store: ReviewStore, shown: Review | ReviewVersion) -> tuple[str, str]:
+    """Return the code of a version and an empty error, or no code and the error, so that the rest of the page is still shown."""
     try:
         return await service.read_code(store, shown), ""
     except (BlobMissing, BlobDamaged) as error:
         problem = problem_of(error)
-        assert problem is not None, "a lost blob is a problem of its own"
+        assert problem is not None, "problem_of knows both blob errors"
         return "", problem.detail
 
 
@@ -260,24 +275,26 @@ def _add_history(router: APIRouter, pages: Pages) -> None:
     async def compare(
         request: Request,
         review_id: str,
-        one: Annotated[int | None, Query(alias="from", ge=1, le=VERSION_MAX)] = None,
-        other: Annotated[int | None, Query(alias="to", ge=1, le=VERSION_MAX)] = None,
+        from_version: Annotated[int | None, Query(alias="from", ge=1, le=VERSION_MAX)] = None,
+        to_version: Annotated[int | None, Query(alias="to", ge=1, le=VERSION_MAX)] = None,
     ) -> Response:
         store = store_of(request)
         latest = await service.get_review(store, review_id)
-        after_number = other or latest.version
-        before_number = one or max(1, after_number - 1)
+        after_number = to_version or latest.version
+        before_number = from_version or max(1, after_number - 1)
         before, after, differences = await asyncio.gather(
             service.get_version(store, review_id, before_number),
             service.get_version(store, review_id, after_number),
             service.compare_versions(store, review_id, before_number, after_number),
         )
         lines: list[DiffLine] | None = []
-        lost = ""
+        code_error = ""
         if before.code.sha256 != after.code.sha256:
-            (old, lost), (new, other_lost) = await asyncio.gather(_code(store, before), _code(store, after))
-            lost = lost or other_lost
-            lines = [] if lost else await diff_code(old, new)
+            (old, code_error), (new, new_error) = await asyncio.gather(
+                _read_code(store, before), _read_code(store, after)
+            )
+            code_error = code_error or new_error
+            lines = [] if code_error else await diff_code(old, new)
         return pages.render(
             request,
             "compare.html",
@@ -290,7 +307,7 @@ def _add_history(router: APIRouter, pages: Pages) -> None:
                 ],
                 "differences": describe_differences(differences),
                 "lines": lines,
-                "lost": lost,
+                "code_error": code_error,
             },
         )
 
@@ -301,15 +318,14 @@ def _add_history(router: APIRouter, pages: Pages) -> None:
             service.get_review(store, review_id),
             service.list_audit_entries(store, review_id, limit=ROWS, cursor=cursor),
         )
-        requested = (
-            "verify" in request.query_params
-        )  # on request only, because it reads all items of the review
+        # On request only, because verification reads all items of the review.
+        requested = "verify" in request.query_params
         context = {
             "latest": latest,
-            "entries": [(each, describe_differences(each.differences)) for each in page.items],
+            "entries": [(entry, describe_differences(entry.differences)) for entry in page.items],
             "next": page.cursor,
-            "asked": requested,
-            "verified": await service.verify_review(store, review_id) if requested else None,
+            "requested": requested,
+            "verified": await verify_review(store, review_id) if requested else None,
             "first": cursor is None,
         }
         return pages.render(request, "audit.html", context)
@@ -319,7 +335,7 @@ def _add_history(router: APIRouter, pages: Pages) -> None:
         page = await service.list_changes_by(store_of(request), actor, limit=ROWS, cursor=cursor)
         context = {
             "actor": actor,
-            "entries": [(each, describe_differences(each.differences)) for each in page.items],
+            "entries": [(entry, describe_differences(entry.differences)) for entry in page.items],
             "next": page.cursor,
             "first": cursor is None,
         }
@@ -330,10 +346,10 @@ def _add_risk(router: APIRouter, pages: Pages) -> None:
     @router.get("/ui/risk")
     async def risk(request: Request) -> Response:
         store = store_of(request)
-        start, end, errors = _days_of_form(request)
+        start, end, errors = _parse_form_days(request)
         first, last = day_range(store, start, end)
         if not errors and not 0 <= (last - first).days < service.TREND_DAYS_MAX:
-            errors = {"from": f"Choose a range of 1 to {service.TREND_DAYS_MAX:,} days."}
+            errors = {"from": f"Select a range of 1 to {service.TREND_DAYS_MAX:,} days."}
         if errors:
             first, last = day_range(store, None, None)
         days = await service.list_day_risks(store, first, last)
@@ -349,8 +365,8 @@ def _add_risk(router: APIRouter, pages: Pages) -> None:
                 "high": high,
                 "start": first,
                 "end": last,
-                "typed": _form_text(request),
-                "wrong": errors,
+                "form_input": _form_input(request),
+                "errors": errors,
                 "ranges": [(label, today - timedelta(days=count - 1), today) for count, label in RANGES],
             },
             status=422 if errors else 200,
@@ -365,12 +381,12 @@ def _add_risk(router: APIRouter, pages: Pages) -> None:
         )
         context = {
             "day": day,
-            "found": day_risk,
+            "day_risk": day_risk,
             "chart": band_counts(day_risk),
             "reviews": reviews,
             "first": cursor is None,
             "before": day - timedelta(days=1) if day > date.min else None,
-            "after": day + timedelta(days=1) if day < date.max else None,
+            "after": day + timedelta(days=1) if day < store.now().date() else None,
         }
         return pages.render(request, "risk_day.html", context)
 
@@ -399,16 +415,17 @@ def _add_issues(router: APIRouter, pages: Pages) -> None:
 
 
 def describe_differences(differences: Sequence[Difference]) -> list[tuple[str, str | None, str | None]]:
-    """Return differences as (label, before, after); fields that every version changes, and the code, are left out."""
+    """Return differences as (label, before, after), without the code and the fields that change with every version."""
     rows: list[tuple[str, str | None, str | None]] = []
     for difference in differences:
         if difference.path.startswith(_HIDDEN_FIELDS):
             continue
         before, after = difference.before, difference.after
         if difference.omitted:
-            before = None if difference.kind == "added" else "too long to be shown"
-            after = None if difference.kind == "removed" else "too long to be shown"
-        rows.append((_field_label(difference.path), _value_label(before), _value_label(after)))
+            before = None if difference.kind == "added" else "(too long to show)"
+            after = None if difference.kind == "removed" else "(too long to show)"
+        name = "" if difference.path.startswith(_FREE_FIELDS) else difference.path.rpartition(".")[2]
+        rows.append((_field_label(difference.path), _value_label(name, before), _value_label(name, after)))
     return rows
 
 
@@ -418,45 +435,56 @@ def _field_label(path: str) -> str:
         return f"Finding {match[1] or match[2]}{match[3].replace('.', ': ', 1)}"
     name, _, rest = path.partition(".")
     words = name.replace("_", " ")
-    return words[:1].upper() + words[1:] + (f": {rest}" if rest else "")
+    label = _FIELD_LABELS.get(name, words[:1].upper() + words[1:])
+    return f"{label}: {rest.replace('_', ' ')}" if rest else label
 
 
-def _value_label(value: Any) -> str | None:
+def _value_label(name: str, value: Any) -> str | None:
     if value is None:
         return None
-    plain_value = to_json_value(value)
-    text = plain_value if isinstance(plain_value, str) else _value_text(plain_value)
+    text = _value_text(name, to_json_value(value))
     return text if len(text) <= VALUE_CHARACTERS_SHOWN else text[:VALUE_CHARACTERS_SHOWN] + "…"
 
 
-def _value_text(value: Any) -> str:
+def _value_text(name: str, value: Any) -> str:
+    """Return the value of a field as pages show times, scores, amounts and statuses elsewhere."""
     match value:
         case {"title": title, "severity": severity, "category": category}:  # a finding
             return f"{title} ({severity}, {category})"
         case {"findings_resolved": resolved, "findings_remaining": remaining, **more}:  # a fix
             reduced = more.get("risk_reduction")
             return f"{resolved} resolved, {remaining} remaining" + (
-                f", risk less by {reduced}" if reduced else ""
+                f", risk reduced by {_value_text('risk_reduction', reduced)}" if reduced else ""
             )
         case dict():
-            members = {name: each for name, each in value.items() if each not in (None, "", {}, [])}
-            return ", ".join(f"{name}: {_value_text(each)}" for name, each in members.items())
+            members = {part: member for part, member in value.items() if member not in (None, "", {}, [])}
+            return ", ".join(
+                f"{part.replace('_', ' ')}: {_value_text(part, member)}" for part, member in members.items()
+            )
         case list():
-            return ", ".join(_value_text(each) for each in value)
+            return ", ".join(_value_text(name, element) for element in value)
         case bool() | None:
             return {True: "yes", False: "no", None: "none"}[value]
+        case str() if name == "status":
+            return value.capitalize()
+        case str() if name in _SCORES and _NUMBER.fullmatch(value):
+            return format_score(Decimal(value))
+        case str() if name in _AMOUNTS and _NUMBER.fullmatch(value):
+            return money(Decimal(value))
+        case str() if name in _TIMES and _TIME.fullmatch(value):
+            return format_moment(datetime.fromisoformat(value))
         case _:
             return str(value)
 
 
-def _by_category(findings: Sequence[Finding]) -> dict[Category, list[Finding]]:
-    by_category: defaultdict[Category, list[Finding]] = defaultdict(list)
+def _by_category(findings: Sequence[ReviewFinding]) -> dict[Category, list[ReviewFinding]]:
+    by_category: defaultdict[Category, list[ReviewFinding]] = defaultdict(list)
     for finding in findings:
         by_category[finding.category].append(finding)
     return {category: by_category[category] for category in Category if by_category[category]}
 
 
-def _days_of_form(request: Request) -> tuple[date | None, date | None, dict[str, str]]:
+def _parse_form_days(request: Request) -> tuple[date | None, date | None, dict[str, str]]:
     """Return the first and last day of the form, and the errors in its fields."""
     days: dict[str, date | None] = {}
     errors: dict[str, str] = {}
@@ -467,21 +495,21 @@ def _days_of_form(request: Request) -> tuple[date | None, date | None, dict[str,
             try:
                 days[name] = date.fromisoformat(text)
             except ValueError:
-                errors[name] = "Give a day, such as 2026-11-16."
+                errors[name] = "Enter a date such as 2026-11-16."
     start, end = days["from"], days["to"]
     if start is not None and end is not None and end < start:
-        errors["to"] = "The last day is before the first."
+        errors["to"] = "The end date is before the start date."
         return None, None, errors
     return start, end, errors
 
 
-def _form_text(request: Request) -> dict[str, str]:
+def _form_input(request: Request) -> dict[str, str]:
     return {name: request.query_params.get(name, "") for name in ("from", "to")}
 
 
-def _label(moment: datetime) -> str:
+def _time_label(moment: datetime) -> str:
     return f"{moment.day} {moment:%b %H:%M}"
 
 
-def _float(value: Decimal | None) -> float | None:
+def _to_float(value: Decimal | None) -> float | None:
     return None if value is None else float(value)

@@ -36,10 +36,10 @@ from tavola import (
 )
 from tavola.apps.terraform_review.model import (
     DayRisk,
-    Finding,
     IssueFrequency,
     IssueTotal,
     Review,
+    ReviewFinding,
     Reviews,
     ReviewVersion,
     StackStats,
@@ -67,7 +67,7 @@ CORRECTIONS_MAX = 3  # rounds of correcting statistics in one rebuild
 ATTEMPTS_MAX = 8  # at counting a batch while other readers count too
 _MARKS_PER_ROUND = 1000
 
-_READ_TYPES = (Review, Finding, ReviewVersion)
+_READ_TYPES = (Review, ReviewFinding, ReviewVersion)
 
 WriteFindings = Callable[[ReviewVersion], Awaitable[int]]
 
@@ -88,7 +88,7 @@ class ReviewProjector:
     async def handler(self, event: Mapping[str, Any], context: object = None) -> dict[str, Any]:
         """Count the records of an event, as a Lambda function; report those that fail, so that they are delivered again."""
         result = await self.apply(changes_of(Reviews, event))
-        return {"batchItemFailures": [{"itemIdentifier": each.sequence} for each in result.failed]}
+        return {"batchItemFailures": [{"itemIdentifier": failure.sequence} for failure in result.failed]}
 
     async def apply(self, changes: Iterable[AnyChange]) -> Projected:
         """Count changes; those that were counted before have no effect."""
@@ -104,7 +104,7 @@ class ReviewProjector:
             item = change.old if deleted else change.new
             if isinstance(item, Review):
                 batch.add_review(item, change.old, deleted=deleted)
-            elif isinstance(item, Finding):
+            elif isinstance(item, ReviewFinding):
                 batch.add_finding(item, deleted=deleted)
             elif isinstance(item, ReviewVersion) and not deleted:
                 await self._try_write_findings(item)
@@ -160,7 +160,7 @@ class ReviewProjector:
         await self._correct_statistics(snapshot)
         return Rebuilt(counted, removed)
 
-    async def fill(self, items: Iterable[Review | Finding | ReviewVersion] | None = None) -> int:
+    async def fill(self, items: Iterable[Review | ReviewFinding | ReviewVersion] | None = None) -> int:
         """Write the statistics of a table that has none yet; return how many items were counted.
 
         Only for a table that was just loaded and whose stream is not read, because the batches have no conditions. `items` are
@@ -185,9 +185,9 @@ class ReviewProjector:
         """Update marks and statistics; return how many items had changed."""
         waiting, waiting_fixes, counted = list(items), list(fixes), 0
         for _ in range(ATTEMPTS_MAX):
-            marks = await self._read_marks([each.source for each in waiting])
+            marks = await self._read_marks([item.source for item in waiting])
             work: list[Work] = [
-                (each, marks[each.source]) for each in waiting if _is_newer(each, marks[each.source])
+                (item, marks[item.source]) for item in waiting if _is_newer(item, marks[item.source])
             ]
             work += [(fix, None) for fix in waiting_fixes]
             ledger = StatisticsLedger(await self._read_affected(work))
@@ -199,13 +199,15 @@ class ReviewProjector:
                     if not lost_race(error):
                         raise
                     break  # another reader counts as well: read again
-                counted += sum(isinstance(each, TrackedItem) for each, _ in chunk)
+                counted += sum(isinstance(tracked, TrackedItem) for tracked, _ in chunk)
                 del work[: len(chunk)]
-            waiting = [each for each, _ in work if isinstance(each, TrackedItem)]
-            waiting_fixes = [each for each, _ in work if isinstance(each, IssueFix)]
+            waiting = [tracked for tracked, _ in work if isinstance(tracked, TrackedItem)]
+            waiting_fixes = [tracked for tracked, _ in work if isinstance(tracked, IssueFix)]
             if not work:
                 return counted
-        raise ProjectionFailed([FailedRecord("", RuntimeError("other readers were faster each time"))])
+        raise ProjectionFailed(
+            [FailedRecord("", RuntimeError("other readers kept changing the same statistics"))]
+        )
 
     async def _commit(self, chunk: Sequence[Work], ledger: StatisticsLedger) -> None:
         before = dict(ledger.statistics)
@@ -243,7 +245,7 @@ class ReviewProjector:
             return await self._write_findings(version)
         except (BlobMissing, BlobDamaged) as error:
             _log.error(
-                "Findings of version %d of the review %s cannot be made: %s",
+                "Cannot create the findings of version %d of review %s: %s",
                 version.version,
                 version.review_id,
                 error,
@@ -276,7 +278,7 @@ class ReviewProjector:
                 except TransactionCancelled as error:
                     if not lost_race(error):
                         raise
-            _log.warning("%d statistics were not the sum of what was counted, and were put right", len(wrong))
+            _log.warning("Corrected %d statistics that did not match the counted items", len(wrong))
             snapshot = await self._scan()
 
     # Reading.
@@ -287,7 +289,9 @@ class ReviewProjector:
         return dict(zip(sources, marks, strict=True))
 
     async def _read_affected(self, work: Sequence[Work]) -> dict[str, Statistic | None]:
-        names = list(dict.fromkeys(name for each, mark in work for name in affected_statistics(each, mark)))
+        names = list(
+            dict.fromkeys(name for tracked, mark in work for name in affected_statistics(tracked, mark))
+        )
         statistics: Sequence[Any] = []
         if names:
             statistics = await self.db.get_many([statistic_key(name) for name in names], consistent=True)
@@ -298,14 +302,17 @@ class ReviewProjector:
         details = version.fix_details
         if details is None or details.fix_version != version.version:
             return []
-        keys = [Finding.Key(finding_id=each, review_id=version.review_id) for each in details.resolved]
+        keys = [
+            ReviewFinding.Key(finding_id=finding_id, review_id=version.review_id)
+            for finding_id in details.resolved
+        ]
         findings = await self.db.get_many(keys, consistent=True)
         return [IssueFix(finding, details.applied_at) for finding in findings if finding is not None]
 
     async def _read_items(self, batch: RecordBatch) -> list[TrackedItem]:
         """Return the items of a batch, reading the findings and reviews that its records do not contain."""
         unread = [key for key, finding in batch.findings.items() if finding is None]
-        keys = [Finding.Key(review_id=review, finding_id=finding_id) for review, finding_id in unread]
+        keys = [ReviewFinding.Key(review_id=review, finding_id=finding_id) for review, finding_id in unread]
         findings = await self.db.get_many(keys, consistent=True) if keys else []
         batch.findings.update(zip(unread, findings, strict=True))
         unread_reviews = list(
@@ -315,7 +322,7 @@ class ReviewProjector:
                 if finding is not None and (review in batch.deleted_reviews or review not in batch.reviews)
             )
         )
-        review_keys = [Review.Key(review_id=each) for each in unread_reviews]
+        review_keys = [Review.Key(review_id=review_id) for review_id in unread_reviews]
         read = await self.db.get_many(review_keys, consistent=True) if review_keys else []
         reviews: dict[str, Review | None] = {
             **batch.reviews,
@@ -361,7 +368,7 @@ def _is_newer(tracked: TrackedItem, mark: StatisticsMark | None) -> bool:
     """Return whether an item must be counted; a finding that contributes the same as before need not be."""
     if mark is None:
         return True
-    unchanged = isinstance(tracked.item, Finding) and mark.shares == tracked.shares
+    unchanged = isinstance(tracked.item, ReviewFinding) and mark.shares == tracked.shares
     return mark.place < tracked.position and not unchanged
 
 

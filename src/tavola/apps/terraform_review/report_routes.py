@@ -8,30 +8,20 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from tavola.apps.shell import (
-    Cursor,
-    Limit,
-    Paged,
-    etag_of,
-    json_response,
-    not_found,
-    not_modified,
-    parameters,
-    problems,
-)
-from tavola.apps.terraform_review import schemas, service
+from tavola.apps.shell import Cursor, Paged, PageQuery, json_response, parameters, problems
+from tavola.apps.terraform_review import service
 from tavola.apps.terraform_review.domain import HIGH_FROM, Category
 from tavola.apps.terraform_review.requests import (
+    During,
     FromDay,
     IssueHash,
     RunId,
-    Since,
     StackId,
     ToDay,
-    Until,
     day_range,
-    slice_response,
+    require,
     store_of,
+    version_response,
 )
 from tavola.apps.terraform_review.schemas import (
     Day,
@@ -49,139 +39,109 @@ from tavola.apps.terraform_review.schemas import (
 HIGH_MAX: Final = 500
 SCORE_PLACES: Final = Decimal("0.0001")
 
-router = APIRouter()
+runs_router = APIRouter(prefix="/runs", tags=["reviews"])
+stacks_router = APIRouter(prefix="/stacks", tags=["stacks"])
+risk_router = APIRouter(prefix="/risk", tags=["risk"])
+issues_router = APIRouter(prefix="/issues", tags=["issues"])
 
 
 # Runs and stacks.
 
 
-@router.get(
-    "/runs/{run_id}/review",
-    tags=["reviews"],
-    summary="The latest review of a run",
+@runs_router.get(
+    "/{run_id}/review",
+    summary="Get the latest review of a run",
     response_model=ReviewResponse,
-    responses=problems(404) | {304: {"description": "It is still the version that If-None-Match names"}},
+    responses=problems(404) | {304: {"description": "Your copy is current"}},
     openapi_extra=parameters("if-none-match"),
 )
 async def run_review(request: Request, run_id: RunId) -> Response:
     """Return the review that the run created or changed last, in its current version."""
     review = await service.latest_run_review(store_of(request), run_id)
-    if review is None:
-        raise not_found("run")
-    etag = etag_of(review.version)
-    return not_modified(request, etag) or json_response(schemas.review_response(review), etag=etag)
+    return version_response(request, require(review, "run"))
 
 
-@router.get("/stacks", tags=["stacks"], summary="All stacks", response_model=Paged[StackResponse])
-async def stacks(request: Request, limit: Limit = 20, cursor: Cursor = None) -> Response:
+@stacks_router.get("", summary="List stacks", response_model=Paged[StackResponse])
+async def stacks(request: Request, paging: PageQuery) -> Response:
     """Return all stacks by name, with their statistics."""
-    page = await service.list_stacks(store_of(request), limit=limit, cursor=cursor)
-    return slice_response(request, page, schemas.stack_response, Paged[StackResponse])
+    page = await service.list_stacks(store_of(request), **paging)
+    return Paged[StackResponse].render(request, page)
 
 
-@router.get(
-    "/stacks/{stack_id}",
-    tags=["stacks"],
-    summary="A stack's numbers",
+@stacks_router.get(
+    "/{stack_id}",
+    summary="Get the statistics of a stack",
     response_model=StackResponse,
     responses=problems(404),
 )
 async def stack(request: Request, stack_id: StackId) -> Response:
     """Return the statistics of a stack's current reviews."""
     stats = await service.get_stack_stats(store_of(request), stack_id)
-    if stats is None:
-        raise not_found("stack")
-    return json_response(schemas.stack_response(stats))
+    return json_response(StackResponse.model_validate(require(stats, "stack")))
 
 
-@router.get(
-    "/stacks/{stack_id}/reviews",
-    tags=["stacks"],
-    summary="A stack's reviews",
-    response_model=Paged[ReviewSummaryResponse],
+@stacks_router.get(
+    "/{stack_id}/reviews", summary="List the reviews of a stack", response_model=Paged[ReviewSummaryResponse]
 )
-async def stack_reviews(
-    request: Request,
-    stack_id: StackId,
-    since: Since = None,
-    until: Until = None,
-    limit: Limit = 20,
-    cursor: Cursor = None,
-) -> Response:
+async def stack_reviews(request: Request, stack_id: StackId, during: During, paging: PageQuery) -> Response:
     """Return the reviews of a stack by creation time, newest first."""
-    page = await service.list_stack_reviews(
-        store_of(request),
-        stack_id,
-        since=schemas.to_datetime(since),
-        until=schemas.to_datetime(until, ends=True),
-        limit=limit,
-        cursor=cursor,
-    )
-    return slice_response(request, page, schemas.review_summary_response, Paged[ReviewSummaryResponse])
+    page = await service.list_stack_reviews(store_of(request), stack_id, **during, **paging)
+    return Paged[ReviewSummaryResponse].render(request, page)
 
 
-@router.get(
-    "/stacks/{stack_id}/latest",
-    tags=["stacks"],
-    summary="A stack's latest review",
+@stacks_router.get(
+    "/{stack_id}/latest",
+    summary="Get the latest review of a stack",
     response_model=ReviewSummaryResponse,
     responses=problems(404),
 )
 async def stack_latest(request: Request, stack_id: StackId) -> Response:
     """Return the newest review of a stack."""
     review = await service.latest_stack_review(store_of(request), stack_id)
-    if review is None:
-        raise not_found("stack")
-    return json_response(schemas.review_summary_response(review))
+    return json_response(ReviewSummaryResponse.model_validate(require(review, "stack")))
 
 
-@router.get(
-    "/stacks/{stack_id}/issues",
-    tags=["stacks", "issues"],
-    summary="A stack's repeated issues",
+@stacks_router.get(
+    "/{stack_id}/issues",
+    tags=["issues"],
+    summary="List the repeated issues of a stack",
     response_model=Paged[StackIssueResponse],
 )
 async def stack_issues(
     request: Request,
     stack_id: StackId,
+    paging: PageQuery,
     min_occurrences: Annotated[
         int, Query(alias="min", ge=1, le=999_999_999, description="The minimum number of occurrences.")
     ] = 3,
-    limit: Limit = 20,
-    cursor: Cursor = None,
 ) -> Response:
     """Return the issues of a stack with a minimum number of occurrences, most frequent first."""
     page = await service.list_stack_issues(
-        store_of(request), stack_id, min_occurrences=min_occurrences, limit=limit, cursor=cursor
+        store_of(request), stack_id, min_occurrences=min_occurrences, **paging
     )
-    return slice_response(request, page, schemas.stack_issue_response, Paged[StackIssueResponse])
+    return Paged[StackIssueResponse].render(request, page)
 
 
 # Risk.
 
 
-@router.get("/risk/days", tags=["risk"], summary="The risk trend", response_model=RiskTrendResponse)
+@risk_router.get("/days", summary="Get the risk trend", response_model=RiskTrendResponse)
 async def risk_days(request: Request, start: FromDay = None, end: ToDay = None) -> Response:
     """Return the risk of each day of a range that has reviews. It is one query, whatever the range."""
     store = store_of(request)
     first, last = day_range(store, start, end)
     days = await service.list_day_risks(store, first, last)
-    return json_response(
-        RiskTrendResponse(
-            from_day=first, to_day=last, days=[schemas.day_risk_response(each) for each in days]
-        )
-    )
+    return json_response(RiskTrendResponse.model_validate({"from_day": first, "to_day": last, "days": days}))
 
 
-@router.get("/risk/days/{day}", tags=["risk"], summary="The risk of a day", response_model=DayRiskResponse)
+@risk_router.get("/days/{day}", summary="Get the risk of a day", response_model=DayRiskResponse)
 async def risk_day(request: Request, day: Day) -> Response:
     """Return the risk of the reviews created on a day; a day without reviews has zero counts."""
-    return json_response(schemas.day_risk_response(await service.get_day_risk(store_of(request), day)))
+    risk = await service.get_day_risk(store_of(request), day)
+    return json_response(DayRiskResponse.model_validate(risk))
 
 
-@router.get(
-    "/risk/high", tags=["risk"], summary="High-risk reviews", response_model=Paged[ReviewSummaryResponse]
-)
+@risk_router.get("/high", summary="List high-risk reviews", response_model=Paged[ReviewSummaryResponse])
 async def risk_high(
     request: Request,
     start: FromDay = None,
@@ -197,45 +157,34 @@ async def risk_high(
     first, last = day_range(store, start, end)
     rounded = min_risk.quantize(SCORE_PLACES, ROUND_CEILING)  # scores have no more places
     page = await service.list_high_risk(store, first, last, min_risk=rounded, limit=limit, cursor=cursor)
-    return slice_response(request, page, schemas.review_summary_response, Paged[ReviewSummaryResponse])
+    return Paged[ReviewSummaryResponse].render(request, page)
 
 
 # Issues.
 
 
-@router.get(
-    "/issues", tags=["issues"], summary="The most frequent issues", response_model=Paged[IssueCountsResponse]
-)
-async def issues(request: Request, category: Category, limit: Limit = 20, cursor: Cursor = None) -> Response:
+@issues_router.get("", summary="List the most frequent issues", response_model=Paged[IssueCountsResponse])
+async def issues(request: Request, category: Category, paging: PageQuery) -> Response:
     """Return the issues of a category over all stacks, most frequent first."""
-    page = await service.list_frequent_issues(store_of(request), category, limit=limit, cursor=cursor)
-    return slice_response(request, page, schemas.issue_counts_response, Paged[IssueCountsResponse])
+    page = await service.list_frequent_issues(store_of(request), category, **paging)
+    return Paged[IssueCountsResponse].render(request, page)
 
 
-@router.get(
-    "/issues/{issue_hash}",
-    tags=["issues"],
-    summary="An issue",
-    response_model=IssueResponse,
-    responses=problems(404),
+@issues_router.get(
+    "/{issue_hash}", summary="Get an issue", response_model=IssueResponse, responses=problems(404)
 )
 async def issue(request: Request, issue_hash: IssueHash) -> Response:
     """Return how often an issue occurred, over all stacks and per stack."""
-    counts = await service.get_issue(store_of(request), issue_hash)
-    if counts is None:
-        raise not_found("issue")
-    return json_response(schemas.issue_response(counts))
+    counts = require(await service.get_issue(store_of(request), issue_hash), "issue")
+    return json_response(IssueResponse.model_validate({**dict(counts.total), "stacks": counts.stacks}))
 
 
-@router.get(
-    "/issues/{issue_hash}/occurrences",
-    tags=["issues"],
-    summary="Where an issue was found",
+@issues_router.get(
+    "/{issue_hash}/occurrences",
+    summary="List the occurrences of an issue",
     response_model=Paged[FindingResponse],
 )
-async def occurrences(
-    request: Request, issue_hash: IssueHash, limit: Limit = 20, cursor: Cursor = None
-) -> Response:
+async def occurrences(request: Request, issue_hash: IssueHash, paging: PageQuery) -> Response:
     """Return the occurrences of an issue in all stacks, newest first."""
-    page = await service.list_occurrences(store_of(request), issue_hash, limit=limit, cursor=cursor)
-    return slice_response(request, page, schemas.finding_response, Paged[FindingResponse])
+    page = await service.list_occurrences(store_of(request), issue_hash, **paging)
+    return Paged[FindingResponse].render(request, page)

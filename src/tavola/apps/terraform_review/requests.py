@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from datetime import date, timedelta
-from typing import Annotated, Any, Final, TypeVar
+from datetime import date, datetime, timedelta
+from typing import Annotated, Any, Final, TypedDict, TypeVar
 
+from fastapi import Depends, Query, Request
 from fastapi import Path as InPath
-from fastapi import Query, Request
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
 
-from tavola.apps.shell import Paged, ProblemError, etag_of, json_response, require_match, resource_path
+from tavola.apps.shell import (
+    ProblemError,
+    etag_of,
+    json_response,
+    not_found,
+    not_modified,
+    require_match,
+    resource_path,
+)
 from tavola.apps.terraform_review import service
 from tavola.apps.terraform_review.intake import parse_exact_json
 from tavola.apps.terraform_review.model import Review, ReviewVersion
-from tavola.apps.terraform_review.schemas import Day, Moment, review_response
+from tavola.apps.terraform_review.schemas import ChangeRequest, Day, Moment, ReviewResponse, to_datetime
 from tavola.apps.terraform_review.store import ReviewStore
-from tavola.patterns import Slice
 
 TREND_DAYS: Final = 30
 VERSION_MAX: Final = 10**9
 
-F = TypeVar("F")
-T = TypeVar("T", bound=BaseModel)
+T = TypeVar("T")
 
 ReviewId = Annotated[str, InPath(max_length=200, examples=["6f3f5f64-6d0f-5f0e-9c5a-0a6f6f0c7d11"])]
 StackId = Annotated[str, InPath(max_length=200, examples=["prod-stack-001"])]
@@ -35,12 +40,29 @@ VersionNumber = Annotated[int, InPath(ge=1, le=VERSION_MAX)]
 VersionQuery = Annotated[
     int | None, Query(ge=1, le=VERSION_MAX, description="The version; the latest by default.")
 ]
-Since = Annotated[Moment | None, Query(alias="from", description="From this time or day on.")]
-Until = Annotated[Moment | None, Query(alias="to", description="Up to this time, or to the end of this day.")]
 FromDay = Annotated[
     Day | None, Query(alias="from", description=f"The first day; {TREND_DAYS} days back by default.")
 ]
 ToDay = Annotated[Day | None, Query(alias="to", description="The last day; today by default.")]
+
+
+class TimeArguments(TypedDict):
+    """The time range of a list; a service takes it as `**during`."""
+
+    since: datetime | None
+    until: datetime | None
+
+
+async def _time_arguments(
+    start: Annotated[Moment | None, Query(alias="from", description="From this time or day on.")] = None,
+    end: Annotated[
+        Moment | None, Query(alias="to", description="Up to this time, or to the end of this day.")
+    ] = None,
+) -> TimeArguments:
+    return {"since": to_datetime(start), "until": to_datetime(end, ends=True)}
+
+
+During = Annotated[TimeArguments, Depends(_time_arguments)]
 
 
 class ExactRequest(Request):
@@ -84,7 +106,7 @@ def require_caller(request: Request) -> str | None:
             403,
             "caller-unknown",
             "Caller unknown",
-            f"Changes are made by callers whom the proxy names in {header}, and this request has none. Ask through the proxy.",
+            f"Changes require the header {header} that the proxy sets, and this request has none. Send it through the proxy.",
         )
     return caller
 
@@ -103,7 +125,7 @@ def check_caller(request: Request, actor: str) -> str:
             403,
             "not-the-caller",
             "Not the caller",
-            "The request says that somebody else does it than who sends it. Give your own name.",
+            "The author in the request is not the caller. Use your own name.",
         )
     return actor
 
@@ -117,11 +139,27 @@ def day_range(store: ReviewStore, start: date | None, end: date | None) -> tuple
     return (last - back if last - date.min > back else date.min), last
 
 
-async def require_current_review(request: Request, store: ReviewStore, review_id: str) -> Review:
-    """Return a review to change; refuse the request unless If-Match names its current version."""
-    review = await service.get_review(store, review_id)
+def require(record: T | None, name: str) -> T:
+    """Return a record; raise a 404 that names it if it is None."""
+    if record is None:
+        raise not_found(name)
+    return record
+
+
+class ChangeArguments(TypedDict):
+    """What every change of a review passes to its service."""
+
+    by: str
+    why: str
+    expected_version: int
+
+
+async def change_arguments(request: Request, review_id: str, body: ChangeRequest) -> ChangeArguments:
+    """Return the author, reason and version of a change; refuse it unless If-Match names the review's current version."""
+    review = await service.get_review(store_of(request), review_id)
     require_match(request, etag_of(review.version))
-    return review
+    by = check_caller(request, body.changed_by)
+    return {"by": by, "why": body.why, "expected_version": review.version}
 
 
 async def get_version_or_latest(
@@ -133,18 +171,17 @@ async def get_version_or_latest(
     return await service.get_version(store, review_id, number)
 
 
-def version_response(request: Request, review: Review | ReviewVersion, status: int) -> Response:
+def version_response(request: Request, version: Review | ReviewVersion) -> Response:
+    """Return a stored version, or a 304 if the caller has it."""
+    etag = etag_of(version.version)
+    return not_modified(request, etag) or json_response(ReviewResponse.model_validate(version), etag=etag)
+
+
+def written_response(
+    request: Request, version: Review | ReviewVersion, status: int, *, replayed: bool = False
+) -> Response:
     """Return a version that was just written, and wake the follower that counts it."""
     request.app.state.follower.wake()
-    response = json_response(review_response(review), status, etag=etag_of(review.version))
-    if status == 201:
-        response.headers["Location"] = resource_path(request, "reviews", review.review_id)
-    return response
-
-
-def slice_response(
-    request: Request, items: Slice[F], to_response: Callable[[F], T], shape: type[Paged[T]]
-) -> Response:
-    """Return one page of a list as JSON, with the cursor of the next."""
-    page = shape.model_construct(items=[to_response(each) for each in items.items], next=items.cursor)
-    return page.response(request)
+    headers = {"Location": resource_path(request, "reviews", version.review_id)} if status == 201 else None
+    body = ReviewResponse.model_validate(version)
+    return json_response(body, status, etag=etag_of(version.version), headers=headers, replayed=replayed)

@@ -12,7 +12,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from tavola.apps.terraform_review.domain import FINDINGS_MAX, Category, Severity, Status
+from tavola.apps.terraform_review.domain import FINDINGS_MAX, Category, FindingSeverity, ReviewStatus
 
 CODE_CHARACTERS_MAX = 20_000_000
 FINDING_NAMES_BYTES_MAX = (
@@ -38,11 +38,11 @@ def _check_document(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 def _check_storable(value: JsonValue, depth: int) -> None:
     if depth > LEVELS_MAX:
-        raise ValueError(f"it is nested deeper than {LEVELS_MAX} levels")
+        raise ValueError(f"nested deeper than {LEVELS_MAX} levels")
     if isinstance(value, float) and value and not (isfinite(value) and 1e-120 < abs(value) < 1e120):
-        raise ValueError("a number is not finite, or out of range; give it as text")
+        raise ValueError("a number is not finite or out of range; send it as a string")
     if isinstance(value, int) and abs(value) >= 10**38:
-        raise ValueError("a number has more than 38 digits; give it as text")
+        raise ValueError("a number has more than 38 digits; send it as a string")
     if isinstance(value, dict):
         if "" in value:
             raise ValueError("a name is empty")
@@ -65,7 +65,7 @@ class FindingResult(_Submission):
 
     finding_id: Id | None = None  # default: derived from the review and the finding's position
     category: Category
-    severity: Severity
+    severity: FindingSeverity
     title: Annotated[str, Field(min_length=1, max_length=300)]
     description: Words = ""
     line_number: Annotated[int, Field(ge=0, le=10_000_000)] | None = None
@@ -107,32 +107,34 @@ class ErrorDetails(_Submission):
 class Assessment(_Submission):
     """A reviewer's assessment of some code; each becomes a version of a review."""
 
-    status: Status = Status.COMPLETED
+    status: ReviewStatus = ReviewStatus.COMPLETED
     terraform_code: Annotated[str, Field(max_length=CODE_CHARACTERS_MAX)] | None = None  # None: unchanged
     overall_risk_score: Score | None = None
     reliability_score: Score | None = None
     findings: Annotated[tuple[FindingResult, ...], Field(max_length=FINDINGS_MAX)] = ()
     cost_analysis: CostAnalysis | None = None
     ai_review_result: Document = Field(default_factory=dict)
-    error_details: Annotated[ErrorDetails | None, Field(description="Of a failed one.", examples=[None])] = (
-        None
-    )
+    error_details: Annotated[
+        ErrorDetails | None, Field(description="For a failed review.", examples=[None])
+    ] = None
     metadata: Document = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check_consistency(self) -> Self:
-        if self.status is Status.FAILED and self.overall_risk_score is not None:
-            raise ValueError("a failed review has no overall_risk_score: its risk is unknown")
-        if self.error_details is not None and self.status is not Status.FAILED:
-            raise ValueError("error_details are of a failed review; its status says otherwise")
-        names_bytes = sum(len(f"{each.finding_id or ''}{each.title}".encode()) for each in self.findings)
+        if self.status is ReviewStatus.FAILED and self.overall_risk_score is not None:
+            raise ValueError("a failed review must not have an overall_risk_score")
+        if self.error_details is not None and self.status is not ReviewStatus.FAILED:
+            raise ValueError("error_details require the status failed")
+        names_bytes = sum(
+            len(f"{finding.finding_id or ''}{finding.title}".encode()) for finding in self.findings
+        )
         if names_bytes > FINDING_NAMES_BYTES_MAX:
             raise ValueError(
-                f"the titles and ids of its findings come to {names_bytes:,} bytes; a version holds {FINDING_NAMES_BYTES_MAX:,}: shorten the titles"
+                f"the titles and IDs of the findings have {names_bytes:,} bytes, more than the limit of {FINDING_NAMES_BYTES_MAX:,}; shorten the titles"
             )
-        ids = [each.finding_id for each in self.findings if each.finding_id is not None]
+        ids = [finding.finding_id for finding in self.findings if finding.finding_id is not None]
         if len(ids) != len(set(ids)):
-            raise ValueError("two findings have one finding_id")
+            raise ValueError("two findings have the same finding_id")
         return self
 
 
@@ -168,12 +170,11 @@ class FixRequest(_Submission):
     @model_validator(mode="after")
     def _check_size(self) -> Self:
         code_bytes = sum(
-            len(f"{each.original_code or ''}{each.applied_code or ''}".encode())
-            for each in self.fixes_applied
+            len(f"{fix.original_code or ''}{fix.applied_code or ''}".encode()) for fix in self.fixes_applied
         )
         if code_bytes > FIXES_BYTES_MAX:
             raise ValueError(
-                f"the code in its fixes comes to {code_bytes:,} bytes; a version holds {FIXES_BYTES_MAX:,}: give the lines that changed, "
-                "and the whole as terraform_code"
+                f"the code in the fixes has {code_bytes:,} bytes, more than the limit of {FIXES_BYTES_MAX:,}; include only the changed lines, "
+                "and the full code as terraform_code"
             )
         return self

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from tavola import Attr, attr
-from tavola.apps.terraform_review.domain import Category, RiskBand, Severity, Status, risk_band
+from tavola.apps.terraform_review.domain import Category, FindingSeverity, ReviewStatus, RiskBand, risk_band
 from tavola.apps.terraform_review.results import AppliedFix, CostAnalysis, ErrorDetails, SpaceliftContext
 from tavola.patterns import Blob, Versioned
 
@@ -17,7 +17,7 @@ class _StoredDocument(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class FindingCounts(_StoredDocument):
+class CategoryCounts(_StoredDocument):
     """The findings of one category, by severity."""
 
     total: int = 0
@@ -27,13 +27,13 @@ class FindingCounts(_StoredDocument):
 
 
 class FindingRef(_StoredDocument):
-    """A finding in the list of a version; the complete finding is a `Finding` item."""
+    """A finding in the list of a version; the complete finding is a `ReviewFinding` item."""
 
     issue_hash: str
     category: Category
-    severity: Severity
+    severity: FindingSeverity
     title: str
-    seal: str  # the digest of the `Finding`, covered by the version's own, so that alterations are detected
+    digest: str  # of the `ReviewFinding`, covered by the version's own, so that alterations are detected
 
 
 class FixDetails(_StoredDocument):
@@ -55,26 +55,24 @@ class ReviewFields(Versioned):
     version: Attr[int] = attr(name="Version", default=0)
     changed_at: Attr[datetime] = attr(name="UpdatedAt", default=Versioned.model_fields["changed_at"].default)
     changed_by: Attr[str] = attr(name="ChangedBy", default="")
-    chain_digest: Attr[str | None] = attr(name="Seal", default=None)
+    chain_digest: Attr[str | None] = attr(name="ChainDigest", default=None)
     review_id: Attr[str] = attr(name="ReviewId")
     run_id: Attr[str] = attr(name="SpaceliftRunId")
     stack_id: Attr[str] = attr(name="StackId")
     code: Attr[Blob] = attr(name="TerraformCode")
-    status: Attr[Status] = attr(name="Status")
+    status: Attr[ReviewStatus] = attr(name="Status")
     status_since: Attr[datetime] = attr(name="StatusSince")
     overall_risk_score: Attr[Decimal | None] = attr(name="OverallRiskScore", default=None)
-    found_risk_score: Attr[Decimal | None] = attr(
-        name="FoundRiskScore", default=None
-    )  # the first known score, before fixes
+    # The first known score, before fixes
+    found_risk_score: Attr[Decimal | None] = attr(name="FoundRiskScore", default=None)
     findings: Attr[dict[str, FindingRef]] = attr(name="Findings", default_factory=dict)
     findings_total: Attr[int] = attr(name="FindingsTotal", default=0)
     high_findings: Attr[int] = attr(name="HighFindings", default=0)
-    security_findings: Attr[FindingCounts] = attr(name="SecurityFindings", default=FindingCounts())
-    cost_findings: Attr[FindingCounts] = attr(name="CostFindings", default=FindingCounts())
-    reliability_findings: Attr[FindingCounts] = attr(name="ReliabilityFindings", default=FindingCounts())
-    more_findings: Attr[Blob | None] = attr(
-        name="MoreFindings", default=None
-    )  # findings that did not fit into the version's transaction
+    security_findings: Attr[CategoryCounts] = attr(name="SecurityFindings", default=CategoryCounts())
+    cost_findings: Attr[CategoryCounts] = attr(name="CostFindings", default=CategoryCounts())
+    reliability_findings: Attr[CategoryCounts] = attr(name="ReliabilityFindings", default=CategoryCounts())
+    # Findings that did not fit into the version's transaction
+    more_findings: Attr[Blob | None] = attr(name="MoreFindings", default=None)
     cost_analysis: Attr[CostAnalysis | None] = attr(name="CostAnalysis", default=None)
     reliability_score: Attr[Decimal | None] = attr(name="ReliabilityScore", default=None)
     ai_review_result: Attr[dict[str, JsonValue]] = attr(name="AIReviewResult", default_factory=dict)

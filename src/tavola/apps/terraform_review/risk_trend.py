@@ -76,7 +76,7 @@ class RiskTrend:
     def averages(self) -> list[tuple[str, Sequence[float | None]]]:
         """The series of mean risks: as found, and after fixes."""
         return [
-            ("As found", [bucket.average_found for bucket in self.buckets]),
+            ("Before fixes", [bucket.average_found for bucket in self.buckets]),
             ("After fixes", [bucket.average for bucket in self.buckets]),
         ]
 
@@ -118,7 +118,7 @@ def band_counts(day: DayRisk) -> list[tuple[str, float | None]]:
 
 def format_score(value: Decimal | float | None) -> str:
     """Return a score as text with two places."""
-    return "unknown" if value is None else f"{value:.2f}"
+    return "—" if value is None else f"{value:.2f}"
 
 
 def _label(day: date, unit: str) -> str:

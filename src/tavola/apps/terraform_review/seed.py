@@ -14,11 +14,17 @@ from decimal import Decimal
 from tavola import Entropy, Progress
 from tavola.apps.seeding import RandomChoices, write_entities
 from tavola.apps.terraform_review import drafts
-from tavola.apps.terraform_review.domain import Category, Severity, Status, expiry_time, review_id_for_run
+from tavola.apps.terraform_review.domain import (
+    Category,
+    FindingSeverity,
+    ReviewStatus,
+    expiry_time,
+    review_id_for_run,
+)
 from tavola.apps.terraform_review.model import (
-    Finding,
     Review,
     ReviewAudit,
+    ReviewFinding,
     Reviews,
     ReviewVersion,
     RunReview,
@@ -51,19 +57,19 @@ LARGE_CODES = 3  # reviews with code that is too large for an item
 
 _ROWS_AT_ONCE = 100  # four concurrent batches
 _RISK_WEIGHTS = {
-    Severity.HIGH: Decimal("0.48"),
-    Severity.MEDIUM: Decimal("0.14"),
-    Severity.LOW: Decimal("0.05"),
+    FindingSeverity.HIGH: Decimal("0.48"),
+    FindingSeverity.MEDIUM: Decimal("0.14"),
+    FindingSeverity.LOW: Decimal("0.05"),
 }
 _ERRORS = (
-    ErrorDetails(error_type="AI_SERVICE_ERROR", error_message="The model answered too many requests", error_code="RATE_LIMIT", retry_after=60),
-    ErrorDetails(error_type="PLAN_UNREADABLE", error_message="The plan is of a newer format"),
-    ErrorDetails(error_type="TIMEOUT", error_message="No answer within five minutes", retry_after=300),
+    ErrorDetails(error_type="AI_SERVICE_ERROR", error_message="The model API is rate limited", error_code="RATE_LIMIT", retry_after=60),
+    ErrorDetails(error_type="PLAN_UNREADABLE", error_message="The plan has an unsupported format version"),
+    ErrorDetails(error_type="TIMEOUT", error_message="No response within five minutes", retry_after=300),
 )  # fmt: skip
 
 _CHANGES = (0, 0, 0, 0, 0, 0, 0, 0, 1, 2)  # of a completed review, equally likely
 
-Row = Review | ReviewVersion | ReviewAudit | Finding | RunReview
+Row = Review | ReviewVersion | ReviewAudit | ReviewFinding | RunReview
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +120,18 @@ async def load(
     random = RandomChoices(entropy)
     stacks = [_stack(random, name) for name in STACKS]
     written = 0
-    counted: list[Review | Finding | ReviewVersion] = []
+    counted: list[Review | ReviewFinding | ReviewVersion] = []
     unwritten: list[Row] = []
     for number in range(reviews):
-        stack = stacks[
-            min(random.below(len(stacks)), random.below(len(stacks)))
-        ]  # the first stacks are busier
+        # The first stacks are busier
+        stack = stacks[min(random.below(len(stacks)), random.below(len(stacks)))]
         commit = _commit(random, stack)
         if number < LARGE_CODES:
             text = render_code(stack.name, stack.issues, commit.issues) + _large_code(store.code_inline_bytes)
             commit = replace(commit, code=await store.store_code(text))
         unwritten += _review_rows(store, random, stack, commit, number, reviews, now)
         if len(unwritten) >= _ROWS_AT_ONCE or number == reviews - 1:
-            counted += [row for row in unwritten if isinstance(row, Review | Finding | ReviewVersion)]
+            counted += [row for row in unwritten if isinstance(row, Review | ReviewFinding | ReviewVersion)]
             written += len(unwritten)
             await write_entities(store.db, Reviews, unwritten)
             unwritten = []
@@ -184,7 +189,7 @@ def _review_rows(
     by = f"eng-{1 + random.below(24):02}"
     run = f"run-{number:05}"
     waiting = number >= reviews - 12 and number % 2 == 0  # some of the latest are still pending
-    status = Status.PENDING if waiting or random.chance(10) else Status.COMPLETED
+    status = ReviewStatus.PENDING if waiting or random.chance(10) else ReviewStatus.COMPLETED
     assessment = _assessment(random, stack, commit, status)
     result = ReviewResult(
         spacelift_run_id=run,
@@ -192,13 +197,13 @@ def _review_rows(
         created_by=by,
         spacelift_context=SpaceliftContext(
             status="FINISHED",
-            changed_files=tuple(sorted({each.file_path for each in assessment.findings}))[:5],
+            changed_files=tuple(sorted({finding.file_path for finding in assessment.findings}))[:5],
             commit_sha=f"{number * 2654435761 % 2**40:010x}",
             branch="main" if stack.name.startswith("prod") else "develop",
         ),
         **dict(assessment),
     )
-    review, found = drafts.first_version(result, review_id_for_run(run), commit.code, f"seed-{number}", at)
+    review, findings = drafts.first_version(result, review_id_for_run(run), commit.code, f"seed-{number}", at)
     changes = (
         0
         if waiting or number < LARGE_CODES
@@ -221,42 +226,46 @@ def _review_rows(
         )
         yield version
         yield entry
-        yield from found
+        yield from findings
         yield run_link(version)
         later = at + timedelta(seconds=60 + random.below(6 * 3600 if changes > 3 else 30 * 3600))
-        if current.status is Status.PENDING:
+        if current.status is ReviewStatus.PENDING:
             later = at + timedelta(seconds=20 + random.below(240))
-        failed = current.status is Status.FAILED and random.chance(60)
-        done = waiting or failed or (changes <= 0 and current.status is Status.COMPLETED)
+        failed = current.status is ReviewStatus.FAILED and random.chance(60)
+        done = waiting or failed or (changes <= 0 and current.status is ReviewStatus.COMPLETED)
         if done or later >= now:
             yield current
             return
         before, at, changes = current, later, changes - 1
         by = f"eng-{1 + random.below(24):02}" if random.chance(40) else "system-reviewer"
-        review, found, commit = _next_version(random, stack, commit, current, at)
+        review, findings, commit = _next_version(random, stack, commit, current, at)
 
 
 def _next_version(
     random: RandomChoices, stack: SeedStack, commit: SeedCommit, before: Review, at: datetime
-) -> tuple[Review, list[Finding], SeedCommit]:
+) -> tuple[Review, list[ReviewFinding], SeedCommit]:
     """Return the next version of a review: completed, failed, fixed, or reviewed again with newer code."""
-    if before.status is Status.PENDING and random.chance(30):
-        return drafts.version_with_status(before, Status.FAILED, _ERRORS[random.below(3)], at), [], commit
-    if before.status is Status.FAILED or (before.status is Status.COMPLETED and random.chance(8)):
-        return drafts.version_with_status(before, Status.PENDING, None, at), [], commit
-    if before.status is Status.COMPLETED and before.findings and random.chance(75):
+    if before.status is ReviewStatus.PENDING and random.chance(30):
+        return (
+            drafts.version_with_status(before, ReviewStatus.FAILED, _ERRORS[random.below(3)], at),
+            [],
+            commit,
+        )
+    if before.status is ReviewStatus.FAILED or (before.status is ReviewStatus.COMPLETED and random.chance(8)):
+        return drafts.version_with_status(before, ReviewStatus.PENDING, None, at), [], commit
+    if before.status is ReviewStatus.COMPLETED and before.findings and random.chance(75):
         return _next_with_fixes(random, stack, commit, before, at)
-    if before.status is Status.COMPLETED:
+    if before.status is ReviewStatus.COMPLETED:
         commit = _commit(random, stack)
-    assessment = _assessment(random, stack, commit, Status.COMPLETED)
+    assessment = _assessment(random, stack, commit, ReviewStatus.COMPLETED)
     return *drafts.reassessed_version(before, assessment, commit.code, at, None), commit
 
 
 def _next_with_fixes(
     random: RandomChoices, stack: SeedStack, commit: SeedCommit, before: Review, at: datetime
-) -> tuple[Review, list[Finding], SeedCommit]:
+) -> tuple[Review, list[ReviewFinding], SeedCommit]:
     """Return the next version with fixes of some findings."""
-    known = {(each.title, each.category): each for each in stack.issues}
+    known = {(issue.title, issue.category): issue for issue in stack.issues}
     fixed_ids = [finding_id for finding_id in before.findings if random.chance(55)] or [
         next(iter(before.findings))
     ]
@@ -282,17 +291,19 @@ def _next_with_fixes(
     return drafts.fixed_version(before, request, commit.code, at), [], commit
 
 
-def _assessment(random: RandomChoices, stack: SeedStack, commit: SeedCommit, status: Status) -> Assessment:
-    if status is Status.PENDING:
+def _assessment(
+    random: RandomChoices, stack: SeedStack, commit: SeedCommit, status: ReviewStatus
+) -> Assessment:
+    if status is ReviewStatus.PENDING:
         return Assessment(status=status)
-    issues = [each for each in stack.issues if each in commit.issues]
+    issues = [issue for issue in stack.issues if issue in commit.issues]
     return Assessment.model_construct(
         status=status,
         terraform_code=None,
-        overall_risk_score=risk_of([each.severity for each in issues]),
+        overall_risk_score=risk_of([issue.severity for issue in issues]),
         reliability_score=1
-        - risk_of([each.severity for each in issues if each.category is Category.RELIABILITY]),
-        findings=tuple(_finding(random, each, stack.lines[each]) for each in issues),
+        - risk_of([issue.severity for issue in issues if issue.category is Category.RELIABILITY]),
+        findings=tuple(_finding(random, issue, stack.lines[issue]) for issue in issues),
         cost_analysis=stack.cost(random),
         ai_review_result={},
         error_details=None,
@@ -316,7 +327,7 @@ def _finding(random: RandomChoices, known: KnownIssue, line: int) -> FindingResu
     )
 
 
-def risk_of(severities: Sequence[Severity]) -> Decimal:
+def risk_of(severities: Sequence[FindingSeverity]) -> Decimal:
     """Return the risk of findings: each reduces what is still safe by its weight."""
     safe = Decimal(1)
     for severity in severities:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from tavola.apps.terraform_review.domain import Category, Severity
+from tavola.apps.terraform_review.domain import Category, FindingSeverity
 
 _S, _C, _R = Category.SECURITY, Category.COST, Category.RELIABILITY
-_HIGH, _MEDIUM, _LOW = Severity.HIGH, Severity.MEDIUM, Severity.LOW
+_HIGH, _MEDIUM, _LOW = FindingSeverity.HIGH, FindingSeverity.MEDIUM, FindingSeverity.LOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class KnownIssue:
 
     rule_id: str
     category: Category
-    severity: Severity
+    severity: FindingSeverity
     file_path: str
     title: str
     recommendation: str
@@ -34,48 +34,48 @@ class IssueCode:
 
 
 ISSUES = (
-    KnownIssue("CKV_AWS_20", _S, _HIGH, "storage.tf", "Bucket can be read by anybody", "Set the ACL to private and block public access"),
+    KnownIssue("CKV_AWS_20", _S, _HIGH, "storage.tf", "Bucket is publicly readable", "Set the ACL to private and block public access"),
     KnownIssue("CKV_AWS_53", _S, _HIGH, "storage.tf", "Public ACLs are not blocked", "Add a public access block with block_public_acls"),
     KnownIssue("CKV_AWS_19", _S, _MEDIUM, "storage.tf", "Bucket is not encrypted by default", "Configure server-side encryption"),
-    KnownIssue("CKV_AWS_18", _S, _LOW, "storage.tf", "Bucket writes no access log", "Name a target bucket for access logs"),
-    KnownIssue("CKV_AWS_21", _R, _MEDIUM, "storage.tf", "Bucket keeps no versions", "Enable versioning"),
-    KnownIssue("CKV_AWS_24", _S, _HIGH, "network.tf", "SSH is open to the internet", "Allow port 22 from the management range alone"),
-    KnownIssue("CKV_AWS_25", _S, _HIGH, "network.tf", "RDP is open to the internet", "Allow port 3389 from the management range alone"),
-    KnownIssue("CKV_AWS_260", _S, _HIGH, "network.tf", "Port 80 is open to the internet", "Let the load balancer in, and nobody else"),
-    KnownIssue("CKV_AWS_23", _S, _LOW, "network.tf", "Security group rule has no description", "Say what the rule is for"),
+    KnownIssue("CKV_AWS_18", _S, _LOW, "storage.tf", "Bucket access logging is disabled", "Name a target bucket for access logs"),
+    KnownIssue("CKV_AWS_21", _R, _MEDIUM, "storage.tf", "Bucket versioning is disabled", "Enable versioning"),
+    KnownIssue("CKV_AWS_24", _S, _HIGH, "network.tf", "SSH is open to the internet", "Allow port 22 from the management range only"),
+    KnownIssue("CKV_AWS_25", _S, _HIGH, "network.tf", "RDP is open to the internet", "Allow port 3389 from the management range only"),
+    KnownIssue("CKV_AWS_260", _S, _HIGH, "network.tf", "Port 80 is open to the internet", "Allow access from the load balancer only"),
+    KnownIssue("CKV_AWS_23", _S, _LOW, "network.tf", "Security group rule has no description", "Describe the purpose of the rule"),
     KnownIssue("CKV2_AWS_11", _S, _MEDIUM, "network.tf", "Network has no flow log", "Add a flow log to the VPC"),
     KnownIssue("CKV_AWS_130", _S, _MEDIUM, "network.tf", "Subnet gives out public addresses", "Set map_public_ip_on_launch to false"),
     KnownIssue("CKV_AWS_16", _S, _HIGH, "database.tf", "Database storage is not encrypted", "Set storage_encrypted; it takes a new instance"),
     KnownIssue("CKV_AWS_17", _S, _HIGH, "database.tf", "Database can be reached from the internet", "Set publicly_accessible to false"),
-    KnownIssue("CKV_AWS_161", _S, _MEDIUM, "database.tf", "Database takes passwords alone", "Enable IAM authentication"),
-    KnownIssue("CKV_AWS_157", _R, _HIGH, "database.tf", "Database stands in one zone", "Set multi_az"),
+    KnownIssue("CKV_AWS_161", _S, _MEDIUM, "database.tf", "Database allows password authentication only", "Enable IAM authentication"),
+    KnownIssue("CKV_AWS_157", _R, _HIGH, "database.tf", "Database runs in a single zone", "Set multi_az"),
     KnownIssue("CKV_AWS_133", _R, _HIGH, "database.tf", "Database has no backup", "Keep backups for at least a week"),
     KnownIssue("CKV_AWS_293", _R, _MEDIUM, "database.tf", "Database can be deleted by mistake", "Set deletion_protection"),
     KnownIssue("CKV_AWS_28", _R, _MEDIUM, "tables.tf", "Table has no point-in-time recovery", "Enable point_in_time_recovery"),
-    KnownIssue("CKV_AWS_119", _S, _LOW, "tables.tf", "Table is not encrypted with an own key", "Name a KMS key in server_side_encryption"),
+    KnownIssue("CKV_AWS_119", _S, _LOW, "tables.tf", "Table is not encrypted with a customer-managed key", "Name a KMS key in server_side_encryption"),
     KnownIssue("CKV_AWS_7", _S, _MEDIUM, "keys.tf", "Key is never rotated", "Set enable_key_rotation"),
-    KnownIssue("CKV_AWS_33", _S, _HIGH, "keys.tf", "Key policy lets anybody use the key", "Name the principals of the key"),
+    KnownIssue("CKV_AWS_33", _S, _HIGH, "keys.tf", "Key policy allows any principal", "Restrict the key policy to named principals"),
     KnownIssue("CKV_AWS_40", _S, _LOW, "iam.tf", "Policy is attached to a user", "Attach it to a group or a role"),
     KnownIssue("CKV_AWS_62", _S, _HIGH, "iam.tf", "Policy allows everything", "List the actions and resources that are used"),
-    KnownIssue("CKV_AWS_109", _S, _HIGH, "iam.tf", "Policy may change permissions without a bound", "Restrict the resources of iam actions"),
+    KnownIssue("CKV_AWS_109", _S, _HIGH, "iam.tf", "Policy allows unrestricted permission changes", "Restrict the resources of iam actions"),
     KnownIssue("CKV_AWS_79", _S, _HIGH, "compute.tf", "Instance answers metadata requests of version 1", "Require tokens in metadata_options"),
     KnownIssue("CKV_AWS_8", _S, _MEDIUM, "compute.tf", "Volume is not encrypted", "Set encrypted on the block devices"),
     KnownIssue("CKV_AWS_126", _R, _LOW, "compute.tf", "Instance has no detailed monitoring", "Set monitoring to true"),
-    KnownIssue("CKV_AWS_46", _S, _HIGH, "compute.tf", "User data holds a secret", "Read it from the secrets store at start"),
+    KnownIssue("CKV_AWS_46", _S, _HIGH, "compute.tf", "User data contains a secret", "Read it from the secrets store at start"),
     KnownIssue("CKV_AWS_116", _R, _MEDIUM, "functions.tf", "Function has no dead letter queue", "Add a queue for events that fail"),
-    KnownIssue("CKV_AWS_115", _R, _LOW, "functions.tf", "Function has no limit of its own", "Reserve concurrency"),
-    KnownIssue("CKV_AWS_45", _S, _HIGH, "functions.tf", "Function's environment holds a key", "Take the key from the secrets store"),
-    KnownIssue("CKV_AWS_91", _S, _LOW, "balancer.tf", "Load balancer writes no access log", "Enable access_logs"),
-    KnownIssue("CKV_AWS_103", _S, _MEDIUM, "balancer.tf", "Listener speaks old TLS", "Choose a policy of TLS 1.2 or later"),
+    KnownIssue("CKV_AWS_115", _R, _LOW, "functions.tf", "Function has no concurrency limit", "Reserve concurrency"),
+    KnownIssue("CKV_AWS_45", _S, _HIGH, "functions.tf", "Function environment contains a key", "Take the key from the secrets store"),
+    KnownIssue("CKV_AWS_91", _S, _LOW, "balancer.tf", "Load balancer access logging is disabled", "Enable access_logs"),
+    KnownIssue("CKV_AWS_103", _S, _MEDIUM, "balancer.tf", "Listener allows outdated TLS", "Use a TLS 1.2 or later policy"),
     KnownIssue("CKV_AWS_150", _R, _LOW, "balancer.tf", "Load balancer can be deleted by mistake", "Set enable_deletion_protection"),
-    KnownIssue("COST_001", _C, _MEDIUM, "compute.tf", "Instance is larger than its load", "Take the next smaller type"),
-    KnownIssue("COST_002", _C, _LOW, "storage.tf", "Old objects stay in the dearest class", "Add a lifecycle rule"),
+    KnownIssue("COST_001", _C, _MEDIUM, "compute.tf", "Instance is oversized", "Use a smaller instance type"),
+    KnownIssue("COST_002", _C, _LOW, "storage.tf", "Old objects stay in the most expensive storage class", "Add a lifecycle rule"),
     KnownIssue("COST_003", _C, _MEDIUM, "database.tf", "Replica serves no reads", "Remove it, or send reads to it"),
     KnownIssue("COST_004", _C, _LOW, "network.tf", "A NAT gateway in each zone of a test stack", "One is enough outside production"),
-    KnownIssue("COST_005", _C, _HIGH, "compute.tf", "Instances run through the night for nobody", "Schedule them"),
-    KnownIssue("COST_006", _C, _LOW, "logs.tf", "Logs are kept for ever", "Set retention_in_days"),
-    KnownIssue("REL_001", _R, _HIGH, "compute.tf", "One instance does it all", "Put it into an autoscaling group of two"),
-    KnownIssue("REL_002", _R, _MEDIUM, "logs.tf", "No alarm on errors", "Add an alarm with somebody who hears it"),
+    KnownIssue("COST_005", _C, _HIGH, "compute.tf", "Instances run unused at night", "Schedule scaling"),
+    KnownIssue("COST_006", _C, _LOW, "logs.tf", "Logs are retained forever", "Set retention_in_days"),
+    KnownIssue("REL_001", _R, _HIGH, "compute.tf", "Service runs on a single instance", "Use an autoscaling group with at least two instances"),
+    KnownIssue("REL_002", _R, _MEDIUM, "logs.tf", "No alarm on errors", "Add an alarm with a notification"),
 )  # fmt: skip
 
 SYSTEMS = (
@@ -107,7 +107,7 @@ CODE = {
     "CKV_AWS_28": IssueCode('aws_dynamodb_table', 'hash_key = "PK"', 'point_in_time_recovery { enabled = false }', 'point_in_time_recovery { enabled = true }'),
     "CKV_AWS_119": IssueCode('aws_dynamodb_table', 'hash_key = "PK"', 'server_side_encryption { enabled = false }', 'server_side_encryption { enabled = true }'),
     "CKV_AWS_7": IssueCode('aws_kms_key', 'description = "Data of ${local.stack}"', 'enable_key_rotation = false', 'enable_key_rotation = true'),
-    "CKV_AWS_33": IssueCode('aws_kms_key_policy', 'key_id = aws_kms_key.data.id', 'policy = data.aws_iam_policy_document.anybody.json', 'policy = data.aws_iam_policy_document.owners.json'),
+    "CKV_AWS_33": IssueCode('aws_kms_key_policy', 'key_id = aws_kms_key.data.id', 'policy = data.aws_iam_policy_document.public.json', 'policy = data.aws_iam_policy_document.owners.json'),
     "CKV_AWS_40": IssueCode('aws_iam_policy_attachment', 'name = "deploy"', 'users = [aws_iam_user.deploy.name]', 'roles = [aws_iam_role.deploy.name]'),
     "CKV_AWS_62": IssueCode('aws_iam_policy', 'name = "operate"', 'policy = jsonencode({ Effect = "Allow", Action = "*", Resource = "*" })', 'policy = data.aws_iam_policy_document.operate.json'),
     "CKV_AWS_109": IssueCode('aws_iam_policy', 'name = "delegate"', 'policy = jsonencode({ Effect = "Allow", Action = "iam:*", Resource = "*" })', 'policy = data.aws_iam_policy_document.delegate.json'),

@@ -20,8 +20,8 @@ from tavola.apps.terraform_review.domain import (
     EDITABLE_FOR,
     HIGH_FROM,
     Category,
-    Severity,
-    Status,
+    FindingSeverity,
+    ReviewStatus,
     review_id_for_run,
 )
 from tavola.apps.terraform_review.errors import (
@@ -33,11 +33,11 @@ from tavola.apps.terraform_review.errors import (
 )
 from tavola.apps.terraform_review.model import (
     DayRisk,
-    Finding,
     IssueFrequency,
     IssueTotal,
     Review,
     ReviewAudit,
+    ReviewFinding,
     ReviewSummary,
     ReviewVersion,
     RunReview,
@@ -45,39 +45,7 @@ from tavola.apps.terraform_review.model import (
 )
 from tavola.apps.terraform_review.results import Assessment, ErrorDetails, FixRequest, ReviewResult
 from tavola.apps.terraform_review.store import RecordReceipt, ReviewStore, VersionDraft
-from tavola.apps.terraform_review.verification import verify_review
 from tavola.patterns import Difference, Slice, Staged, VersionConflict, digest_of
-
-__all__ = [
-    "add_version",
-    "apply_fix",
-    "change_status",
-    "compare_versions",
-    "find_unlisted_findings",
-    "get_day_risk",
-    "get_issue",
-    "get_review",
-    "get_stack_stats",
-    "get_version",
-    "latest_run_review",
-    "latest_stack_review",
-    "list_audit_entries",
-    "list_by_status",
-    "list_changes_by",
-    "list_day_risks",
-    "list_findings",
-    "list_frequent_issues",
-    "list_high_risk",
-    "list_occurrences",
-    "list_pending",
-    "list_stack_issues",
-    "list_stack_reviews",
-    "list_stacks",
-    "list_versions",
-    "read_code",
-    "record_review",
-    "verify_review",
-]
 
 DAYS_MAX = 366  # of one request for high-risk reviews, which queries each day
 TREND_DAYS_MAX = 3_660  # of one trend, which is a single query
@@ -197,7 +165,7 @@ async def apply_fix(
 async def change_status(
     store: ReviewStore,
     review_id: str,
-    status: Status,
+    status: ReviewStatus,
     *,
     by: str,
     why: str = "",
@@ -253,22 +221,28 @@ async def read_code(store: ReviewStore, review: Review | ReviewVersion) -> str:
     return (await store.read_blob(review.code)).decode()
 
 
-async def list_findings(store: ReviewStore, review: Review | ReviewVersion) -> list[Finding]:
+async def list_findings(store: ReviewStore, review: Review | ReviewVersion) -> list[ReviewFinding]:
     """Return the findings of a version, most severe first.
 
     A finding that is not an item yet is read from the version that introduced it. One that was removed from the table is left
     out; `verify_review` reports it.
     """
-    keys = [Finding.Key(finding_id=each, review_id=review.review_id) for each in review.findings]
-    findings = [each for each in await store.db.get_many(keys) if each is not None] if keys else []
+    keys = [ReviewFinding.Key(finding_id=finding, review_id=review.review_id) for finding in review.findings]
+    findings = [finding for finding in await store.db.get_many(keys) if finding is not None] if keys else []
     if len(findings) < len(keys):
-        missing = review.findings.keys() - {each.finding_id for each in findings}
+        missing = review.findings.keys() - {finding.finding_id for finding in findings}
         for version in (await list_versions(store, review.review_id)).items:
             remaining = await store.read_remaining_findings(version)
-            findings += [each for each in remaining if each.finding_id in missing]
-    rank = list(Severity)
+            findings += [finding for finding in remaining if finding.finding_id in missing]
+    rank = list(FindingSeverity)
     return sorted(
-        findings, key=lambda each: (rank.index(each.severity), each.category, each.title, each.finding_id)
+        findings,
+        key=lambda finding: (
+            rank.index(finding.severity),
+            finding.category,
+            finding.title,
+            finding.finding_id,
+        ),
     )
 
 
@@ -286,14 +260,14 @@ async def list_stack_reviews(
     newest_first: bool = True,
 ) -> Slice[ReviewSummary]:
     """Return the reviews of a stack that were created in a time range."""
-    query = Review.OfStack(stack_id=stack_id)
+    query = Review.ByStack(stack_id=stack_id)
     selection = select_between(query, query.created_at, since, until)
     return await query_slice(store.db, selection, limit, cursor, newest_first=newest_first)
 
 
 async def latest_stack_review(store: ReviewStore, stack_id: str) -> ReviewSummary | None:
     """Return the newest review of a stack, or None."""
-    page = await store.db.query(Review.OfStack(stack_id=stack_id), newest_first=True, limit=1)
+    page = await store.db.query(Review.ByStack(stack_id=stack_id), newest_first=True, limit=1)
     return page.items[0] if page.items else None
 
 
@@ -310,7 +284,7 @@ async def list_stacks(
     store: ReviewStore, *, limit: int = 100, cursor: str | None = None
 ) -> Slice[StackStats]:
     """Return all stacks by name, with their statistics."""
-    return await query_slice(store.db, StackStats.All(), limit, cursor)
+    return await query_slice(store.db, StackStats.ByName(), limit, cursor)
 
 
 async def get_stack_stats(store: ReviewStore, stack_id: str) -> StackStats | None:
@@ -374,7 +348,7 @@ async def list_high_risk(
 async def list_day_risks(store: ReviewStore, start: date, end: date) -> list[DayRisk]:
     """Return the risk of each day with reviews in a range, earliest first, with a single query."""
     _check_range(start, end, TREND_DAYS_MAX)
-    return [day async for day in await store.db.query(DayRisk.Range().day.between(start, end))]
+    return [day async for day in await store.db.query(DayRisk.ByDay().day.between(start, end))]
 
 
 # R5: issues.
@@ -382,9 +356,9 @@ async def list_day_risks(store: ReviewStore, start: date, end: date) -> list[Day
 
 async def list_occurrences(
     store: ReviewStore, issue_hash: str, *, limit: int = 50, cursor: str | None = None
-) -> Slice[Finding]:
+) -> Slice[ReviewFinding]:
     """Return the findings of an issue in all stacks, newest first."""
-    selection = Finding.Occurrences(issue_hash=issue_hash)
+    selection = ReviewFinding.Occurrences(issue_hash=issue_hash)
     return await query_slice(store.db, selection, limit, cursor, newest_first=True)
 
 
@@ -405,7 +379,7 @@ async def list_stack_issues(
     cursor: str | None = None,
 ) -> Slice[IssueFrequency]:
     """Return the issues of a stack with at least `min_occurrences`, most frequent first."""
-    selection = IssueFrequency.OfStack(stack_id=stack_id).occurrence_count.gte(min_occurrences)
+    selection = IssueFrequency.ByStack(stack_id=stack_id).occurrence_count.gte(min_occurrences)
     return await query_slice(store.db, selection, limit, cursor, newest_first=True)
 
 
@@ -415,8 +389,11 @@ async def get_issue(store: ReviewStore, issue_hash: str) -> Issue | None:
     if total is None:
         return None
     page = await store.db.query(IssueFrequency.OfIssue(issue_hash=issue_hash))
-    frequencies = [each async for each in page]
-    return Issue(total, tuple(sorted(frequencies, key=lambda each: (-each.occurrence_count, each.stack_id))))
+    frequencies = [frequency async for frequency in page]
+    return Issue(
+        total,
+        tuple(sorted(frequencies, key=lambda frequency: (-frequency.occurrence_count, frequency.stack_id))),
+    )
 
 
 # R6: by status.
@@ -424,7 +401,7 @@ async def get_issue(store: ReviewStore, issue_hash: str) -> Issue | None:
 
 async def list_by_status(
     store: ReviewStore,
-    status: Status,
+    status: ReviewStatus,
     *,
     limit: int = 20,
     cursor: str | None = None,
@@ -443,7 +420,7 @@ async def list_pending(
     cursor: str | None = None,
 ) -> Slice[ReviewSummary]:
     """Return the reviews that have been pending for longer than `older_than`, longest first."""
-    selection = Review.ByStatus(status=Status.PENDING).status_since.lt(store.now() - older_than)
+    selection = Review.ByStatus(status=ReviewStatus.PENDING).status_since.lt(store.now() - older_than)
     return await query_slice(store.db, selection, limit, cursor)
 
 
@@ -470,13 +447,13 @@ async def list_changes_by(
     return await store.versions.by_actor(actor, since=since, until=until, limit=limit, cursor=cursor)
 
 
-async def find_unlisted_findings(store: ReviewStore, issue_hash: str) -> list[Finding]:
+async def find_unlisted_findings(store: ReviewStore, issue_hash: str) -> list[ReviewFinding]:
     """Return the occurrences of an issue that no version of their review lists: items that this application did not write.
 
     Reads every occurrence, and every version of the reviews that they belong to.
     """
     cursor: str | None = None
-    by_review: dict[str, list[Finding]] = {}
+    by_review: dict[str, list[ReviewFinding]] = {}
     while True:
         page = await list_occurrences(store, issue_hash, limit=100, cursor=cursor)
         for finding in page.items:
@@ -484,7 +461,7 @@ async def find_unlisted_findings(store: ReviewStore, issue_hash: str) -> list[Fi
         cursor = page.cursor
         if cursor is None:
             break
-    unlisted: list[Finding] = []
+    unlisted: list[ReviewFinding] = []
     for review_id, findings in by_review.items():
         versions = (await list_versions(store, review_id)).items
         listed = {finding_id for version in versions for finding_id in version.findings}
@@ -565,9 +542,9 @@ def _parse_day_cursor(cursor: str, start: date, end: date) -> tuple[date, str | 
     try:
         day = date.fromisoformat(day_text)
     except ValueError:
-        raise CursorRefused("it is none that was given here") from None
+        raise CursorRefused("it is not a cursor of this list") from None
     if not start <= day <= end:
-        raise CursorRefused("it was given for other days")
+        raise CursorRefused("it belongs to another range of days")
     return day, day_cursor or None
 
 

@@ -1,16 +1,16 @@
-"""The arithmetic of the statistics: what items contribute, and how statistics change with that. No I/O.
+"""The arithmetic of the statistics, without I/O: what items contribute, and how statistics change when that changes.
 
 A statistic (`StackStats`, `DayRisk`, `IssueFrequency`, `IssueTotal`) holds two kinds of values:
 
 - **Counts and sums** describe what is stored now. Each review and finding adds its *shares* to them: amounts by field, by the
   name of the statistic, such as `{"stack/prod-api": {"total_reviews": 1, "risk_sum": 0.7}}`. When an item changes or
-  disappears, the difference to its earlier shares is applied.
+  disappears, the difference from its earlier shares is applied.
 - **Facts** only grow: when an issue was first and last seen, when it was last fixed, its latest runs. Applying a fact again, or
   in another order, gives the same result, and facts are never removed: an issue was first seen on a day even if
   the finding has expired since.
 
-A *mark* (`StatisticsMark`) records the shares that an item has contributed so far, and its *position*: how far the item was in its life
-at that time. `projector` writes marks and statistics.
+A *mark* (`StatisticsMark`) records the shares that an item has contributed so far, and the item's *position* at that time, which tells
+earlier states of an item from later ones. `projector` writes marks and statistics.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from tavola import Entity, PrimaryKey
-from tavola.apps.terraform_review.domain import RiskBand, Status
+from tavola.apps.terraform_review.domain import ReviewStatus, RiskBand
 from tavola.apps.terraform_review.model import (
     RUNS_MAX,
     DayRisk,
-    Finding,
     IssueFrequency,
     IssueTotal,
     Review,
+    ReviewFinding,
     ReviewVersion,
     StackStats,
     StatisticsMark,
@@ -46,14 +46,14 @@ _ONE = Decimal(1)
 class IssueFix:
     """A fact: a version resolved this finding, so its issue was fixed in its stack."""
 
-    finding: Finding
+    finding: ReviewFinding
     at: datetime
 
 
 Statistic: TypeAlias = StackStats | DayRisk | IssueFrequency | IssueTotal
 Amounts: TypeAlias = dict[str, Decimal]  # by field of a statistic
 Shares: TypeAlias = dict[str, Amounts]  # by name of a statistic
-FactSource: TypeAlias = Review | Finding | IssueFix
+FactSource: TypeAlias = Review | ReviewFinding | IssueFix
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class TrackedItem:
 
     source: str  # identifies its mark
     position: str
-    item: Review | Finding | None
+    item: Review | ReviewFinding | None
     listed: bool = False  # of a finding: the current review lists it
 
     @property
@@ -76,10 +76,10 @@ Work: TypeAlias = tuple[TrackedItem | IssueFix, StatisticsMark | None]  # to cou
 
 @dataclass(slots=True)
 class TableSnapshot:
-    """The items of one scan of the table that concern statistics."""
+    """The items of one table scan that affect statistics."""
 
     reviews: dict[str, Review] = field(default_factory=dict)
-    findings: dict[str, Finding] = field(default_factory=dict)
+    findings: dict[str, ReviewFinding] = field(default_factory=dict)
     marks: dict[str, StatisticsMark] = field(default_factory=dict)
     statistics: dict[str, Statistic] = field(default_factory=dict)
     _fix_details: list[tuple[str, FixDetails]] = field(default_factory=list)
@@ -90,7 +90,7 @@ class TableSnapshot:
         match entity:
             case Review():
                 self.reviews[mark_source(entity)] = entity
-            case Finding():
+            case ReviewFinding():
                 self.findings[mark_source(entity)] = entity
             case StatisticsMark():
                 self.marks[entity.source] = entity
@@ -108,10 +108,12 @@ class TableSnapshot:
     @property
     def items(self) -> list[TrackedItem]:
         """All reviews and findings, to be counted."""
-        reviews = [TrackedItem(source, item_position(each), each) for source, each in self.reviews.items()]
+        reviews = [
+            TrackedItem(source, item_position(review), review) for source, review in self.reviews.items()
+        ]
         return reviews + [
-            track_finding(each, self.reviews.get(f"review/{each.review_id}"))
-            for each in self.findings.values()
+            track_finding(finding, self.reviews.get(f"review/{finding.review_id}"))
+            for finding in self.findings.values()
         ]
 
     @property
@@ -120,7 +122,9 @@ class TableSnapshot:
         return [
             version
             for version in self._split_versions
-            if any(f"finding/{version.review_id}/{each}" not in self.findings for each in version.findings)
+            if any(
+                f"finding/{version.review_id}/{finding}" not in self.findings for finding in version.findings
+            )
         ]
 
     @property
@@ -137,8 +141,8 @@ class TableSnapshot:
     def find_wrong_statistics(self, later: TableSnapshot) -> dict[str, Statistic]:
         """Return corrected statistics where a stored one is not the sum of the marks of a later snapshot.
 
-        What was counted before this snapshot is in the later marks. What was counted after it has raised the statistic's
-        revision, so a correction written on the condition of the revision read here loses nothing.
+        Whatever was counted before this snapshot is in the later marks. Whatever was counted after it has raised the statistic's
+        revision, so a correction that is written only if the revision is still the one read here loses nothing.
         """
         ledger, marks = StatisticsLedger(), dict(later.marks)
         for tracked in later.items:
@@ -163,13 +167,14 @@ class RecordBatch:
 
     items: dict[str, TrackedItem] = field(default_factory=dict)
     reviews: dict[str, Review] = field(default_factory=dict)
-    findings: dict[tuple[str, str], Finding | None] = field(default_factory=dict)  # None: still to be read
+    # By review and finding ID; None: still to be read.
+    findings: dict[tuple[str, str], ReviewFinding | None] = field(default_factory=dict)
     deleted_reviews: set[str] = field(default_factory=set)
 
     def add_review(self, review: Review, before: Entity | None, *, deleted: bool) -> None:
         """Add a changed review, and the findings that it lists and `before` does not, or the reverse.
 
-        The findings of a new review need no mention: they have records of their own.
+        The findings of a new review are not added: they have stream records of their own.
         """
         self._track(review, deleted=deleted)
         if deleted:
@@ -177,18 +182,18 @@ class RecordBatch:
         elif review.review_id not in self.reviews or self.reviews[review.review_id].version < review.version:
             self.reviews[review.review_id] = review
         if isinstance(before, Review):
-            moved = before.findings.keys() if deleted else before.findings.keys() ^ review.findings.keys()
-            for finding_id in moved:
+            relisted = before.findings.keys() if deleted else before.findings.keys() ^ review.findings.keys()
+            for finding_id in relisted:
                 self.findings.setdefault((review.review_id, finding_id), None)
 
-    def add_finding(self, finding: Finding, *, deleted: bool) -> None:
+    def add_finding(self, finding: ReviewFinding, *, deleted: bool) -> None:
         """Add a created or deleted finding."""
         if deleted:
             self._track(finding, deleted=True)
         else:
             self.findings[finding.review_id, finding.finding_id] = finding
 
-    def _track(self, item: Review | Finding, *, deleted: bool) -> None:
+    def _track(self, item: Review | ReviewFinding, *, deleted: bool) -> None:
         self.keep_latest(
             TrackedItem(mark_source(item), item_position(item, deleted=deleted), None if deleted else item)
         )
@@ -208,7 +213,7 @@ class StatisticsLedger:
     changed: set[str] = field(default_factory=set)
 
     def add(self, shares: Shares, facts: FactSource | None) -> None:
-        """Add amounts to statistics, and the facts that an item states."""
+        """Add amounts to statistics, and the facts known from an item."""
         with_facts = set() if facts is None else set(statistic_names(facts))
         for name in dict.fromkeys([*shares, *sorted(with_facts)]):
             source = facts if name in with_facts else None
@@ -240,11 +245,11 @@ def statistic_name(entity: Statistic) -> str:
 
 
 def statistic_names(source: FactSource) -> tuple[str, ...]:
-    """Return the names of the statistics that an item contributes to, or states facts about."""
+    """Return the names of the statistics that an item contributes to or has facts about."""
     match source:
         case Review():
             return f"stack/{source.stack_id}", f"day/{source.created_on.isoformat()}"
-        case Finding():
+        case ReviewFinding():
             return f"issue/{source.issue_hash}/{source.stack_id}", f"total/{source.issue_hash}"
         case IssueFix(finding):
             return (f"issue/{finding.issue_hash}/{finding.stack_id}",)
@@ -263,27 +268,29 @@ def statistic_key(name: str) -> PrimaryKey[Any]:
     return IssueTotal.Key(issue_hash=issue)
 
 
-def mark_source(item: Review | Finding) -> str:
+def mark_source(item: Review | ReviewFinding) -> str:
     """Return the `source` of an item's mark."""
     if isinstance(item, Review):
         return f"review/{item.review_id}"
     return f"finding/{item.review_id}/{item.finding_id}"
 
 
-def item_key(source: str) -> PrimaryKey[Review] | PrimaryKey[Finding]:
+def item_key(source: str) -> PrimaryKey[Review] | PrimaryKey[ReviewFinding]:
     """Return the primary key of the item that a mark belongs to."""
     kind, _, rest = source.partition("/")
     if kind == "review":
         return Review.Key(review_id=rest)
     review, _, finding = rest.partition("/")
-    return Finding.Key(finding_id=finding, review_id=review)
+    return ReviewFinding.Key(finding_id=finding, review_id=review)
 
 
-def item_position(item: Review | Finding, review: Review | None = None, *, deleted: bool = False) -> str:
-    """Return how far an item is in its life, as text that sorts in that order; deletion sorts last.
+def item_position(
+    item: Review | ReviewFinding, review: Review | None = None, *, deleted: bool = False
+) -> str:
+    """Return the position of an item's state among all its states, as text that sorts; deletion sorts last.
 
     The position of a review is its version. A finding never changes, but a version of its `review` may stop listing it, so its
-    position is the review's version; without a review it is after every version.
+    position is the review's version; without a review it sorts after every version.
     """
     created = item.created_at.astimezone(UTC).isoformat(timespec="microseconds")
     if isinstance(item, Review):
@@ -293,7 +300,7 @@ def item_position(item: Review | Finding, review: Review | None = None, *, delet
     return f"{created}/{'9' * 19 if review is None else f'{review.version:019}'}"
 
 
-def track_finding(finding: Finding, review: Review | None) -> TrackedItem:
+def track_finding(finding: ReviewFinding, review: Review | None) -> TrackedItem:
     """Return a finding to count, given the current state of its review."""
     listed = review is not None and finding.finding_id in review.findings
     return TrackedItem(mark_source(finding), item_position(finding, review), finding, listed)
@@ -302,9 +309,9 @@ def track_finding(finding: Finding, review: Review | None) -> TrackedItem:
 # Shares.
 
 
-def compute_shares(item: Review | Finding, *, listed: bool = False) -> Shares:
+def compute_shares(item: Review | ReviewFinding, *, listed: bool = False) -> Shares:
     """Return what an item contributes to statistics; `listed` says whether the current review lists the finding."""
-    if isinstance(item, Finding):
+    if isinstance(item, ReviewFinding):
         amounts: Amounts = {"occurrence_count": _ONE}
         if listed:
             amounts["open_count"] = _ONE
@@ -318,8 +325,10 @@ def share_differences(before: Mapping[str, Mapping[str, Decimal]], after: Shares
     differences: Shares = {}
     for name in {**before, **after}:
         old, new = before.get(name, {}), after.get(name, {})
-        amounts = {each: new.get(each, Decimal(0)) - old.get(each, Decimal(0)) for each in {**old, **new}}
-        differences[name] = {each: amount for each, amount in amounts.items() if amount}
+        amounts = {
+            column: new.get(column, Decimal(0)) - old.get(column, Decimal(0)) for column in {**old, **new}
+        }
+        differences[name] = {column: amount for column, amount in amounts.items() if amount}
     return differences
 
 
@@ -328,10 +337,10 @@ def take_one_transaction(work: Sequence[Work]) -> list[Work]:
     names: set[str] = set()
     marks = 0
     for index, (counted, mark) in enumerate(work):
-        more = set(affected_statistics(counted, mark))
-        if index and marks + 1 + len(names | more) > ACTIONS_MAX:
+        further_statistics = set(affected_statistics(counted, mark))
+        if index and marks + 1 + len(names | further_statistics) > ACTIONS_MAX:
             return list(work[:index])
-        names |= more
+        names |= further_statistics
         marks += isinstance(counted, TrackedItem)
     return list(work)
 
@@ -347,7 +356,7 @@ def _stack_amounts(review: Review) -> Amounts:
     score = review.overall_risk_score
     if score is not None:
         amounts |= {"assessed_reviews": _ONE, "risk_sum": score, f"{review.band}_risk_count": _ONE}
-    if review.status is not Status.COMPLETED:
+    if review.status is not ReviewStatus.COMPLETED:
         amounts[f"{review.status}_reviews"] = _ONE
     if review.fix_applied:
         amounts["fixed_reviews"] = _ONE
@@ -371,7 +380,7 @@ def _day_amounts(review: Review) -> Amounts:
             "found_sum": found_score,
             str(review.band or RiskBand.LOW): _ONE,
         }
-    if review.status is not Status.COMPLETED:
+    if review.status is not ReviewStatus.COMPLETED:
         amounts[review.status] = _ONE
     if review.fix_applied:
         amounts["fixed"] = _ONE
@@ -389,7 +398,7 @@ def new_statistic(name: str, source: FactSource) -> Statistic:
     if kind == "day":
         return DayRisk(day=date.fromisoformat(rest))
     finding = source.finding if isinstance(source, IssueFix) else source
-    assert isinstance(finding, Finding), "only findings contribute to issues"
+    assert isinstance(finding, ReviewFinding), "only findings contribute to issues"
     values: dict[str, Any] = {
         "issue_hash": finding.issue_hash,
         "category": finding.category,
@@ -444,7 +453,7 @@ def _updated_facts(statistic: Statistic, source: FactSource) -> dict[str, Any]:
             "updated_at": _latest(statistic.updated_at, source.changed_at),
         }
     finding = source.finding if isinstance(source, IssueFix) else source
-    assert isinstance(finding, Finding)
+    assert isinstance(finding, ReviewFinding)
     at = source.at if isinstance(source, IssueFix) else finding.created_at
     values: dict[str, Any] = {
         "first_seen": min(statistic.first_seen, finding.created_at),
@@ -475,8 +484,8 @@ def _merged_facts(stored: Statistic, recounted: Statistic) -> dict[str, Any]:
     }
     if isinstance(stored, IssueFrequency) and isinstance(recounted, IssueFrequency):
         runs = {**stored.affected_runs}
-        for run, at in recounted.affected_runs.items():
-            runs[run] = max(at, runs.get(run, at))
+        for run, since in recounted.affected_runs.items():
+            runs[run] = max(since, runs.get(run, since))
         values["affected_runs"] = latest_runs(runs.items())
         values["fixed_at"] = _latest(stored.fixed_at, recounted.fixed_at)
     return values

@@ -14,10 +14,10 @@ from tavola import AsyncConnection, AsyncTransaction, TransactionCancelled
 from tavola.apps.terraform_review.domain import expiry_time
 from tavola.apps.terraform_review.drafts import default_reason
 from tavola.apps.terraform_review.model import (
-    Finding,
     RecordOutcome,
     Review,
     ReviewAudit,
+    ReviewFinding,
     Reviews,
     ReviewVersion,
     RunReview,
@@ -25,12 +25,11 @@ from tavola.apps.terraform_review.model import (
 from tavola.apps.terraform_review.projector import ReviewProjector
 from tavola.patterns import Blob, Blobs, BlobStore, DigestReader, Idempotency, Staged, Swept, Versions
 
-CODE_BYTES_INLINE = (
-    100 * 1024
-)  # shorter code is stored in the item, compressed; longer code in the blob store
+# Shorter code is stored in the item, compressed; longer code in the blob store
+CODE_BYTES_INLINE = 100 * 1024
 FINDINGS_PER_TRANSACTION = 90  # a transaction writes up to a hundred items, the review's own among them
 
-_FINDINGS = TypeAdapter(list[Finding])
+_FINDINGS = TypeAdapter(list[ReviewFinding])
 
 
 class RecordReceipt(BaseModel):
@@ -46,7 +45,7 @@ class VersionDraft:
     """A version to write: the review, and the findings that are new in it."""
 
     review: Review
-    findings: Sequence[Finding] = ()
+    findings: Sequence[ReviewFinding] = ()
 
 
 class ReviewStore:
@@ -95,7 +94,7 @@ class ReviewStore:
         """Delete blobs that no version has referenced for a day; one sweep marks them, the next deletes them."""
         return await self._blobs.sweep(Reviews)
 
-    async def prepare_draft(self, review: Review, findings: Sequence[Finding]) -> VersionDraft:
+    async def prepare_draft(self, review: Review, findings: Sequence[ReviewFinding]) -> VersionDraft:
         """Return a draft; findings beyond those that fit into one transaction are also stored as a blob of the review."""
         remaining = findings[FINDINGS_PER_TRANSACTION:]
         blob = await self._blobs.keep(_FINDINGS.dump_json(list(remaining))) if remaining else None
@@ -129,7 +128,10 @@ class ReviewStore:
         """
         if version.more_findings is None:
             return 0
-        keys = [Finding.Key(finding_id=each, review_id=version.review_id) for each in version.findings]
+        keys = [
+            ReviewFinding.Key(finding_id=finding_id, review_id=version.review_id)
+            for finding_id in version.findings
+        ]
         if all(await self.db.get_many(keys, consistent=True)):
             return 0
         findings, written = await self.read_remaining_findings(version), 0
@@ -137,7 +139,7 @@ class ReviewStore:
             missing = findings[start : start + FINDINGS_PER_TRANSACTION]
             while missing:
                 existing = await self.read_existing_findings(missing)
-                missing = [each for each in missing if each.finding_id not in existing]
+                missing = [finding for finding in missing if finding.finding_id not in existing]
                 try:
                     # The immutability policy allows findings to be written in transactions only.
                     async with self.db.transaction() as tx:
@@ -150,18 +152,21 @@ class ReviewStore:
                         raise  # otherwise writer and projector ran at the same time: check again
         return written
 
-    async def read_remaining_findings(self, version: Review | ReviewVersion) -> list[Finding]:
+    async def read_remaining_findings(self, version: Review | ReviewVersion) -> list[ReviewFinding]:
         """Return the findings that did not fit into the version's transaction, from their blob."""
         if version.more_findings is None:
             return []
         documents = json.loads(await self._blobs.read(version.more_findings))
-        return [Finding.model_validate(document) for document in documents]
+        return [ReviewFinding.model_validate(document) for document in documents]
 
-    async def read_existing_findings(self, findings: Iterable[Finding]) -> dict[str, Finding]:
+    async def read_existing_findings(self, findings: Iterable[ReviewFinding]) -> dict[str, ReviewFinding]:
         """Return the stored items under the ids of these findings, by id."""
-        keys = [Finding.Key(finding_id=each.finding_id, review_id=each.review_id) for each in findings]
+        keys = [
+            ReviewFinding.Key(finding_id=finding.finding_id, review_id=finding.review_id)
+            for finding in findings
+        ]
         stored = await self.db.get_many(keys, consistent=True) if keys else []
-        return {each.finding_id: each for each in stored if each is not None}
+        return {finding.finding_id: finding for finding in stored if finding is not None}
 
 
 def run_link(version: Review | ReviewVersion) -> RunReview:

@@ -4,7 +4,7 @@ It detects items that were altered, removed, added or set back to an older state
 holds the digests of its findings and blobs, and its link from a run is derived from it. Two things cannot be detected here:
 
 - The last version was removed whole, with its audit entry, findings and link, and the current record was set back to the one before.
-  Someone who stored the last `seal` elsewhere can detect that.
+  Someone who stored the last digest elsewhere can detect that.
 - A finding that no version lists was added, and counts as an occurrence of its issue. `service.find_unlisted_findings` searches for those.
 """
 
@@ -13,9 +13,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tavola.apps.terraform_review.model import SEAL_DIGITS, Finding, Review, ReviewVersion, RunReview
+from tavola.apps.terraform_review.model import (
+    DIGEST_CHARACTERS,
+    Review,
+    ReviewFinding,
+    ReviewVersion,
+    RunReview,
+)
 from tavola.apps.terraform_review.store import ReviewStore, run_link
-from tavola.patterns import BlobDamaged, BlobMissing, Problem, Verification, stored_digest
+from tavola.patterns import BlobDamaged, BlobMissing, HistoryProblem, Verification, stored_digest
 
 
 async def verify_review(store: ReviewStore, review_id: str) -> Verification:
@@ -31,48 +37,48 @@ async def verify_review(store: ReviewStore, review_id: str) -> Verification:
     return replace(verification, problems=tuple(problems))
 
 
-async def _check_findings(store: ReviewStore, versions: Sequence[ReviewVersion]) -> list[Problem]:
+async def _check_findings(store: ReviewStore, versions: Sequence[ReviewVersion]) -> list[HistoryProblem]:
     """Return problems of the findings that versions list, each with the first version that lists it."""
-    expected: dict[Finding.Key, tuple[int, str]] = {}
+    expected: dict[ReviewFinding.Key, tuple[int, str]] = {}
     for version in versions:
         for finding_id, ref in version.findings.items():
-            key = Finding.Key(finding_id=finding_id, review_id=version.review_id)
-            expected.setdefault(key, (version.version, ref.seal))
-    problems: list[Problem] = []
+            key = ReviewFinding.Key(finding_id=finding_id, review_id=version.review_id)
+            expected.setdefault(key, (version.version, ref.digest))
+    problems: list[HistoryProblem] = []
     stored_digests = await store.digests.read(list(expected))
     for (key, (number, digest)), stored in zip(expected.items(), stored_digests, strict=True):
         if stored is None:
-            problems.append(Problem(number, f"the finding {key.finding_id} is missing"))
-        elif stored.digest[:SEAL_DIGITS] != digest:
-            problems.append(Problem(number, f"the finding {key.finding_id} was altered"))
+            problems.append(HistoryProblem(number, f"the finding {key.finding_id} is missing"))
+        elif stored.digest[:DIGEST_CHARACTERS] != digest:
+            problems.append(HistoryProblem(number, f"the finding {key.finding_id} was altered"))
         elif stored.misplaced_keys:
-            problems.append(Problem(number, f"the finding {key.finding_id} has another place in an index"))
+            problems.append(HistoryProblem(number, f"the finding {key.finding_id} has wrong index keys"))
     return problems
 
 
-async def _check_run_links(store: ReviewStore, versions: Sequence[ReviewVersion]) -> list[Problem]:
+async def _check_run_links(store: ReviewStore, versions: Sequence[ReviewVersion]) -> list[HistoryProblem]:
     """Return problems of the links from runs: each version has exactly one, derived from it."""
     links = {_link_key(link): link for link in map(run_link, versions)}
-    problems: list[Problem] = []
+    problems: list[HistoryProblem] = []
     for link, stored in zip(links.values(), await store.digests.read(list(links)), strict=True):
         if stored is None or stored.digest != stored_digest(link):
             problem = "is missing" if stored is None else "was altered"
-            problems.append(Problem(link.version, f"the link from the run {link.run_id} {problem}"))
+            problems.append(HistoryProblem(link.version, f"the link from the run {link.run_id} {problem}"))
     for run_id in dict.fromkeys(version.run_id for version in versions):
         page = await store.db.query(RunReview.OfRun(run_id=run_id), consistent=True)
-        others = [each async for each in page if _link_key(each) not in links]
-        keys = [ReviewVersion.Key(review_id=each.review_id, version=each.version) for each in others]
+        others = [link async for link in page if _link_key(link) not in links]
+        keys = [ReviewVersion.Key(review_id=link.review_id, version=link.version) for link in others]
         linked_versions = await store.db.get_many(keys, consistent=True) if keys else []
-        for each, version in zip(others, linked_versions, strict=True):
-            if version is None or run_link(version) != each:
-                problem = f"the run {run_id} has a link to version {each.version} of {each.review_id}, which does not name it"
-                problems.append(Problem(versions[-1].version, problem))
+        for other_link, version in zip(others, linked_versions, strict=True):
+            if version is None or run_link(version) != other_link:
+                problem = f"the run {run_id} has a link to version {other_link.version} of {other_link.review_id}, which does not name it"
+                problems.append(HistoryProblem(versions[-1].version, problem))
     return problems
 
 
-async def _check_blobs(store: ReviewStore, versions: Sequence[ReviewVersion]) -> list[Problem]:
+async def _check_blobs(store: ReviewStore, versions: Sequence[ReviewVersion]) -> list[HistoryProblem]:
     """Return the blobs of versions that are missing or damaged, each once."""
-    problems: list[Problem] = []
+    problems: list[HistoryProblem] = []
     checked: set[str | None] = set()
     for version in versions:
         for what, blob in (("code", version.code), ("findings", version.more_findings)):
@@ -82,9 +88,9 @@ async def _check_blobs(store: ReviewStore, versions: Sequence[ReviewVersion]) ->
             try:
                 await store.read_blob(blob)
             except BlobMissing:
-                problems.append(Problem(version.version, f"the blob of its {what} is gone"))
+                problems.append(HistoryProblem(version.version, f"the blob of its {what} is missing"))
             except BlobDamaged:
-                problems.append(Problem(version.version, f"the blob of its {what} is damaged"))
+                problems.append(HistoryProblem(version.version, f"the blob of its {what} is damaged"))
     return problems
 
 

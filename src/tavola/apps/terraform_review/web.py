@@ -12,11 +12,11 @@ from typing import Final
 from fastapi import FastAPI
 
 from tavola.apps.shell import (
+    AppSettings,
     Follower,
     Link,
     OpenedStore,
     Pages,
-    Settings,
     SettingsRefused,
     new_application,
     opened_store,
@@ -27,15 +27,15 @@ from tavola.apps.terraform_review import pages as review_pages
 from tavola.apps.terraform_review.model import Reviews, table_name
 from tavola.apps.terraform_review.store import ReviewStore
 
-TITLE: Final = "Terraform reviews"
+TITLE: Final = "Terraform review"
 BODY_BYTES_MAX: Final = 24 * 1024 * 1024  # code of 20 million characters, and its assessment
 TAGS: Final = (
-    ("reviews", "Reviews in immutable versions: recorded once, changed by adding a version."),
-    ("audit", "Who changed what, when and why, and whether it is still as it was written."),
-    ("stacks", "What is reviewed, and its numbers."),
-    ("risk", "Risk over days."),
-    ("issues", "What is found again and again."),
-    ("service", "Health and measures."),
+    ("reviews", "Reviews with immutable versions; a change adds a version."),
+    ("audit", "Who changed what, when and why, and verification of the history."),
+    ("stacks", "Reviewed stacks and their statistics."),
+    ("risk", "Risk by day."),
+    ("issues", "Repeated issues."),
+    ("service", "Health checks and metrics."),
 )
 NAVIGATION: Final = (
     Link("Overview", "/ui/"),
@@ -52,38 +52,38 @@ _HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,100}")
 
 def review_store(opened: OpenedStore) -> ReviewStore:
     """Return the reviews of an opened store; a secret of that store signs their audit trail."""
-    return ReviewStore(opened.db, opened.blobs_of(Reviews), secret=opened.secrets.derive("review-seals"))
+    return ReviewStore(opened.db, opened.blobs_of(Reviews), secret=opened.secrets.derive("review-chain"))
 
 
-def in_environment(settings: Settings, environment: str) -> Settings:
+def in_environment(settings: AppSettings, environment: str) -> AppSettings:
     """Return settings with the table of an environment: "prod" uses `…-reviews-prod`."""
     if not _ENVIRONMENT.fullmatch(environment):
         raise SettingsRefused(
             "environment",
-            "it ends the name of the table; give 1 to 60 letters, digits, hyphens, dots and underscores",
+            "it is the suffix of the table name; use 1 to 60 letters, digits, hyphens, dots and underscores",
         )
     name = settings.table_prefix + table_name(environment)
     return replace(settings, table_names={**settings.table_names, Reviews: name})
 
 
-def create(settings: Settings, *, caller_header: str | None = None) -> FastAPI:
+def create(settings: AppSettings, *, caller_header: str | None = None) -> FastAPI:
     """Return the application.
 
     With `caller_header`, the author of a change must be the caller that this header names. A proxy in front of the application sets it for
     authenticated callers and removes it from what they send. Without it, the audit trail records authors as the requests state them.
     """
     if caller_header is not None and not _HEADER.fullmatch(caller_header):
-        raise SettingsRefused("caller_header", "it is the name of a header, such as X-Forwarded-User")
+        raise SettingsRefused("caller_header", "use the name of a header, such as X-Forwarded-User")
     pages = Pages(
         TITLE,
         NAVIGATION,
         templates=Path(__file__).parent / "templates",
-        tagline="Every review of every stack, and what became of it",
+        tagline="the review history of Terraform stacks",
         clock=settings.clock,
     )
 
     @asynccontextmanager
-    async def life(application: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(application: FastAPI) -> AsyncIterator[None]:
         async with opened_store(settings, Reviews) as opened:
             store = review_store(opened)
             async with Follower(
@@ -103,16 +103,23 @@ def create(settings: Settings, *, caller_header: str | None = None) -> FastAPI:
     application = new_application(
         settings,
         title=TITLE,
-        description="Reviews of Terraform runs in immutable versions, their findings, stacks, repeated issues and risk over time.",
+        description="Reviews of Terraform runs with immutable versions, findings, repeated issues and risk over time.",
         pages=pages,
-        life=life,
+        lifespan=lifespan,
         tags=TAGS,
         body_bytes_max=BODY_BYTES_MAX,
     )
     application.state.caller_header = caller_header
 
-    application.include_router(review_routes.router)
-    application.include_router(report_routes.router)
+    for router in (
+        review_routes.router,
+        review_routes.audit_router,
+        report_routes.runs_router,
+        report_routes.stacks_router,
+        report_routes.risk_router,
+        report_routes.issues_router,
+    ):
+        application.include_router(router)
     application.include_router(review_pages.router_of(pages))
     application.include_router(forms.router_of(pages))
     return application

@@ -1,30 +1,26 @@
-"""`tavola api`: every question of the studio, asked without a browser and answered as the same JSON."""
+"""`tavola api`: call the studio's API without a browser, with the same JSON responses."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from dataclasses import MISSING, fields
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from tavola.cli.commands.studio import IamFile, Live, LogFile, ReadOnly, StudioEndpoint, StudioStore
-from tavola.cli.exits import Exit
-from tavola.cli.output import complain, note, say, say_bytes, say_json
-from tavola.cli.parameters import Argument, Option
-from tavola.cli.studio_options import (
-    StudioOptions,
-    StudioTarget,
-    open_studio,
-    open_studio_target,
-    reporting_studio_errors,
-)
-from tavola.cli.targets import Account, Region, StoreKey
+from tavola.cli.errors import CommandError, Exit, reporting_errors
+from tavola.cli.output import note, print_error, say, say_bytes, say_json
+from tavola.cli.parameters import BUNDLE, Argument, Option
+from tavola.cli.studio_options import StudioOptions, StudioTarget, open_studio, open_studio_target
+from tavola.cli.terminal import style
 from tavola.errors import TavolaError
 
-_EXITS = {
-    400: Exit.FAILED,
+if TYPE_CHECKING:
+    from tavola.studio import Endpoint
+
+# Every other status: Exit.FAILED
+_EXIT_CODES = {
     404: Exit.NOT_FOUND,
     409: Exit.CONFLICT,
     412: Exit.CONFLICT,
@@ -34,112 +30,105 @@ _EXITS = {
 
 
 def api(
-    method: Annotated[
-        str | None,
-        Argument(help="GET or POST; without it the questions are listed."),
-    ] = None,
-    path: Annotated[str | None, Argument(help="Of the question, as /tables.")] = None,
+    method: Annotated[str | None, Argument(help="GET or POST. Default: list the endpoints.")] = None,
+    path: Annotated[str | None, Argument(help="Path of the endpoint, such as /session.")] = None,
     body: Annotated[
-        str | None,
-        Argument(metavar="[JSON]", help="What is asked, as a JSON object; - reads it."),
+        str | None, Argument(metavar="[JSON]", help="Request as a JSON object; - reads standard input.")
     ] = None,
     designs: Annotated[
         list[str] | None,
-        Option("--design", metavar="DESIGN", help="A design of the tables, as `tavola studio` takes it."),
+        Option(
+            "--design",
+            metavar="DESIGN",
+            help="Design of the tables, as `tavola studio` takes it; repeatable.",
+        ),
     ] = None,
-    store: StudioStore = None,
-    endpoint: StudioEndpoint = None,
-    read_only: ReadOnly = False,
-    live: Live = False,
-    access_log: LogFile = None,
-    iam: IamFile = None,
-    region: Region = None,
-    account: Account = None,
-    store_key: StoreKey = None,
+    tables: StudioOptions = BUNDLE,
     as_json: Annotated[
-        bool, Option("--json", help="List the questions as one JSON line; an answer is JSON anyway.")
+        bool, Option("--json", help="List the endpoints as JSON; responses are always JSON.")
     ] = False,
 ) -> None:
-    """Ask a question of the studio's API and print its answer; without one, list what can be asked."""
-    what = "Cannot list the questions." if method is None else f"Cannot answer {method} {path}."
-    with reporting_studio_errors(what):
+    """Call the studio's API, or list its endpoints."""
+    what = (
+        "Cannot list the endpoints."
+        if method is None
+        else f"Cannot call {method} {path or ''}".rstrip() + "."
+    )
+    with reporting_errors(what):
         from tavola.studio import BY_NAME, ENDPOINTS
 
         if method is None:
             _list(ENDPOINTS, as_json=as_json)
             return
-        found = BY_NAME.get(f"{method.upper()} {path}")
-        if found is None:
-            complain(what, "There is no such question.", "See the questions there are with `tavola api`.")
-            raise click.exceptions.Exit(Exit.USAGE)
-        given = sys.stdin.buffer.read() if body == "-" else (body or "{}").encode()
-        keys = (None, None, store_key)
-        options = StudioOptions(
-            tuple(designs or ()), store, endpoint, region, account, keys, read_only, live, access_log, iam
-        )
-        import asyncio  # which other commands need not load
+        if path is None:
+            raise CommandError(
+                "The path of the endpoint is missing.", "List the endpoints with `tavola api`."
+            )
+        endpoint = BY_NAME.get(f"{method.upper()} {path}")
+        if endpoint is None:
+            raise CommandError(
+                f"The API has no endpoint {method.upper()} {path}.", "List them with `tavola api`."
+            )
+        request = sys.stdin.buffer.read() if body == "-" else (body or "{}").encode()
+        import asyncio  # not needed by the list
 
-        with open_studio_target(options) as kept:
+        with open_studio_target(tables, designs or ()) as target:
             try:
-                asyncio.run(_answer(kept, found, given))
+                asyncio.run(_call(target, endpoint, request))
             except TavolaError as error:
-                _complain(what, error)
+                _report(what, error)
 
 
-async def _answer(kept: StudioTarget, endpoint: Any, given: bytes) -> None:
+async def _call(target: StudioTarget, endpoint: Endpoint, request: bytes) -> None:
     from tavola.studio import encode_response
 
-    question = endpoint.parse_body(given)
-    async with open_studio(kept) as studio:
-        answer = await endpoint.call(studio, question)
+    parsed = endpoint.parse_body(request)
+    async with open_studio(target) as studio:
+        response = await endpoint.call(studio, parsed)
         if not endpoint.raw:
-            say(encode_response(answer).decode())
-        elif hasattr(answer, "body_iterator"):
-            async for part in answer.body_iterator:
+            say(encode_response(response).decode())
+        elif hasattr(response, "body_iterator"):
+            async for part in response.body_iterator:
                 say_bytes(part if isinstance(part, bytes) else part.encode())
         else:
-            say_bytes(answer.body)
+            say_bytes(response.body)
 
 
-def _complain(what: str, error: TavolaError) -> None:
+def _report(what: str, error: TavolaError) -> None:
+    """Print an error as the studio's pages show it, and exit."""
     from tavola.studio import problem_of
 
     problem = problem_of(error)
-    complain(what, f"{problem.title}: {problem.detail}", problem.remedy or None)
-    usage = problem.code == "request-malformed"
-    raise click.exceptions.Exit(Exit.USAGE if usage else _EXITS.get(problem.status, Exit.FAILED)) from error
+    print_error(what, f"{problem.title}: {problem.detail}", problem.remedy or None)
+    code = Exit.USAGE if problem.code == "request-malformed" else _EXIT_CODES.get(problem.status, Exit.FAILED)
+    raise click.exceptions.Exit(code) from error
 
 
-def _list(endpoints: tuple[Any, ...], *, as_json: bool) -> None:
-    """Print the questions, each with what it takes; a star is beside what has to be given."""
+def _list(endpoints: Sequence[Endpoint], *, as_json: bool) -> None:
+    """Print the endpoints with their parameters; a star marks the required ones."""
     rows = [
-        (each, _members(each), (inspect.getdoc(each.handler) or "").partition("\n")[0]) for each in endpoints
+        (endpoint, endpoint.parameters, (inspect.getdoc(endpoint.handler) or "").partition("\n")[0])
+        for endpoint in endpoints
     ]
     if as_json:
         listed = [
             {
-                "method": each.method,
-                "path": each.path,
-                "changes": each.is_write,
-                "raw": each.raw,
-                "takes": [{"name": name, "needed": needed, "type": kind} for name, needed, kind in members],
-                "says": sentence,
+                "method": endpoint.method,
+                "path": endpoint.path,
+                "is_write": endpoint.is_write,
+                "raw": endpoint.raw,
+                "parameters": [
+                    {"name": name, "required": required, "type": kind} for name, required, kind in parameters
+                ],
+                "summary": summary,
             }
-            for each, members, sentence in rows
+            for endpoint, parameters, summary in rows
         ]
         say_json("tavola.api/1", {"endpoints": listed})
         return
-    for each, members, sentence in rows:
-        taken = ", ".join(f"{name}{'*' if needed else ''}" for name, needed, _ in members)
-        say(f"{each.name}{'  (changes)' if each.is_write else ''}")
-        say(f"    {sentence}")
-        if taken:
-            say(f"    {taken}")
-    note("What has a * must be given: tavola api GET /session, tavola api POST PATH '{\"name\": …}'")
-
-
-def _members(endpoint: Any) -> list[tuple[str, bool, str]]:
-    return [
-        (each.name, each.default is MISSING and each.default_factory is MISSING, str(each.type))
-        for each in fields(endpoint.request_type)
-    ]
+    for endpoint, parameters, summary in rows:
+        say(f"{style(endpoint.name, 'heading')}{'  (write)' if endpoint.is_write else ''}")
+        say(f"    {summary}")
+        if parameters:
+            say(f"    {', '.join(f'{name}*' if required else name for name, required, _ in parameters)}")
+    note("* required. Examples: tavola api GET /session, tavola api POST PATH '{\"name\": …}'")

@@ -1,196 +1,162 @@
-"""`tavola app`: one application on a port of its own, on whatever holds its tables."""
+"""`tavola app`: serve one of the sample applications on a port of its own."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from tavola import __version__
-from tavola.cli.app_options import (
-    AllowHost,
-    AppStoreOption,
-    CallerHeader,
-    Environment,
-    Host,
-    KeepEvents,
-    KeepTickets,
-    Port,
-    StorageOptions,
-)
-from tavola.cli.app_storage import AppStorage
 from tavola.cli.applications import (
     GALLERY,
     SERVICE_DESK,
     SUPPORT_DESK,
     TERRAFORM_REVIEW,
     Application,
+    AppServerOptions,
+    AppStorage,
+    EnvironmentOption,
     create,
-    module_of,
     reporting_app_errors,
-    shell,
+    warn_if_public,
 )
-from tavola.cli.commands.review import analyse, ingest, sweep
-from tavola.cli.output import log_to_terminal, note, say, say_json
-from tavola.cli.parameters import BUNDLE, Group, Option, command
-from tavola.cli.settings import APPS_PORT
+from tavola.cli.commands.review import analyze, ingest, sweep
+from tavola.cli.output import log_to_terminal, say, say_json
+from tavola.cli.parameters import BUNDLE, CommandGroup, command
+from tavola.cli.settings import CALLER_HEADER, KEEP_EVENTS, KEEP_TICKETS, option
+from tavola.cli.terminal import style
 
-AsJson: TypeAlias = Annotated[bool, Option("--json", help="Print where it listens as one JSON line.")]
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
-app = Group(
-    "app",
-    help="Serve one of the applications at the root of a port; `tavola demo` serves all of them, with data.",
-    no_args_is_help=True,
+    from tavola.apps.shell import AppSettings, ListenAddress
+    from tavola.cli.server_loop import ShutdownRequest
+
+app = CommandGroup(
+    "app", help="Serve one of the sample applications; `tavola demo` serves all.", no_args_is_help=True
 )
 
 
-def _command(application: Application) -> Callable[..., None]:
-    """Return the command that serves an application."""
-
-    def serve(
-        store: AppStoreOption = "memory:",
-        host: Host = "127.0.0.1",
-        port: Port = int(APPS_PORT.default),
-        allow_host: AllowHost = "",
-        storage: StorageOptions = BUNDLE,
-        as_json: AsJson = False,
-    ) -> None:
-        _run(application, store, storage, host, port, allow_host, as_json=as_json)
-
-    serve.__doc__ = _sentence_of(application)
-    return serve
-
-
-def _sentence_of(application: Application) -> str:
-    return f"Serve the {application.title.lower()}. {application.summary}"
-
-
-def desk_served(
-    store: AppStoreOption = "memory:",
-    host: Host = "127.0.0.1",
-    port: Port = int(APPS_PORT.default),
-    keep_tickets: KeepTickets = 0,
-    keep_events: KeepEvents = 0,
-    allow_host: AllowHost = "",
-    storage: StorageOptions = BUNDLE,
-    as_json: AsJson = False,
+def serve_support_desk(
+    keep_tickets: Annotated[int, option(KEEP_TICKETS)] = 0,
+    keep_events: Annotated[int, option(KEEP_EVENTS)] = 0,
+    server: AppServerOptions = BUNDLE,
 ) -> None:
-    """Serve the support desk, which may let what is over end."""
+    """Serve the support desk.
 
-    def make(settings: Any) -> Any:
-        kept_for = [timedelta(days=days) if days else None for days in (keep_tickets, keep_events)]
-        retention = module_of(SUPPORT_DESK, "store").Retention(*kept_for)
-        return module_of(SUPPORT_DESK, "web").create(settings, retention)
+    Tickets with timeline, feedback and escalations, an agent's queue, and a dashboard that never scans.
+    """
 
-    _run(SUPPORT_DESK, store, storage, host, port, allow_host, as_json=as_json, make=make)
+    def create_app(settings: AppSettings) -> FastAPI:
+        from tavola.apps.support_desk import web
+        from tavola.apps.support_desk.store import Retention
+
+        retention = Retention(
+            *(timedelta(days=days) if days else None for days in (keep_tickets, keep_events))
+        )
+        return web.create(settings, retention)
+
+    _run(SUPPORT_DESK, server, create_app)
 
 
-desk_served.__doc__ = _sentence_of(SUPPORT_DESK)
+def serve_service_desk(server: AppServerOptions = BUNDLE) -> None:
+    """Serve the service desk.
+
+    Four operations for callers of a help line: open, show and comment on a ticket, and list a caller's tickets.
+    """
+    _run(SERVICE_DESK, server, lambda settings: create(SERVICE_DESK, settings))
 
 
-def review_served(
+def serve_gallery(server: AppServerOptions = BUNDLE) -> None:
+    """Serve the gallery of patterns.
+
+    Small designs, one for each pattern, with sample data and the cost of every query.
+    """
+    _run(GALLERY, server, lambda settings: create(GALLERY, settings))
+
+
+def serve_terraform_review(
     context: click.Context,
-    store: AppStoreOption = "memory:",
-    host: Host = "127.0.0.1",
-    port: Port = int(APPS_PORT.default),
-    environment: Environment = "dev",
-    caller_header: CallerHeader = None,
-    allow_host: AllowHost = "",
-    storage: StorageOptions = BUNDLE,
-    as_json: AsJson = False,
+    environment: EnvironmentOption = "dev",
+    caller_header: Annotated[str | None, option(CALLER_HEADER)] = None,
+    server: AppServerOptions = BUNDLE,
 ) -> None:
-    """Serve the Terraform review, which has commands of its own besides."""
+    """Serve the Terraform review, or load reviews.
+
+    Immutable versions of infrastructure code reviews: risk over time, recurring issues and an audit trail.
+    """
     if context.invoked_subcommand is not None:
         return
 
-    def make(settings: Any) -> Any:
-        web = module_of(TERRAFORM_REVIEW, "web")
+    def create_app(settings: AppSettings) -> FastAPI:
+        from tavola.apps.terraform_review import web
+
         return web.create(web.in_environment(settings, environment), caller_header=caller_header)
 
-    _run(TERRAFORM_REVIEW, store, storage, host, port, allow_host, as_json=as_json, make=make)
-
-
-review_served.__doc__ = _sentence_of(TERRAFORM_REVIEW)
+    _run(TERRAFORM_REVIEW, server, create_app)
 
 
 def _run(
-    application: Application,
-    store: str,
-    storage: StorageOptions,
-    host: str,
-    port: int,
-    hosts: str,
-    *,
-    as_json: bool,
-    make: Callable[[Any], Any] | None = None,
+    application: Application, options: AppServerOptions, create_app: Callable[[AppSettings], FastAPI]
 ) -> None:
-    """Serve an application until a signal stops it; `make` creates one that needs more than settings."""
-    from tavola.cli.server_loop import run_until_signal  # with asyncio, which other commands need not load
+    """Serve an application until a signal stops it."""
+    from tavola.cli.server_loop import run_until_signal  # loads asyncio, which other commands do not need
 
     log_to_terminal()
-    with (
-        reporting_app_errors(f"Cannot serve the {application.title.lower()} on port {port}."),
-        storage.open(store) as keeping,
-    ):
-        settings = storage.settings(store, keeping, hosts)
-        face = create(application, settings) if make is None else make(settings)
+    what = f"Cannot serve the {application.title.lower()} on port {options.port}."
+    with reporting_app_errors(what), options.open() as storage:
+        asgi_app = create_app(options.settings(storage, options.allow_host))
         run_until_signal(
-            lambda stopping: _serve(face, host, port, keeping, stopping),
-            lambda address: _greet(application, address, keeping, as_json=as_json),
+            lambda stopping: _serve(asgi_app, options, storage, stopping),
+            lambda address: _greet(application, address, storage, as_json=options.as_json),
         )
 
 
 @asynccontextmanager
-async def _serve(face: Any, host: str, port: int, keeping: AppStorage, stopping: Any) -> AsyncIterator[Any]:
+async def _serve(
+    asgi_app: FastAPI, options: AppServerOptions, storage: AppStorage, stopping: ShutdownRequest
+) -> AsyncIterator[ListenAddress]:
+    from tavola.apps.shell import running_server
     from tavola.cli.server_loop import running_background_work
 
-    async with running_background_work(keeping.engine), shell().running_server(face, host, port) as served:
-        stopping.on_hurry(served.stop_now)
-        yield served.address
+    async with (
+        running_background_work(storage.engine),
+        running_server(asgi_app, options.host, options.port) as server,
+    ):
+        stopping.on_hurry(server.stop_now)
+        yield server.address
 
 
-def _greet(application: Application, address: Any, keeping: AppStorage, *, as_json: bool) -> None:
-    from tavola.server.hosts import is_loopback
-
+def _greet(application: Application, address: ListenAddress, storage: AppStorage, *, as_json: bool) -> None:
     if as_json:
-        say_json(
-            "tavola.app/1",
-            {
-                "application": application.name,
-                "url": address.url,
-                "host": address.host,
-                "port": address.port,
-                "store": keeping.target if isinstance(keeping.target, str) else None,
-                "file": None if keeping.file is None else str(keeping.file.absolute()),
-                "state": None if keeping.state is None else str(keeping.state.absolute()),
-            },
-        )
+        members = {
+            "application": application.name,
+            "url": address.url,
+            "host": address.host,
+            "port": address.port,
+            "store": storage.target if isinstance(storage.target, str) else None,
+            "file": None if storage.file is None else str(storage.file.absolute()),
+            "state": None if storage.state is None else str(storage.state.absolute()),
+        }
+        say_json("tavola.app/1", members)
     else:
-        say(f"Tavola {__version__} serves the {application.title.lower()} at {address.url}/ui/")
-        say(f"  records:  {keeping.description}")
-        if keeping.state is not None:
-            say(f"  beside:   {keeping.state.absolute()} (secret, checkpoints, blobs)")
-        say(f"  the API:  {address.url}/openapi.json, told on {address.url}/ui/api")
-        say("Ctrl-C stops it.")
-    warn_of_others(address.host, is_loopback(address.host))
+        url = style(f"{address.url}/ui/", "heading")
+        say(f"Tavola {__version__} serves the {application.title.lower()} at {url}")
+        say(f"  records:  {storage.description}")
+        if storage.state is not None:
+            say(f"  state:    {storage.state.absolute()} (secret, checkpoints, blobs)")
+        say(f"  API:      {address.url}/openapi.json, described at {address.url}/ui/api")
+        say("Press Ctrl-C to stop.")
+    warn_if_public(address.host)
 
 
-def warn_of_others(host: str, alone: bool) -> None:
-    """Warn if other machines can reach an application, because it does not authenticate callers."""
-    if not alone:
-        note(
-            f"Warning: other machines can reach {host}, and whoever connects may read and change everything: "
-            "put a proxy that knows its callers before it."
-        )
-
-
-app.add_command(command(desk_served, SUPPORT_DESK.name))
-app.add_command(command(_command(SERVICE_DESK), SERVICE_DESK.name))
-app.add_command(command(_command(GALLERY), GALLERY.name))
-_review = Group.of(review_served, TERRAFORM_REVIEW.name)
-for _each in (ingest, analyse, sweep):
-    _review.add(_each)
+app.add_command(command(serve_support_desk, SUPPORT_DESK.name))
+app.add_command(command(serve_service_desk, SERVICE_DESK.name))
+_review = CommandGroup.of(serve_terraform_review, TERRAFORM_REVIEW.name)
+for _command in (ingest, analyze, sweep):
+    _review.add(_command)
 app.add_command(_review)
+app.add_command(command(serve_gallery, GALLERY.name))

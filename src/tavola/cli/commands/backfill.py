@@ -1,87 +1,93 @@
-"""`tavola backfill`: a table's items rewritten as its design would write them now, or what that would take."""
+"""`tavola backfill`: rewrite a table's items to match its current design, or show what that would take."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import click
+from tavola.cli.designs import ModuleArgument, TableNameOption, connect_to_tables, load_table
+from tavola.cli.errors import CommandError, reporting_errors
+from tavola.cli.files import read_text
+from tavola.cli.output import bar, count_noun, note, say, say_json
+from tavola.cli.parameters import BUNDLE, AsJson, Option
+from tavola.cli.targets import PaceOptions, TargetOptions, parse_json_object
+from tavola.errors import ErrorKind
 
-from tavola.cli.designs import DesignOption, TableName, connect_to_tables, load_table
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.output import bar, complain, note, say, say_json
-from tavola.cli.pace_options import CheckpointPath, PaceOptions, Segments, UnitsPerSecond
-from tavola.cli.parameters import BUNDLE, Option
-from tavola.cli.targets import TargetOptions, TargetRefused, parse_json_object
+if TYPE_CHECKING:
+    from tavola.client.reports import BackfillReport, MigrationPlan
+    from tavola.model import Entity, Table
 
 
 def backfill(
-    design: DesignOption,
-    plan: Annotated[
-        bool,
-        Option("--plan", help="Tell what would be rewritten and what it costs, and write nothing."),
+    design: ModuleArgument,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Show what would be rewritten and its cost; write nothing.")
     ] = False,
-    was: Annotated[
+    previous_design: Annotated[
         Path | None,
-        Option("--was", help="With --plan: the older design's document, to be told what is otherwise."),
+        Option(
+            "--previous-design", metavar="FILE",
+            help="With --dry-run: the previous design document, to list the differences.",
+        ),
     ] = None,
     exact: Annotated[
-        bool, Option("--exact", help="With --plan: look at every item, not at a sample.")
+        bool, Option("--exact", help="With --dry-run: read every item instead of a sample.")
     ] = False,
     entity: Annotated[
-        list[str] | None, Option("--entity", help="Rewrite items of this entity; all if left out.")
+        list[str] | None, Option("--entity", metavar="NAME", help="Rewrite only this entity; repeatable.")
     ] = None,
-    forget: Annotated[
+    remove_attribute: Annotated[
         list[str] | None,
-        Option("--forget", help="Remove this attribute, which the design has given up."),
+        Option(
+            "--remove-attribute", metavar="NAME",
+            help="Remove an attribute that the design no longer declares; repeatable.",
+        ),
     ] = None,
-    as_json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
-    table_name: TableName = None,
-    segments: Segments = 1,
-    units_per_second: UnitsPerSecond = None,
-    checkpoint: CheckpointPath = None,
+    as_json: AsJson = False,
+    table_name: TableNameOption = None,
+    pace: PaceOptions = BUNDLE,
     at: TargetOptions = BUNDLE,
-) -> None:
-    """Rewrite every item of a table that its design would write otherwise now: keys, shards, schemas, defaults.
+) -> None:  # fmt: skip
+    """Rewrite items to match the current design.
 
-    The application may go on meanwhile: an item is written only if it still is as it was read. Work that is stopped
-    goes on where it was if it is started again with the same --checkpoint; done twice, it does nothing twice.
+    Updates keys, shards, schemas and defaults. The application may keep running: an item is written only if it did not change
+    since it was read. An interrupted run resumes with the same --checkpoint; running it twice is harmless.
     """
     with reporting_errors(f"Cannot backfill {design}."):
         table = load_table(design)
-        entities = None if not entity else [_entity(table, each) for each in entity]
-        older = None if was is None else _document(was)
+        entities = None if not entity else [_find_entity(table, name) for name in entity]
+        previous = None
+        if previous_design is not None:
+            previous = parse_json_object("--previous-design", read_text(previous_design, "--previous-design"))
+        pace.check()
         with at.open() as target:
             db = connect_to_tables(target, (table,), table_name, at.region)
-            if plan:
-                _tell_plan(db.plan_migration(table, was=older, exact=exact), as_json=as_json)
+            if dry_run:
+                _say_plan(db.plan_migration(table, was=previous, exact=exact), as_json=as_json)
                 return
             name = table_name or table.settings.name
             total = target.call("DescribeTable", TableName=name)["Table"].get("ItemCount", 0)
-            pace = PaceOptions(segments, units_per_second, checkpoint)
             with bar(f"Backfilling {name}", total) as show:
-                options = pace.options(lambda done: show(done.done))
-                report = db.backfill(table, entities=entities, forget=tuple(forget or ()), **options)
-    _tell(report, as_json=as_json)
+                removed = tuple(remove_attribute or ())
+                report = db.backfill(table, entities=entities, forget=removed, **pace.as_arguments(show))
+        _say_report(report, as_json=as_json)
+        if report.left_count:
+            raise CommandError(
+                f"{count_noun(report.left_count, 'item')} could not be rewritten; the reasons are above.",
+                "Fix or move these items and run the command again.",
+                ErrorKind.INVALID,
+            )
 
 
-def _entity(table: Any, name: str) -> Any:
-    for entity in table.entities.values():
-        if entity.__name__ == name:
-            return entity
-    known = ", ".join(entity.__name__ for entity in table.entities.values())
-    raise TargetRefused(f"{table.__name__} has no entity {name}; it has {known}")
+def _find_entity(table: type[Table], name: str) -> type[Entity]:
+    entities = {entity.__name__: entity for entity in table.entities.values()}
+    if name not in entities:
+        remedy = f"Use one of its entities: {', '.join(entities)}."
+        raise CommandError(f"{table.__name__} has no entity {name}.", remedy)
+    return entities[name]
 
 
-def _document(path: Path) -> dict[str, Any]:
-    try:
-        return parse_json_object("--was", path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise TargetRefused(f"--was {path} cannot be read: {error}") from error
-
-
-def _tell_plan(plan: Any, *, as_json: bool) -> None:
+def _say_plan(plan: MigrationPlan, *, as_json: bool) -> None:
     if not as_json:
         say(str(plan))
         return
@@ -100,49 +106,32 @@ def _tell_plan(plan: Any, *, as_json: bool) -> None:
             "unreadable": plan.unreadable,
             "unknown": plan.unknown,
             "taken": plan.taken,
-            "counted": plan.counted,
-            "given_up": list(plan.given_up),
+            "total_known": plan.total_known,
+            "removed_attributes": list(plan.removed_attributes),
             "differences": [
-                {"entity": each.entity, "what": each.what, "means": each.means} for each in plan.differences
+                {"entity": difference.entity, "what": difference.what, "consequence": difference.consequence} for difference in plan.differences
             ],
             "entities": [
                 {
-                    "entity": each.entity, "items": each.items, "rewritten": each.rewritten,
-                    "write_units": each.write_units, "reasons": dict(each.reasons),
+                    "entity": entity.entity, "items": entity.items, "rewritten": entity.rewritten,
+                    "write_units": entity.write_units, "reasons": dict(entity.reasons),
                 }
-                for each in plan.entities
+                for entity in plan.entities
             ],
         },
     )  # fmt: skip
 
 
-def _tell(report: Any, *, as_json: bool) -> None:
+def _say_report(report: BackfillReport, *, as_json: bool) -> None:
     if as_json:
-        say_json(
-            "tavola.backfill/1",
-            {
-                "table": report.table,
-                "items": report.items,
-                "written": report.written,
-                "entities": dict(report.by_entity),
-                "guards": report.guards,
-                "write_units": report.write_units,
-                "left": report.left_count,
-                "resumed": report.resumed,
-                "reasons": [
-                    {"key": each.key, "entity": each.entity, "reason": each.reason} for each in report.left
-                ],
-            },
-        )
-    else:
-        for each in report.left:
-            say(f"{each.entity} {each.plain_key}: {each.reason}")
-        note(f"{report}, for {report.write_units:,.0f} write units.")
-    if report.left_count:
-        if not as_json:
-            complain(
-                f"{report.left_count} items could not be rewritten.",
-                "Each is named above with the reason.",
-                "Mend or move them, then start again; what is done is not done twice.",
-            )
-        raise click.exceptions.Exit(Exit.FAILED)
+        members = {
+            "table": report.table, "items": report.items, "written": report.written,
+            "entities": dict(report.by_entity), "guards": report.guards, "write_units": report.write_units,
+            "left": report.left_count, "resumed": report.resumed,
+            "reasons": [{"key": item.key, "entity": item.entity, "reason": item.reason} for item in report.left],
+        }  # fmt: skip
+        say_json("tavola.backfill/1", members)
+        return
+    for item in report.left:
+        say(f"{item.entity} {item.key_text}: {item.reason}")
+    note(f"{report}, for {report.write_units:,.0f} write units.")

@@ -1,4 +1,4 @@
-"""`tavola backup` and `tavola restore`: tables put aside, and tables as they were, with their progress."""
+"""`tavola backup` and `tavola restore`: back tables up and restore them, showing progress."""
 
 from __future__ import annotations
 
@@ -6,236 +6,244 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-from tavola.cli.failures import reporting_errors
-from tavola.cli.output import say, say_json
-from tavola.cli.parameters import BUNDLE, Argument, Group, Option
-from tavola.cli.targets import (
-    Target,
-    TargetOptions,
-    TargetRefused,
-    parse_moment,
-)
-from tavola.errors import TavolaError
+from tavola.cli.errors import CommandError, reporting_errors
+from tavola.cli.output import count_noun, note, say, say_json
+from tavola.cli.parameters import BUNDLE, Argument, AsJson, CommandGroup, Option
+from tavola.cli.targets import TIME_FORMS_HELP, Target, TargetOptions, parse_moment
+from tavola.cli.terminal import align_columns
+from tavola.errors import ErrorKind
 
-app = Group(
-    "backup",
-    help="Backups of tables: make, list, look at, restore and delete them; or keep every moment.",
-)
+app = CommandGroup("backup", help="Create, list, restore and delete backups of tables.", no_args_is_help=True)
 
-Arn = Annotated[str, Argument(help="The backup's ARN, as `tavola backup list` prints it.")]
-NewName = Annotated[str, Option("--as", help="The name of the new table.")]
-AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
-NoIndexes = Annotated[bool, Option("--no-indexes", help="Leave the secondary indexes out.")]
-
-
-class CopyGivenUp(TavolaError):
-    """A backup or restore that was begun, and taken back."""
+ArnArgument = Annotated[str, Argument(help="ARN of the backup, as `tavola backup list` prints it.")]
+TargetTable = Annotated[str, Option("--target-table", metavar="NAME", help="Name of the new table.")]
+NoIndexes = Annotated[bool, Option("--no-indexes", help="Restore without secondary indexes.")]
 
 
 @app.add
 def enable(
-    table: Annotated[str, Argument(help="The table.")],
+    table: Annotated[str, Argument(help="Name of the table.")],
     days: Annotated[
-        int | None,
-        Option("--days", help="How many days of it are kept, up to 35; without it 35, or as it was."),
+        int | None, Option("--days", help="Recovery period in days, 1 to 35. Default: 35, or unchanged.")
     ] = None,
     as_json: AsJson = False,
     at: TargetOptions = BUNDLE,
 ) -> None:
-    """Keep the past of TABLE from now on (point-in-time recovery): for `restore`, `history` and `--as-of`."""
-    with (
-        reporting_errors(f"Cannot keep the past of {table}."),
-        at.open() as target,
-    ):
-        wanted: dict[str, Any] = {"PointInTimeRecoveryEnabled": True}
+    """Enable point-in-time recovery of a table.
+
+    `tavola restore`, `tavola history` and the option --as-of need it.
+    """
+    with reporting_errors(f"Cannot enable point-in-time recovery of {table}."), at.open() as target:
+        specification: dict[str, Any] = {"PointInTimeRecoveryEnabled": True}
         if days is not None:
-            wanted["RecoveryPeriodInDays"] = days
-        answer = target.call(
-            "UpdateContinuousBackups", TableName=table, PointInTimeRecoverySpecification=wanted
+            specification["RecoveryPeriodInDays"] = days
+        response = target.call(
+            "UpdateContinuousBackups", TableName=table, PointInTimeRecoverySpecification=specification
         )
-    kept = answer["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
-    since, kept_days = kept["EarliestRestorableDateTime"], kept["RecoveryPeriodInDays"]
+    recovery = response["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+    since, period = _format_time(recovery["EarliestRestorableDateTime"]), recovery["RecoveryPeriodInDays"]
     if as_json:
-        say_json("tavola.recovery/1", {"table": table, "since": _time(since), "days": kept_days})
+        say_json("tavola.recovery/1", {"table": table, "since": since, "days": period})
     else:
-        say(f"The past of {table} is kept since {_time(since)}, for {kept_days} days.")
+        say(f"Point-in-time recovery of {table} is on since {since}, for {count_noun(period, 'day')}.")
 
 
 @app.add
 def create(
-    table: Annotated[str, Argument(help="The table.")],
-    name: Annotated[str, Argument(help="The backup's name.")],
+    table: Annotated[str, Argument(help="Name of the table.")],
+    name: Annotated[str, Argument(help="Name of the backup.")],
     as_json: AsJson = False,
     at: TargetOptions = BUNDLE,
 ) -> None:
-    """Make a backup of TABLE as it is now, and wait until it is there."""
-    with reporting_errors(f"Cannot back {table} up."), at.open() as target:
+    """Back up a table. Returns when the backup is complete."""
+    with reporting_errors(f"Cannot back up {table}."), at.open() as target:
         total = target.call("DescribeTable", TableName=table)["Table"]["ItemCount"]
         arn = target.call("CreateBackup", TableName=table, BackupName=name)["BackupDetails"]["BackupArn"]
 
         def done() -> int | None:
-            with _taken_back(f"Backup {name} of {table}"):
+            with _reporting_cancellation(f"The backup {name} of {table}"):
                 described = target.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
             creating = described["BackupDetails"]["BackupStatus"] == "CREATING"
             return int(described["SourceTableDetails"]["ItemCount"]) if creating else None
 
-        target.follow(f"Backing {table} up", total, done)
-        _show(target, arn, as_json)
+        target.follow(f"Backing up {table}", total, done)
+        _say_backup(target, arn, as_json)
 
 
 @app.add_as("list")
 def list_(
-    table: Annotated[str | None, Argument(help="The table; without it all of them.")] = None,
-    everything: Annotated[
-        bool, Option("--all", help="Also the backups that deleting a table with recovery made.")
+    table: Annotated[str | None, Argument(help="Name of the table. Default: all tables.")] = None,
+    all_: Annotated[
+        bool, Option("--all", help="Include the system backups that deleting a table creates.")
     ] = False,
     as_json: AsJson = False,
     at: TargetOptions = BUNDLE,
 ) -> None:
-    """Print the backups of TABLE, or of every table, the earliest first."""
+    """List the backups of one table or of all tables, oldest first."""
     with reporting_errors("Cannot list the backups."), at.open() as target:
-        found: list[dict[str, Any]] = []
+        backups: list[dict[str, Any]] = []
         start: str | None = None
         while True:
-            answer = target.call(
+            page = target.call(
                 "ListBackups",
                 TableName=table,
-                BackupType="ALL" if everything else None,
+                BackupType="ALL" if all_ else None,
                 ExclusiveStartBackupArn=start,
             )
-            found += answer["BackupSummaries"]
-            start = answer.get("LastEvaluatedBackupArn")
+            backups += page["BackupSummaries"]
+            start = page.get("LastEvaluatedBackupArn")
             if start is None:
                 break
     if as_json:
-        say_json("tavola.backups/1", {"backups": found})
+        say_json("tavola.backups/1", {"backups": backups})
         return
-    for each in found:
-        say(
-            f"{_time(each['BackupCreationDateTime'])}  {each['BackupStatus']:9}  {each['BackupType']:6}  "
-            f"{each['TableName']}  {each['BackupName']}  {each['BackupArn']}"
-        )
+    if not backups:
+        note("No backups.")
+        return
+    columns = ("BackupStatus", "BackupType", "TableName", "BackupName", "BackupArn")
+    rows = [
+        (_format_time(backup["BackupCreationDateTime"]), *(backup[name] for name in columns))
+        for backup in backups
+    ]
+    for line in align_columns([("CREATED", "STATUS", "TYPE", "TABLE", "NAME", "ARN"), *rows]):
+        say(line)
 
 
 @app.add
-def describe(
-    arn: Arn,
-    as_json: AsJson = False,
-    at: TargetOptions = BUNDLE,
-) -> None:
-    """Print what a backup holds."""
-    with reporting_errors("Cannot describe the backup."), at.open() as target:
-        _show(target, arn, as_json)
+def describe(arn: ArnArgument, as_json: AsJson = False, at: TargetOptions = BUNDLE) -> None:
+    """Show a backup: its table, status, size and age."""
+    with reporting_errors("Cannot describe the backup."), _open_for_backup(at, arn) as target:
+        _say_backup(target, arn, as_json)
 
 
 @app.add
-def delete(
-    arn: Arn,
-    at: TargetOptions = BUNDLE,
-) -> None:
-    """Delete a backup for good."""
-    with reporting_errors("Cannot delete the backup."), at.open() as target:
+def delete(arn: ArnArgument, at: TargetOptions = BUNDLE) -> None:
+    """Delete a backup."""
+    with reporting_errors("Cannot delete the backup."), _open_for_backup(at, arn) as target:
         details = target.call("DeleteBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"]
-    say(f"Deleted {details['BackupName']}.")
+    say(f"Deleted the backup {details['BackupName']}.")
 
 
 @app.add_as("restore")
 def restore_backup(
-    arn: Arn,
-    new: NewName,
+    arn: ArnArgument,
+    target_table: TargetTable,
     no_indexes: NoIndexes = False,
     as_json: AsJson = False,
     at: TargetOptions = BUNDLE,
 ) -> None:
-    """Make a new table of a backup, and wait until it is there."""
-    with reporting_errors("Cannot restore the backup."), at.open() as target:
+    """Restore a backup as a new table. Returns when the table is ready."""
+    with reporting_errors("Cannot restore the backup."), _open_for_backup(at, arn) as target:
         described = target.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
         target.call(
-            "RestoreTableFromBackup", BackupArn=arn, TargetTableName=new, **_without_indexes(no_indexes)
+            "RestoreTableFromBackup",
+            BackupArn=arn,
+            TargetTableName=target_table,
+            **_index_overrides(no_indexes),
         )
-        _finish(target, new, described["SourceTableDetails"]["ItemCount"], as_json)
+        _follow_restore(target, target_table, described["SourceTableDetails"]["ItemCount"], as_json)
 
 
 def restore(
-    table: Annotated[str, Argument(help="The table, which must have point-in-time recovery.")],
-    new: NewName,
-    to: Annotated[
+    table: Annotated[str, Argument(help="Table to restore from; it needs point-in-time recovery.")],
+    target_table: TargetTable,
+    as_of: Annotated[
         str | None,
-        Option("--to", help="The moment: 2026-11-16T10:00:00Z, or 10m for ago; without it the latest."),
+        Option(
+            "--as-of", metavar="TIME", help=f"Restore the state as of {TIME_FORMS_HELP}. Default: the latest."
+        ),
     ] = None,
     no_indexes: NoIndexes = False,
     as_json: AsJson = False,
     at: TargetOptions = BUNDLE,
 ) -> None:
-    """Make a new table of TABLE as it was at a moment, and wait until it is there."""
+    """Restore a table to an earlier point in time, as a new table.
+
+    Returns when the new table is ready.
+    """
     with reporting_errors(f"Cannot restore {table}."), at.open() as target:
-        if new == table:
-            raise TargetRefused(f"A restore makes a new table; name one other than {table} with --as")
+        if target_table == table:
+            raise CommandError(
+                f"A table cannot be restored over itself ({table}).",
+                "Choose another name with --target-table.",
+            )
         total = target.call("DescribeTable", TableName=table)["Table"]["ItemCount"]
         target.call(
             "RestoreTableToPointInTime",
             SourceTableName=table,
-            TargetTableName=new,
-            RestoreDateTime=None if to is None else parse_moment(to) / 1_000_000,
-            UseLatestRestorableTime=True if to is None else None,
-            **_without_indexes(no_indexes),
+            TargetTableName=target_table,
+            RestoreDateTime=None if as_of is None else parse_moment(as_of) / 1_000_000,
+            UseLatestRestorableTime=True if as_of is None else None,
+            **_index_overrides(no_indexes),
         )
-        _finish(target, new, total, as_json)
+        _follow_restore(target, target_table, total, as_json)
 
 
-def _without_indexes(wanted: bool) -> dict[str, Any]:
-    if not wanted:
-        return {}
-    return {
-        "GlobalSecondaryIndexOverride": [],
-        "LocalSecondaryIndexOverride": [],
-        "VectorIndexOverride": [],
-    }
+@contextmanager
+def _open_for_backup(at: TargetOptions, arn: str) -> Iterator[Target]:
+    """Open the target; raise if the backup is not named by an ARN."""
+    if not arn.startswith("arn:"):
+        raise CommandError(
+            f"{arn!r} is not the ARN of a backup.", "List the backups with `tavola backup list`."
+        )
+    with at.open() as target:
+        yield target
 
 
-def _finish(target: Target, new: str, total: int, as_json: bool) -> None:
-    """Wait until a table is restored, and tell what it is."""
+def _index_overrides(no_indexes: bool) -> dict[str, Any]:
+    kinds = ("GlobalSecondaryIndexOverride", "LocalSecondaryIndexOverride", "VectorIndexOverride")
+    return {kind: [] for kind in kinds} if no_indexes else {}
+
+
+def _follow_restore(target: Target, name: str, total: int, as_json: bool) -> None:
+    """Wait until a table is restored, and print its size."""
+    from tavola.design.text import format_size
 
     def done() -> int | None:
-        with _taken_back(f"Table {new}"):
-            described = target.call("DescribeTable", TableName=new)["Table"]
+        with _reporting_cancellation(f"The restore of {name}"):
+            described = target.call("DescribeTable", TableName=name)["Table"]
         return int(described["ItemCount"]) if described["TableStatus"] == "CREATING" else None
 
-    target.follow(f"Restoring {new}", total, done)
-    table = target.call("DescribeTable", TableName=new)["Table"]
+    target.follow(f"Restoring {name}", total, done)
+    table = target.call("DescribeTable", TableName=name)["Table"]
     if as_json:
         result = {"table": table["TableArn"], "items": table["ItemCount"], "bytes": table["TableSizeBytes"]}
         say_json("tavola.restore/1", result)
     else:
-        say(f"{new} is there: {table['ItemCount']:,} items, {table['TableSizeBytes']:,} bytes.")
+        size = f"{count_noun(table['ItemCount'], 'item')}, {format_size(table['TableSizeBytes'])}"
+        say(f"Restored {name}: {size}.")
 
 
 @contextmanager
-def _taken_back(what: str) -> Iterator[None]:
-    """Tell of what was begun and is not there any more that it was given up, and why."""
+def _reporting_cancellation(what: str) -> Iterator[None]:
+    """Turn "not found" for a copy that had been started into an error that says it was cancelled."""
     from tavola.protocol.faults import BackupNotFoundFault, ResourceNotFoundFault
 
     try:
         yield
     except (BackupNotFoundFault, ResourceNotFoundFault) as fault:
-        raise CopyGivenUp(f"{what} was begun, and is not there any more: {fault}") from fault
+        raise CommandError(
+            f"{what} was started and then cancelled: {fault}", "Start it again.", ErrorKind.CONFLICT
+        ) from fault
 
 
-def _show(target: Target, arn: str, as_json: bool) -> None:
+def _say_backup(target: Target, arn: str, as_json: bool) -> None:
+    from tavola.design.text import format_size
+
     described = target.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
     if as_json:
         say_json("tavola.backup/1", {"backup": described})
         return
     details, source = described["BackupDetails"], described["SourceTableDetails"]
-    say(f"{details['BackupName']} of {source['TableName']}, {details['BackupStatus']}")
-    say(f"  made:   {_time(details['BackupCreationDateTime'])}")
+    say(f"Backup {details['BackupName']} of {source['TableName']}: {details['BackupStatus']}")
+    say(f"  created:  {_format_time(details['BackupCreationDateTime'])}")
     if "BackupExpiryDateTime" in details:
-        say(f"  until:  {_time(details['BackupExpiryDateTime'])}")
-    say(f"  holds:  {source['ItemCount']:,} items, {details['BackupSizeBytes']:,} bytes")
-    say(f"  arn:    {details['BackupArn']}")
+        say(f"  expires:  {_format_time(details['BackupExpiryDateTime'])}")
+    say(f"  size:     {count_noun(source['ItemCount'], 'item')}, {format_size(details['BackupSizeBytes'])}")
+    say(f"  arn:      {details['BackupArn']}")
 
 
-def _time(epoch_s: float) -> str:
+def _format_time(epoch_s: float) -> str:
     from tavola.protocol.instants import instant_text
 
     return instant_text(round(epoch_s * 1000) * 1000)

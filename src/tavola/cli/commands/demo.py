@@ -1,4 +1,4 @@
-"""`tavola demo`: DynamoDB's endpoint and every application in one process, on one file, with a month of data."""
+"""`tavola demo`: DynamoDB, the studio and every application in one process, on one file with sample data."""
 
 from __future__ import annotations
 
@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 
 from tavola import __version__
-from tavola.cli.app_options import AllowHost, Host
-from tavola.cli.app_storage import check_folder, make_folder, state_folder_beside
-from tavola.cli.applications import APPLICATIONS, create, designs_of, reporting_app_errors, shell
-from tavola.cli.commands.app import warn_of_others
-from tavola.cli.exits import Exit
-from tavola.cli.output import complain, log_to_terminal, note, own_command, say, say_json
+from tavola.cli.applications import (
+    APPLICATIONS,
+    AllowHostOption,
+    HostOption,
+    create,
+    designs_of,
+    reporting_app_errors,
+    state_folder_beside,
+    warn_if_public,
+)
+from tavola.cli.commands.serve import env_command
+from tavola.cli.errors import CommandError, Exit, renaming_option
+from tavola.cli.files import check_parent_exists
+from tavola.cli.output import log_to_terminal, note, say, say_json
 from tavola.cli.parameters import Argument, Option
-from tavola.cli.settings import APPS_PORT, HOST, PORT, SYNC, option
+from tavola.cli.settings import APPS_PORT, PORT, SYNC, option, split_names
+from tavola.cli.studio_beside_server import FILES_RESERVED
 from tavola.cli.studio_options import (
     StudioTarget,
     allowed_host_names,
@@ -26,97 +35,104 @@ from tavola.cli.studio_options import (
     merge_designs,
     open_studio,
 )
-from tavola.cli.targets import Region
+from tavola.cli.targets import RegionOption
+from tavola.cli.terminal import style
+from tavola.errors import ErrorKind
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from tavola.cli.samples import SampleSize
+    from tavola.cli.server_loop import ShutdownRequest
     from tavola.engine import Engine
+    from tavola.server.endpoint import ServerEndpoint
+    from tavola.studio import Studio
+    from tavola.web import ListenAddress
 
 DEFAULT_FILE = Path(".tavola/demo.db")
-STUDIO = "/studio"
-DOCS = "/docs"
-
-_FILES_BESIDE = 128  # what the process has open beside the endpoint's connections
+STUDIO_PATH = "/studio"
+DOCS_PATH = "/docs"
+_STUDIO_SUMMARY = (
+    "The tables of all applications: entities, access patterns and their cost, heat, changes and history."
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
-    """Where the endpoint and the applications are."""
+class DemoAddresses:
+    """Where the endpoint and the applications listen."""
 
-    endpoint: Any
-    address: Any
+    endpoint: ServerEndpoint
+    apps: ListenAddress
 
 
 def demo(
     file: Annotated[
-        Path | None,
-        Argument(
-            help=f"The file of all data, made if it is not there.  [default: {DEFAULT_FILE}]",
-        ),
+        Path | None, Argument(help=f"Database file; created if it does not exist.  [default: {DEFAULT_FILE}]")
     ] = None,
     port: Annotated[int, option(PORT)] = int(PORT.default),
     apps_port: Annotated[int, option(APPS_PORT)] = int(APPS_PORT.default),
-    host: Host = "127.0.0.1",
+    host: HostOption = "127.0.0.1",
     tickets: Annotated[
-        int, Option("--tickets", min=0, max=2_000_000, help="How many tickets a new file gets.")
+        int, Option("--tickets", metavar="COUNT", min=0, max=2_000_000, help="Number of sample tickets.")
     ] = 20_000,
     reviews: Annotated[
-        int, Option("--reviews", min=0, max=200_000, help="How many reviews a new file gets.")
+        int, Option("--reviews", metavar="COUNT", min=0, max=200_000, help="Number of sample reviews.")
     ] = 2_000,
-    seed: Annotated[int, Option("--seed", min=0, help="What the generated data are drawn from.")] = 7,
-    data: Annotated[bool, Option("--data/--no-data", help="Fill a new file with generated data.")] = True,
+    seed: Annotated[int, Option("--seed", min=0, help="Seed of the sample data.")] = 7,
+    data: Annotated[bool, Option("--data/--no-data", help="Fill a new file with sample data.")] = True,
     fresh: Annotated[
-        bool, Option("--fresh", help="Remove what an earlier demo kept in the file, and begin anew.")
+        bool, Option("--fresh", help="Delete the data of an earlier demo and start over.")
     ] = False,
     sync: Annotated[Literal["full", "off"], option(SYNC)] = "full",
-    region: Region = None,
-    allow_host: AllowHost = "",
+    region: RegionOption = None,
+    allow_host: AllowHostOption = "",
     docs: Annotated[
         Path | None,
-        Option("--docs", help="Serve this documentation site, built by `make docs-site`, at /docs."),
+        Option(
+            "--docs", metavar="FOLDER", help="Documentation site from `make docs-site`, to serve at /docs."
+        ),
     ] = None,
-    as_json: Annotated[
-        bool, Option("--json", help="Print where everything listens as one JSON line.")
-    ] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the addresses as JSON.")] = False,
 ) -> None:
-    """Serve DynamoDB and every application at once, on a file that is filled with a believable month when it is new."""
+    """Run DynamoDB, the studio and all apps with sample data.
+
+    A new file is filled with a month of generated data, once.
+    """
     from tavola.cli import samples
     from tavola.cli.server_loop import run_until_signal
-    from tavola.protocol.accounts import DEFAULT_SCOPE
+    from tavola.protocol.arns import DEFAULT_SCOPE
 
     log_to_terminal()
-    if file is None:
-        file = DEFAULT_FILE
-        make_folder(file)
-    check_folder(file)
-    if docs is not None and not (docs / "index.html").is_file():
-        complain(
-            "Cannot start the demo.", f"{docs} has no documentation site.", "Build one with `make docs-site`."
-        )
-        raise click.exceptions.Exit(Exit.USAGE)
-    with reporting_app_errors(f"Cannot start the demo on {file}.", "--apps-port"):
+    with reporting_app_errors(f"Cannot start the demo on {file or DEFAULT_FILE}."):
         from tavola.engine import Engine
 
-        hosts = tuple(name.strip() for name in allow_host.split(",") if name.strip())
+        if file is None:
+            file = DEFAULT_FILE
+            _make_default_folder(file.parent)
+        check_parent_exists(file)
+        if docs is not None and not (docs / "index.html").is_file():
+            raise CommandError(f"{docs} has no documentation site.", "Build one with `make docs-site`.")
         _check_ports(host, port, apps_port)
         if fresh or not file.exists():
-            amounts = samples.Amounts(tickets, reviews, seed) if data else None
-            _make(file, region or DEFAULT_SCOPE.region, amounts)
-        mark = samples.mark_of(file)
-        if mark is None:
-            note(f"{file} was there before and no demo made it: nothing is generated into it.")
-        elif region is not None and region != mark.region:
-            note(f"The tables are in {mark.region}, where the file was made, and not in {region}.")
-        region = mark.region if mark is not None else region or DEFAULT_SCOPE.region
+            size = samples.SampleSize(tickets, reviews, seed) if data else None
+            _create_file(file, region or DEFAULT_SCOPE.region, size)
+        marker = samples.read_marker(file)
+        if marker is None:
+            note(f"{file} existed before and was not created by a demo; no sample data is added.")
+        elif region is not None and region != marker.region:
+            note(f"The tables are in {marker.region}, where the file was created, not in {region}.")
+        region = marker.region if marker is not None else region or DEFAULT_SCOPE.region
         with closing(Engine.open(file, sync=sync)) as engine:
-            place = DemoServer(file, engine, region, host, port, apps_port, hosts, docs)
+            server = DemoServer(file, engine, region, host, port, apps_port, split_names(allow_host), docs)
             run_until_signal(
-                lambda stopping: _serve(place, stopping), lambda where: _greet(place, where, as_json=as_json)
+                lambda stopping: _serve(server, stopping),
+                lambda addresses: _greet(server, addresses, as_json=as_json),
             )
 
 
 @dataclass(frozen=True, slots=True)
 class DemoServer:
-    """What is served, and where it shall listen."""
+    """What the demo serves, and where it listens."""
 
     file: Path
     engine: Engine
@@ -128,142 +144,135 @@ class DemoServer:
     docs: Path | None = None
 
 
+def _make_default_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        cause = f"The folder {folder} cannot be created here: {error.strerror}."
+        remedy = "Run the command in a writable folder, or name a file in one."
+        raise CommandError(cause, remedy, ErrorKind.INVALID) from error
+
+
 def _check_ports(host: str, port: int, apps_port: int) -> None:
-    """Refuse a port that is taken before anything is generated."""
+    """Raise if a port is in use, before any data is generated."""
     if port == apps_port and port != 0:
-        complain(
-            "Cannot start the demo.",
-            f"The endpoint and the applications cannot both have port {port}.",
-            f"Give {PORT.flag} and {APPS_PORT.flag} different ones.",
+        raise CommandError(
+            f"The endpoint and the applications cannot both use port {port}.",
+            f"Choose different ports with {PORT.flag} and {APPS_PORT.flag}.",
         )
-        raise click.exceptions.Exit(Exit.USAGE)
-    from tavola.server.errors import AddressInUse
     from tavola.server.listener import Server
 
-    no_app: Any = None
-    for each, flag in ((port, PORT.flag), (apps_port, APPS_PORT.flag)):
-        try:
-            Server(no_app, host=host, port=each).close()
-        except AddressInUse as error:
-            complain(
-                f"Cannot start the demo on port {each}.",
-                str(error),
-                f"Choose another with {flag}; 0 takes a free one.",
-            )
-            raise click.exceptions.Exit(Exit.CONFLICT) from error
+    no_engine: Any = None
+    Server(no_engine, host=host, port=port).close()
+    with renaming_option(PORT.flag, APPS_PORT.flag):
+        Server(no_engine, host=host, port=apps_port).close()
 
 
-def _make(file: Path, region: str, amounts: Any) -> None:
+def _create_file(file: Path, region: str, size: SampleSize | None) -> None:
     from tavola.cli import samples
 
-    if amounts is not None:
-        note(f"Filling {file} with a month of generated data, once.")
+    if size is not None:
+        note(f"Filling {file} with a month of sample data (only this once).")
     try:
-        samples.make(file, region, amounts)
+        samples.create_file(file, region, size)
     except KeyboardInterrupt:
-        note("Stopped before the data were complete; nothing of them is kept.")
-        raise click.exceptions.Exit(Exit.FAILED) from None
+        note("Interrupted; the incomplete data was deleted.")
+        raise click.exceptions.Exit(Exit.INTERRUPTED) from None
 
 
 @asynccontextmanager
-async def _serve(place: DemoServer, stopping: Any) -> AsyncIterator[Listening]:
-    """Serve both, until the block ends; the applications go first, then the endpoint."""
+async def _serve(demo_server: DemoServer, stopping: ShutdownRequest) -> AsyncIterator[DemoAddresses]:
+    """Serve until the block ends; the applications stop first, then the endpoint."""
+    from tavola.apps.shell import running_server
     from tavola.server.listener import Server, allow_files
     from tavola.server.safeguards import ServerLimits
 
-    server = Server(place.engine, host=place.host, port=place.port)
-    allow_files(ServerLimits().connections_max + _FILES_BESIDE)
+    server = Server(demo_server.engine, host=demo_server.host, port=demo_server.port)
+    allow_files(ServerLimits().connections_max + FILES_RESERVED)
     await server.start()
     try:
-        async with open_studio(_studio_target(place, server.endpoint.url)) as studio:
-            face = _face(place, server.endpoint.url, studio)
-            async with shell().running_server(face, place.host, place.apps_port) as served:
-                stopping.on_hurry(served.stop_now)
-                yield Listening(server.endpoint, served.address)
+        async with open_studio(_studio_target(demo_server, server.endpoint.url)) as studio:
+            asgi_app = _mount_apps(demo_server, server.endpoint.url, studio)
+            with renaming_option(PORT.flag, APPS_PORT.flag):
+                async with running_server(asgi_app, demo_server.host, demo_server.apps_port) as apps_server:
+                    stopping.on_hurry(apps_server.stop_now)
+                    yield DemoAddresses(server.endpoint, apps_server.address)
     finally:
         await stopping.run_unless_hurried(server.stop())
 
 
-def _studio_target(place: DemoServer, endpoint: str) -> StudioTarget:
-    """Return what the studio shows: all tables of the demo, with the designs of the applications."""
-    from tavola.protocol.accounts import DEFAULT_SCOPE
+def _studio_target(demo_server: DemoServer, endpoint: str) -> StudioTarget:
+    """Return the studio's target: all tables of the demo, with the designs of the applications."""
+    from tavola.protocol.arns import DEFAULT_SCOPE
     from tavola.studio import TablesLocation
 
     declared = load_declared_designs(designs_of(APPLICATIONS))
-    where = TablesLocation("file", str(place.file.absolute()), place.region, DEFAULT_SCOPE.account, endpoint)
+    file, region, account = str(demo_server.file.absolute()), demo_server.region, DEFAULT_SCOPE.account
     return StudioTarget(
-        place.engine,
-        where,
-        place.region,
-        DEFAULT_SCOPE.account,
-        read_only=False,
+        demo_server.engine,
+        TablesLocation("file", file, region, account, endpoint),
+        region,
+        account,
         declared=declared,
         design=merge_designs(declared),
     )
 
 
-def _face(place: DemoServer, endpoint: str, studio: Any) -> Any:
-    """Return the start page with every application under its path, and the studio beside them."""
-    from tavola import studio as studio_room
+def _mount_apps(demo_server: DemoServer, endpoint: str, studio: Studio) -> Starlette:
+    """Return the start page with every application, the studio and the documentation below their paths."""
+    from tavola.apps.shell import AppSettings, Mounted, shell_of, start_page
+    from tavola.studio import create as create_studio
 
-    shared = shell()
-    settings = shared.Settings(
-        target=place.engine, region=place.region, state=state_folder_beside(place.file), hosts=place.hosts
-    )
+    state, hosts = state_folder_beside(demo_server.file), demo_server.hosts
+    settings = AppSettings(target=demo_server.engine, region=demo_server.region, state=state, hosts=hosts)
     mounted = []
-    for each in APPLICATIONS:
-        face = create(each, settings)
-        found = shared.shell_of(face).pages.navigation
-        links = [link for link in found if link.path != "/ui/api"]  # which has a place of its own
-        mounted.append(shared.Mounted(f"/{each.name}", each.title, each.summary, face, links))
-    seen = (
-        "The tables behind all of these, live: entities and collections, access patterns and what they cost, heat, changes, "
-        "the past."
-    )
-    face = studio_room.create(studio, hosts=allowed_host_names(place.host, place.hosts))
-    mounted.append(shared.Mounted(STUDIO, "Studio", seen, face, api=False))
-    if place.docs is not None:
+    for application in APPLICATIONS:
+        asgi_app = create(application, settings)
+        navigation = shell_of(asgi_app).pages.navigation
+        links = [link for link in navigation if link.path != "/ui/api"]  # the start page links the API itself
+        mounted.append(
+            Mounted(f"/{application.name}", application.title, application.summary, asgi_app, links)
+        )
+    studio_app = create_studio(studio, hosts=allowed_host_names(demo_server.host, hosts))
+    mounted.append(Mounted(STUDIO_PATH, "Studio", _STUDIO_SUMMARY, studio_app, api=False))
+    if demo_server.docs is not None:
         from starlette.applications import Starlette
         from starlette.routing import Mount
         from starlette.staticfiles import StaticFiles
 
-        site = Starlette(routes=[Mount("/", StaticFiles(directory=place.docs, html=True))])
+        site = Starlette(routes=[Mount("/", StaticFiles(directory=demo_server.docs, html=True))])
         summary = "Tutorials, how-to guides, reference and explanation."
-        mounted.append(shared.Mounted(DOCS, "Documentation", summary, site, api=False))
-    return shared.start_page(settings, mounted, endpoint=endpoint)
+        mounted.append(Mounted(DOCS_PATH, "Documentation", summary, site, api=False))
+    return start_page(settings, mounted, endpoint=endpoint)
 
 
-def _greet(place: DemoServer, where: Listening, *, as_json: bool) -> None:
-    from tavola.server.hosts import is_loopback
-
-    url, endpoint = where.address.url, where.endpoint.url
+def _greet(demo_server: DemoServer, addresses: DemoAddresses, *, as_json: bool) -> None:
+    url, endpoint = addresses.apps.url, addresses.endpoint.url
+    docs_url = None if demo_server.docs is None else f"{url}{DOCS_PATH}/"
     if as_json:
-        say_json(
-            "tavola.demo/1",
-            {
-                "endpoint": endpoint,
-                "port": where.endpoint.port,
-                "url": url,
-                "apps_port": where.address.port,
-                "host": place.host,
-                "region": place.region,
-                "file": str(place.file.absolute()),
-                "studio": f"{url}{STUDIO}/",
-                "docs": None if place.docs is None else f"{url}{DOCS}/",
-                "applications": {each.name: f"{url}/{each.name}/" for each in APPLICATIONS},
-            },
-        )
+        members = {
+            "endpoint": endpoint,
+            "port": addresses.endpoint.port,
+            "url": url,
+            "apps_port": addresses.apps.port,
+            "host": demo_server.host,
+            "region": demo_server.region,
+            "file": str(demo_server.file.absolute()),
+            "studio": f"{url}{STUDIO_PATH}/",
+            "docs": docs_url,
+            "applications": {application.name: f"{url}/{application.name}/" for application in APPLICATIONS},
+        }
+        say_json("tavola.demo/1", members)
     else:
-        turned = ((HOST, place.host), (PORT, where.endpoint.port))
-        hint = "".join(f" {setting.flag} {value}" for setting, value in turned if value != setting.default)
-        say(f"Tavola {__version__} demo: open {url}/ in a browser")
-        for each in APPLICATIONS:
-            say(f"  {each.title + ':':<18} {url}/{each.name}/")
-        say(f"  {'Studio:':<18} {url}{STUDIO}/, the tables of all of them")
-        if place.docs is not None:
-            say(f"  {'Documentation:':<18} {url}{DOCS}/")
-        say(f"  {'DynamoDB:':<18} {endpoint}, the same tables, region {place.region}")
-        say(f'  {"":<18} eval "$({own_command()} env{hint})" points the AWS CLI and SDKs there')
-        say(f"  {'Data:':<18} {place.file.absolute()}, kept; --fresh begins anew")
-        say("Ctrl-C stops it.")
-    warn_of_others(place.host, is_loopback(place.host))
+        say(f"Tavola {__version__} demo: {style(f'{url}/', 'heading')}")
+        rows = [(application.title, f"{url}/{application.name}/") for application in APPLICATIONS]
+        rows.append(("Studio", f"{url}{STUDIO_PATH}/"))
+        if docs_url is not None:
+            rows.append(("Documentation", docs_url))
+        rows.append(("DynamoDB", f"{endpoint}, region {demo_server.region}"))
+        rows.append(("AWS CLI and SDKs", env_command(demo_server.host, addresses.endpoint.port)))
+        rows.append(("Data", f"{demo_server.file.absolute()} (--fresh starts over)"))
+        for label, text in rows:
+            say(f"  {label + ':':<18} {text}")
+        say("Press Ctrl-C to stop.")
+    warn_if_public(demo_server.host)

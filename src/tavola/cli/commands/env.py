@@ -1,4 +1,4 @@
-"""`tavola env`: the variables that point an SDK at a server."""
+"""`tavola env`: environment variables that point AWS SDKs at a server."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from tavola.cli.output import say, say_json
-from tavola.cli.parameters import Option
-from tavola.cli.settings import HOST, PORT, option
+from tavola.cli.parameters import AsJson, Option
+from tavola.cli.settings import HOST, PORT
 
 Shell = Literal["sh", "fish", "powershell"]
 
@@ -23,14 +23,22 @@ DEFAULTS = {
 
 
 def env(
-    host: Annotated[str, option(HOST)] = "127.0.0.1",
-    port: Annotated[int, option(PORT)] = 8000,
-    tls: Annotated[bool, Option("--tls", help="The server speaks HTTPS.")] = False,
-    shell: Annotated[Shell, Option(help="The shell that shall read it.")] = "sh",
-    undo: Annotated[bool, Option("--undo", help="Print what sends SDKs back to AWS.")] = False,
-    as_json: Annotated[bool, Option("--json", help="Print the variables as JSON.")] = False,
+    host: Annotated[
+        str, Option(HOST.flag, metavar=HOST.metavar, envvar=HOST.variable, help="Host of the server.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        Option(PORT.flag, envvar=PORT.variable, metavar="PORT", help="Port of the server.", min=0, max=65535),
+    ] = 8000,
+    tls: Annotated[bool, Option("--tls", help="The server uses HTTPS.")] = False,
+    shell: Annotated[Shell, Option(help="Shell to print commands for.")] = "sh",
+    unset: Annotated[bool, Option("--unset", help="Print commands that remove the variables.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Print what points AWS SDKs at a server: eval "$(tavola env)"."""
+    """Print environment variables that point AWS SDKs at a server.
+
+    Set them in the current shell with: eval "$(tavola env)"
+    """
     from tavola.server.endpoint import ServerEndpoint
 
     url = ServerEndpoint(host, port, tls).url
@@ -39,22 +47,22 @@ def env(
         "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": url,
         "TAVOLA_ENDPOINT": url,  # for Tavola's own commands
     }
-    # A profile has credentials and a region, and any will do here: variables would hide it from other services.
+    # A profile already provides credentials and a region; setting variables would override it for other services.
     defaults = {} if has_profile(Path.home()) else DEFAULTS
     if as_json:
         say_json("tavola.env/1", {"set": always, "set_if_unset": defaults})
         return
-    for line in unset_lines(shell, always) if undo else lines(shell, always, defaults):
+    for line in unset_lines(shell, always) if unset else lines(shell, always, defaults):
         say(line)
 
 
 def has_profile(home: Path) -> bool:
-    """Tell whether the AWS tools of this person have a profile."""
+    """Return whether the user has an AWS profile."""
     return any((home / ".aws" / name).exists() for name in ("credentials", "config"))
 
 
 def unset_lines(shell: Shell, names: Iterable[str]) -> list[str]:
-    """Return the commands of a shell that let SDKs go back to AWS."""
+    """Return the shell commands that remove the variables."""
     command = {
         "sh": "unset {}",
         "fish": "set -e {}",
@@ -64,7 +72,7 @@ def unset_lines(shell: Shell, names: Iterable[str]) -> list[str]:
 
 
 def lines(shell: Shell, always: dict[str, str], defaults: dict[str, str]) -> list[str]:
-    """Return the commands of a shell that set these variables, and the defaults where they are unset."""
+    """Return the shell commands that set these variables, and the defaults where they are unset."""
     match shell:
         case "sh":
             other = {"AWS_REGION": "AWS_DEFAULT_REGION", "AWS_DEFAULT_REGION": "AWS_REGION"}

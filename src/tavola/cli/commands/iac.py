@@ -1,258 +1,226 @@
-"""`tavola iac`: a design as infrastructure, for the tool that a team has."""
+"""`tavola iac`: generate infrastructure code and IAM policies from a design."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from tavola.cli.designs import load_design
-from tavola.cli.failures import reporting_errors
-from tavola.cli.files import FileRefused, deliver
-from tavola.cli.output import note, say, say_json
-from tavola.cli.parameters import Argument, Group, Option
+from tavola.cli.designs import DesignArgument, load_design
+from tavola.cli.errors import CommandError, reporting_errors
+from tavola.cli.files import make_folder, write_result
+from tavola.cli.output import note, say, say_json, warn
+from tavola.cli.parameters import BUNDLE, Argument, AsJson, CommandGroup, Option
 
-app = Group(
-    "iac",
-    help="The infrastructure of a design: tables, stream consumers, alarms, policies, for Terraform, CloudFormation or the CDK.",
-    no_args_is_help=True,
+if TYPE_CHECKING:
+    from tavola.iac import InfrastructurePlan, WrittenFile
+
+app = CommandGroup(
+    "iac", help="Generate Terraform, CloudFormation, CDK or IAM policies.", no_args_is_help=True
 )
 
-Target: TypeAlias = Annotated[
-    str,
-    Argument(
-        metavar="TARGET",
-        help="A module that declares a design, as shop.model or shop.model:Shop, or a file of one.",
-    ),
-]
-Out: TypeAlias = Annotated[
-    Path | None,
-    Option("--out", metavar="DIR|FILE", help="Write there, and not to standard output.", show_default=False),
-]
-Force: TypeAlias = Annotated[
-    bool,
-    Option(
-        "--force",
-        help="Write over files that are not Tavola's or were changed since, and without what they have and this has not.",
-    ),
-]
-NoAlarms: TypeAlias = Annotated[bool, Option("--no-alarms", help="Leave the alarms out.")]
-NoPolicies: TypeAlias = Annotated[
-    bool, Option("--no-policies", help="Leave the policies of readers and writers out.")
-]
-Endpoint: TypeAlias = Annotated[
-    bool, Option("--vpc-endpoint", help="Add a gateway endpoint, with a policy, for a private network.")
-]
-Key: TypeAlias = Annotated[
-    str | None,
-    Option(
-        "--kms-key",
-        metavar="new|KEY",
-        help="What encrypts tables that name no key: a new key, or one by its ARN, alias or id.",
-    ),
-]
 _REGION = re.compile(r"[a-z]{2,4}(-[a-z]+)+-[0-9]+")
-_BODY_BYTES_MAX = 51_200  # of a template that is not in a bucket
 _ACCOUNT = re.compile(r"[0-9]{12}")
+_TEMPLATE_BYTES_MAX = 51_200  # of a template that is not deployed from a bucket
 
-AsJson: TypeAlias = Annotated[
-    bool, Option("--json", help="Print the files, or what became of them, as JSON.")
-]
+
+@dataclass(frozen=True, slots=True)
+class CodeOptions:
+    """The options of the commands that generate code."""
+
+    output: Annotated[
+        Path | None,
+        Option("--output", metavar="FOLDER|FILE", help="Where to write. Default: standard output."),
+    ] = None
+    force: Annotated[
+        bool, Option("--force", help="Overwrite files that Tavola did not write, or that were edited since.")
+    ] = False
+    no_alarms: Annotated[bool, Option("--no-alarms", help="Leave out the alarms.")] = False
+    no_policies: Annotated[bool, Option("--no-policies", help="Leave out the IAM policies.")] = False
+    vpc_endpoint: Annotated[
+        bool, Option("--vpc-endpoint", help="Add a gateway endpoint with a policy, for private subnets.")
+    ] = False
+    kms_key: Annotated[
+        str | None,
+        Option(
+            "--kms-key", metavar="new|KEY",
+            help="KMS key of tables that declare none: a new one, or an ARN, alias or ID.",
+        ),
+    ] = None  # fmt: skip
+    as_json: AsJson = False
+
+    def plan(self, design: str) -> InfrastructurePlan:
+        """Return the infrastructure of a design, and print the notes about it."""
+        from tavola.iac import PlanOptions, plan_infrastructure
+
+        options = PlanOptions(
+            alarms=not self.no_alarms,
+            policies=not self.no_policies,
+            endpoint=self.vpc_endpoint,
+            key=self.kms_key,
+        )
+        plan = plan_infrastructure(load_design(design), options)
+        for remark in plan.notes:
+            warn(f"{remark}.")
+        return plan
+
+    def write_file(self, name: str, text: str, path: Path | None) -> None:
+        """Write one file to `path`; without a path, print it."""
+        if path is None:
+            if self.as_json:
+                say_json("tavola.iac/1", {"files": {name: text}})
+            else:
+                say(text.rstrip("\n"))
+            return
+        from tavola.iac import WrittenFile, check_overwrite
+
+        make_folder(path.parent, "--output")
+        action = check_overwrite(path, text, force=self.force)
+        if action != "unchanged":
+            write_result(path, text, "--output")
+        self._report([WrittenFile(path, action)])
+
+    def write_folder(self, files: dict[str, str], folder: Path) -> None:
+        """Write files into a folder."""
+        from tavola.iac import write_files
+
+        self._report(write_files(folder, files, force=self.force))
+
+    def _report(self, files: Sequence[WrittenFile]) -> None:
+        if self.as_json:
+            written = [{"path": str(file.path), "action": file.outcome} for file in files]
+            say_json("tavola.iac/1", {"written": written})
+            return
+        for file in files:
+            note(f"{file.outcome:<9} {file.path}")
 
 
 @app.add
-def terraform(
-    target: Target,
-    out: Out = None,
-    force: Force = False,
-    no_alarms: NoAlarms = False,
-    no_policies: NoPolicies = False,
-    vpc_endpoint: Endpoint = False,
-    kms_key: Key = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write Terraform for the AWS provider: a folder of .tf files, or one file if --out ends in .tf."""
-    with reporting_errors(f"Cannot write Terraform of {target}."):
+def terraform(design: DesignArgument, options: CodeOptions = BUNDLE) -> None:
+    """Generate Terraform for the AWS provider.
+
+    Writes a folder of .tf files, or one file if --output ends in .tf.
+    """
+    with reporting_errors(f"Cannot generate Terraform for {design}."):
         from tavola.iac import index_steps, read_contents, render_terraform, terraform_files
 
-        plan = _plan(target, no_alarms, no_policies, vpc_endpoint, kms_key)
-        for step in index_steps(plan, None if out is None else read_contents(out)):
+        plan, output = options.plan(design), options.output
+        for step in index_steps(plan, None if output is None else read_contents(output)):
             note(f"{step}.")
-        if out is None or out.suffix == ".tf":
-            _give_one("main.tf", render_terraform(plan), out, force, as_json)
+        if output is None or output.suffix == ".tf":
+            options.write_file("main.tf", render_terraform(plan), output)
         else:
-            _give(terraform_files(plan), out, force, as_json)
+            options.write_folder(terraform_files(plan), output)
 
 
 @app.add
 def cloudformation(
-    target: Target,
-    out: Out = None,
+    design: DesignArgument,
     form: Annotated[
         Literal["yaml", "json"] | None,
-        Option("--format", help="YAML or JSON; without it what --out ends in says so, or else YAML."),
+        Option("--format", help="Format. Default: from the name of --output, or yaml."),
     ] = None,
-    force: Force = False,
-    no_alarms: NoAlarms = False,
-    no_policies: NoPolicies = False,
-    vpc_endpoint: Endpoint = False,
-    kms_key: Key = None,
-    as_json: AsJson = False,
+    options: CodeOptions = BUNDLE,
 ) -> None:
-    """Write a CloudFormation template, as a file or as template.yaml in a folder."""
-    with reporting_errors(f"Cannot write CloudFormation of {target}."):
+    """Generate a CloudFormation template.
+
+    Writes a file, or template.yaml in a folder.
+    """
+    with reporting_errors(f"Cannot generate CloudFormation for {design}."):
         from tavola.iac import render_template
 
-        is_file = out is not None and out.suffix in (".yaml", ".yml", ".json", ".template")
-        chosen = form or ("json" if out is not None and out.suffix == ".json" else "yaml")
-        plan = _plan(target, no_alarms, no_policies, vpc_endpoint, kms_key)
-        if out is not None and not is_file and out.suffix and not out.is_dir():
-            raise FileRefused(
-                str(out),
-                "it ends as no template does; .yaml, .yml, .json and .template do, or name a folder",
-                "--out",
+        output = options.output
+        is_file = output is not None and output.suffix in (".yaml", ".yml", ".json", ".template")
+        chosen = form or ("json" if output is not None and output.suffix == ".json" else "yaml")
+        plan = options.plan(design)
+        if output is not None and not is_file and output.suffix and not output.is_dir():
+            raise CommandError(
+                f"{output} does not have the suffix of a template.",
+                "Use .yaml, .yml, .json or .template, or name a folder with --output.",
             )
         name = f"template.{chosen}"
-        where = out if out is None or is_file else _make_folder(out) / name
+        path = output if output is None or is_file else make_folder(output, "--output") / name
         text = render_template(plan, chosen)
-        _give_one(name, text, where, force, as_json)
-        if where is not None and len(text.encode()) > _BODY_BYTES_MAX:
+        options.write_file(name, text, path)
+        size = len(text.encode())
+        if path is not None and size > _TEMPLATE_BYTES_MAX:
             note(
-                f"It has {len(text.encode()):,} bytes, and CloudFormation takes {_BODY_BYTES_MAX:,} at once: deploy it from a bucket, with "
-                "aws cloudformation deploy --s3-bucket."
+                f"The template has {size:,} bytes, more than the {_TEMPLATE_BYTES_MAX:,} that CloudFormation accepts directly. "
+                "Deploy it with: aws cloudformation deploy --s3-bucket BUCKET"
             )
 
 
 @app.add
-def cdk(
-    target: Target,
-    out: Out = None,
-    force: Force = False,
-    no_alarms: NoAlarms = False,
-    no_policies: NoPolicies = False,
-    vpc_endpoint: Endpoint = False,
-    kms_key: Key = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write a CDK app in Python: a folder that `cdk deploy` takes, or the app alone if --out ends in .py."""
-    with reporting_errors(f"Cannot write a CDK app of {target}."):
+def cdk(design: DesignArgument, options: CodeOptions = BUNDLE) -> None:
+    """Generate a CDK app in Python.
+
+    Writes a folder for `cdk deploy`, or only the app if --output ends in .py.
+    """
+    with reporting_errors(f"Cannot generate a CDK app for {design}."):
         from tavola.iac import cdk_files
 
-        plan = _plan(target, no_alarms, no_policies, vpc_endpoint, kms_key)
-        texts = cdk_files(plan)
-        if out is None or out.suffix == ".py":
-            _give_one("app.py", texts["app.py"], out, force, as_json)
+        files = cdk_files(options.plan(design))
+        if options.output is None or options.output.suffix == ".py":
+            options.write_file("app.py", files["app.py"], options.output)
         else:
-            _give(texts, out, force, as_json)
+            options.write_folder(files, options.output)
 
 
 @app.add
 def policies(
-    target: Target,
-    role: Annotated[
-        str | None,
-        Argument(help="The one role that is wanted, whose document is printed alone."),
-    ] = None,
-    region: Annotated[str, Option("--region", help="The region that the ARNs name.")] = "*",
-    account: Annotated[str, Option("--account", help="The account that the ARNs name.")] = "*",
+    design: DesignArgument,
+    role: Annotated[str | None, Argument(help="Print only the policy of this role.")] = None,
+    region: Annotated[str, Option("--region", metavar="REGION", help="Region in the ARNs.")] = "*",
+    account: Annotated[str, Option("--account", metavar="ID", help="Account in the ARNs.")] = "*",
     whole_items: Annotated[
-        bool,
-        Option("--whole-items", help="Hold nobody to the attributes that a pattern says it reads."),
+        bool, Option("--whole-items", help="Do not restrict reads to the attributes that patterns declare.")
     ] = False,
-    plain_http: Annotated[
-        bool,
-        Option(
-            "--plain-http", help="Leave out that requests in clear are refused, for a server that has no TLS."
-        ),
+    allow_http: Annotated[
+        bool, Option("--allow-http", help="Do not require TLS, for a server without it.")
     ] = False,
-    as_json: Annotated[bool, Option("--json", help="Print all roles as JSON, with their reasons.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print all roles as JSON, with the reasons.")] = False,
 ) -> None:
-    """Print what each role may do, from the access patterns: documents that IAM and `tavola iam attach` take."""
-    with reporting_errors(f"Cannot write the policies of {target}."):
-        from tavola.iac import PlanRefused, derive_policies, render_policy
+    """Generate IAM policies for the roles of a design.
 
-        for option, text, form, what in (
-            ("--region", region, _REGION, "region, such as eu-west-1"),
-            ("--account", account, _ACCOUNT, "account, which has 12 digits"),
+    The policies are derived from the access patterns; IAM and `tavola iam attach` accept them.
+    """
+    with reporting_errors(f"Cannot generate the policies of {design}."):
+        from tavola.iac import derive_policies, render_policy
+
+        for option, value, pattern, example in (
+            ("--region", region, _REGION, "a region such as eu-west-1"),
+            ("--account", account, _ACCOUNT, "12 digits"),
         ):
-            if text != "*" and form.fullmatch(text) is None:
-                raise PlanRefused(option, f"{text!r} is no {what}; name one, or leave the option out for any")
-        found = derive_policies(
-            load_design(target), narrow=False if whole_items else None, tls=not plain_http
+            if value != "*" and pattern.fullmatch(value) is None:
+                raise CommandError(
+                    f"{option} {value} is not valid.", f"Use {example}, or leave it out for any."
+                )
+        derived = derive_policies(
+            load_design(design), narrow=False if whole_items else None, tls=not allow_http
         )
-        known = [policy.role for policy in found]
-        if role is not None and role not in known:
-            raise PlanRefused(target, f"there is no role {role}; there are {', '.join(known) or 'none'}")
-        documents = {each.role: render_policy(each, region=region, account=account) for each in found}
-        for each in found:
-            for remark in each.notes if role in (None, each.role) else ():
-                note(f"{each.role}: {remark}.")
+        roles = [policy.role for policy in derived]
+        if role is not None and role not in roles:
+            raise CommandError(
+                f"The design has no role {role}.", f"Its roles are {', '.join(roles) or 'none'}."
+            )
+        documents = {policy.role: render_policy(policy, region=region, account=account) for policy in derived}
+        for role_policy in derived:
+            for remark in role_policy.notes if role in (None, role_policy.role) else ():
+                note(f"{role_policy.role}: {remark}.")
         if role is not None:
             say(json.dumps(documents[role], indent=2))
         elif as_json:
-            roles = [
+            members = [
                 {
-                    "role": each.role, "kind": each.kind, "description": each.description, "notes": list(each.notes),
-                    "document": documents[each.role],
-                    "reasons": {grant.sid: list(grant.reasons) for grant in each.grants},
+                    "role": policy.role, "kind": policy.kind, "description": policy.description, "notes": list(policy.notes),
+                    "document": documents[policy.role],
+                    "reasons": {grant.sid: list(grant.reasons) for grant in policy.grants},
                 }
-                for each in found
+                for policy in derived
             ]  # fmt: skip
-            say_json("tavola.policies/1", {"roles": roles})
+            say_json("tavola.policies/1", {"roles": members})
         else:
             say(json.dumps(documents, indent=2))
-
-
-def _plan(target: str, no_alarms: bool, no_policies: bool, endpoint: bool, key: str | None) -> Any:
-    from tavola.iac import PlanOptions, plan_infrastructure
-
-    options = PlanOptions(alarms=not no_alarms, policies=not no_policies, endpoint=endpoint, key=key)
-    plan = plan_infrastructure(load_design(target), options)
-    for remark in plan.notes:
-        note(f"{remark}.")
-    return plan
-
-
-def _make_folder(folder: Path) -> Path:
-    """Return a folder, which is made if it is not there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileRefused(str(folder), error.strerror or str(error), "--out") from error
-    return folder
-
-
-def _give_one(name: str, text: str, out: Path | None, force: bool, as_json: bool) -> None:
-    """Print a text, or write it to the one file that is named, beside whatever else is in its folder."""
-    if out is None:
-        if as_json:
-            say_json("tavola.iac/1", {"files": {name: text}})
-        else:
-            say(text.rstrip("\n"))
-        return
-    from tavola.iac import WrittenFile, check_overwrite
-
-    _make_folder(out.parent)
-    action = check_overwrite(out, text, force=force)
-    if action != "unchanged":
-        deliver(out, text, "--out")
-    _tell([WrittenFile(out, action)], as_json)
-
-
-def _give(texts: dict[str, str], folder: Path, force: bool, as_json: bool) -> None:
-    """Write texts into a folder, and say what became of each."""
-    from tavola.iac import write_files
-
-    _tell(write_files(folder, texts, force=force), as_json)
-
-
-def _tell(done: Sequence[Any], as_json: bool) -> None:
-    if as_json:
-        say_json(
-            "tavola.iac/1", {"written": [{"path": str(each.path), "action": each.outcome} for each in done]}
-        )
-        return
-    for each in done:
-        note(f"{each.outcome:<9} {each.path}")

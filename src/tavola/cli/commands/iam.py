@@ -1,330 +1,357 @@
-"""`tavola iam`: the file of users, roles and policies that `tavola serve --auth strict` goes by."""
+"""`tavola iam`: the file of users, roles and policies for `tavola serve --auth strict`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-import click
+from tavola.cli.commands.iam_explain import account_of, check_iam_file, explain, warn_about_unknown_names
+from tavola.cli.errors import CommandError, reporting_errors
+from tavola.cli.files import check_parent_exists, read_text
+from tavola.cli.output import note, say, say_json
+from tavola.cli.parameters import BUNDLE, Argument, AsJson, CommandGroup, Option
+from tavola.cli.settings import IAM, option
+from tavola.cli.terminal import align_columns
+from tavola.errors import ErrorKind
 
-from tavola.cli.commands.iam_explain import account_of, explain, text_of, warn
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.output import complain, note, say, say_json
-from tavola.cli.parameters import Argument, Group, Option
+if TYPE_CHECKING:
+    from tavola.iam.directory import Account, Directory
+
+PrincipalKind: TypeAlias = Literal["user", "group", "role"]
 
 DEFAULT_ACCOUNT = "000000000000"
-if TYPE_CHECKING:
-    from tavola.iam.directory import Directory
+DEFAULT_FILE = Path("iam.json")
 
-MadeKind = Literal["user", "group", "role", "policy", "key"]
-
-FileOption = Annotated[
-    Path, Option("--iam", envvar="TAVOLA_IAM", help="The file of users, roles and policies.")
-]
-AccountOption = Annotated[str | None, Option("--account", help="The account; without it the one there is.")]
-JsonOption = Annotated[bool, Option("--json", help="Print the result as JSON.")]
-TagOption = Annotated[list[str] | None, Option("--tag", help="A tag as KEY=VALUE; may be given often.")]
+FileOption = Annotated[Path, option(IAM)]
+TagOption = Annotated[list[str] | None, Option("--tag", metavar="KEY=VALUE", help="Tag; repeatable.")]
 BoundaryOption = Annotated[
-    str | None, Option("--boundary", help="A policy that bounds what is allowed, by name.")
+    str | None, Option("--permissions-boundary", metavar="POLICY", help="Policy that limits the permissions.")
 ]
-WhoArgument = Annotated[str, Argument(help="Whom: user/NAME, group/NAME or role/NAME.")]
+PrincipalArgument = Annotated[str, Argument(metavar="PRINCIPAL", help="user/NAME, group/NAME or role/NAME.")]
 
-app = Group("iam", help="Users, roles and policies for `tavola serve --auth strict`, in a file.")
+app = CommandGroup(
+    "iam", help="Manage users, roles and policies for `tavola serve --auth strict`.", no_args_is_help=True
+)
 app.add(explain)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryOptions:
+    """The options that name a file of users and roles, and an account in it."""
+
+    iam: FileOption = DEFAULT_FILE
+    account: Annotated[
+        str | None, Option("--account", metavar="ID", help="Account. Default: the only one in the file.")
+    ] = None
+
+    def update(self, what: str, change: Callable[[Directory, str], Directory]) -> Directory:
+        """Apply a change to the account and save the file; an error leaves the file as it was."""
+        return update_file(
+            self.iam, what, lambda directory: change(directory, account_of(directory, self.account))
+        )
 
 
 @app.add
 def init(
-    file: Annotated[Path | None, Argument(help="The file to make; without it --iam names it.")] = None,
-    iam: FileOption = Path("iam.json"),
-    account: Annotated[str, Option("--account", help="The account's twelve digits.")] = DEFAULT_ACCOUNT,
-    user: Annotated[str, Option("--user", help="The first user, who may do everything.")] = "admin",
-    as_json: JsonOption = False,
+    file: Annotated[Path | None, Argument(help="File to create, instead of --iam.")] = None,
+    iam: FileOption = DEFAULT_FILE,
+    account: Annotated[
+        str, Option("--account", metavar="ID", help="Account ID, 12 digits.")
+    ] = DEFAULT_ACCOUNT,
+    user: Annotated[
+        str, Option("--user", metavar="NAME", help="Name of the first, administrative user.")
+    ] = "admin",
+    as_json: AsJson = False,
 ) -> None:
-    """Make a file with an account and a first user, and print that user's key."""
+    """Create a file with an account and an administrator.
+
+    Prints the administrator's access key.
+    """
     path = file or iam
-    if path.exists():
-        complain(
-            f"Cannot make {path}.", "It is there already.", "Name another file, or remove this one first."
-        )
-        raise click.exceptions.Exit(Exit.CONFLICT)
-    with reporting_errors(f"Cannot make {path}."):
+    with reporting_errors(f"Cannot create {path}."):
         from tavola.entropy import SYSTEM_ENTROPY
         from tavola.iam import Account, Directory, add_key, add_user, attach_policy, save_directory
 
+        check_parent_exists(path)
+        if path.exists():
+            raise CommandError(
+                f"{path} exists already.", "Choose another file, or delete this one first.", ErrorKind.IN_USE
+            )
         directory = Directory({account: Account()})
         directory = add_user(directory, account, user, SYSTEM_ENTROPY)
         directory = attach_policy(directory, account, "user", user, "AdministratorAccess")
         directory, key = add_key(directory, account, user, SYSTEM_ENTROPY)
         save_directory(path, directory)
-    note(f"Made {path}, for your eyes alone: user {user} of account {account} may do everything.")
-    _say_key(as_json, key.id, key.secret)
+    note(f"Created {path}, readable only by you. User {user} is the administrator of account {account}.")
+    _say_credentials(as_json, key.id, key.secret)
 
 
 @app.add_as("add-account")
 def add_account_(
-    number: Annotated[str, Argument(help="Its twelve digits.")], iam: FileOption = Path("iam.json")
+    account: Annotated[str, Argument(help="Account ID, 12 digits.")], iam: FileOption = DEFAULT_FILE
 ) -> None:
     """Add an account."""
     from tavola.iam import add_account
 
-    _change(iam, f"Cannot add account {number}.", lambda directory: add_account(directory, number))
-    note(f"Added account {number}.")
+    update_file(iam, f"Cannot add account {account}.", lambda directory: add_account(directory, account))
+    note(f"Added account {account}.")
 
 
 @app.add_as("add-user")
 def add_user_(
-    name: Annotated[str, Argument(help="The user's name.")],
-    iam: FileOption = Path("iam.json"),
-    account: AccountOption = None,
-    group: Annotated[list[str] | None, Option("--group", help="A group it belongs to.")] = None,
+    name: Annotated[str, Argument(help="Name of the user.")],
+    group: Annotated[
+        list[str] | None, Option("--group", metavar="NAME", help="Group of the user; repeatable.")
+    ] = None,
     tag: TagOption = None,
     boundary: BoundaryOption = None,
-    key: Annotated[bool, Option("--key", help="Give it an access key too.")] = False,
-    as_json: JsonOption = False,
+    access_key: Annotated[bool, Option("--access-key", help="Create an access key and print it.")] = False,
+    as_json: AsJson = False,
+    directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
-    """Add a user, who may do nothing until a policy is attached."""
+    """Add a user, without permissions until a policy is attached."""
     from tavola.entropy import SYSTEM_ENTROPY
     from tavola.iam import add_key, add_user
 
-    made: list[Any] = []
+    created: list[Any] = []
 
-    def change(directory: Directory) -> Directory:
-        number = account_of(directory, account)
-        changed = add_user(
+    def change(directory: Directory, account: str) -> Directory:
+        directory = add_user(
             directory,
-            number,
+            account,
             name,
             SYSTEM_ENTROPY,
-            tags=_tags(tag),
+            tags=_parse_tags(tag),
             groups=tuple(group or ()),
             boundary=boundary,
         )
-        if key:
-            changed, access = add_key(changed, number, name, SYSTEM_ENTROPY)
-            made.append(access)
-        return changed
+        if access_key:
+            directory, key = add_key(directory, account, name, SYSTEM_ENTROPY)
+            created.append(key)
+        return directory
 
-    _change(iam, f"Cannot add user {name}.", change)
+    directory_options.update(f"Cannot add user {name}.", change)
     note(f"Added user {name}.")
-    for access in made:
-        _say_key(as_json, access.id, access.secret)
+    for key in created:
+        _say_credentials(as_json, key.id, key.secret)
 
 
 @app.add_as("add-group")
 def add_group_(
-    name: Annotated[str, Argument(help="The group's name.")],
-    iam: FileOption = Path("iam.json"),
-    account: AccountOption = None,
+    name: Annotated[str, Argument(help="Name of the group.")], directory_options: DirectoryOptions = BUNDLE
 ) -> None:
-    """Add a group, whose policies its users share."""
+    """Add a group of users that share policies."""
     from tavola.iam import add_group
 
-    _change(
-        iam, f"Cannot add group {name}.", lambda found: add_group(found, account_of(found, account), name)
+    directory_options.update(
+        f"Cannot add group {name}.", lambda directory, account: add_group(directory, account, name)
     )
     note(f"Added group {name}.")
 
 
 @app.add_as("add-role")
 def add_role_(
-    name: Annotated[str, Argument(help="The role's name.")],
-    iam: FileOption = Path("iam.json"),
-    account: AccountOption = None,
+    name: Annotated[str, Argument(help="Name of the role.")],
     trust: Annotated[
-        Path | None, Option("--trust", help="A file with the policy that says who may take it on.")
+        Path | None,
+        Option(
+            "--trust", metavar="FILE", help="Trust policy. Default: users of the account may assume the role."
+        ),
     ] = None,
     tag: TagOption = None,
     boundary: BoundaryOption = None,
+    directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
-    """Add a role; without --trust the users of its account may take it on."""
+    """Add a role."""
     from tavola.entropy import SYSTEM_ENTROPY
     from tavola.iam import add_role
 
-    def change(directory: Directory) -> Directory:
+    def change(directory: Directory, account: str) -> Directory:
         return add_role(
             directory,
-            account_of(directory, account),
+            account,
             name,
             SYSTEM_ENTROPY,
-            trust=None if trust is None else _document(trust, "--trust"),
-            tags=_tags(tag),
+            trust=None if trust is None else _read_policy(trust, "--trust"),
+            tags=_parse_tags(tag),
             boundary=boundary,
         )
 
-    _change(iam, f"Cannot add role {name}.", change)
+    directory_options.update(f"Cannot add role {name}.", change)
     note(f"Added role {name}.")
 
 
 @app.add_as("add-key")
 def add_key_(
-    user: Annotated[str, Argument(help="The user's name, or root.")],
-    iam: FileOption = Path("iam.json"),
-    account: AccountOption = None,
-    as_json: JsonOption = False,
+    user: Annotated[str, Argument(help="Name of the user, or root.")],
+    as_json: AsJson = False,
+    directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
-    """Give a user an access key more, and print it; the secret is shown this once."""
+    """Create an access key for a user and print it.
+
+    The secret cannot be shown again.
+    """
     from tavola.entropy import SYSTEM_ENTROPY
     from tavola.iam import add_key
 
-    made: list[Any] = []
+    created: list[Any] = []
 
-    def change(directory: Directory) -> Directory:
-        changed, key = add_key(directory, account_of(directory, account), user, SYSTEM_ENTROPY)
-        made.append(key)
-        return changed
+    def change(directory: Directory, account: str) -> Directory:
+        directory, key = add_key(directory, account, user, SYSTEM_ENTROPY)
+        created.append(key)
+        return directory
 
-    _change(iam, f"Cannot add a key for {user}.", change)
-    _say_key(as_json, made[0].id, made[0].secret)
+    directory_options.update(f"Cannot add a key for {user}.", change)
+    _say_credentials(as_json, created[0].id, created[0].secret)
 
 
 @app.add_as("attach")
 def attach_(
-    who: WhoArgument,
-    policy: Annotated[str, Argument(help="The policy's name; AWS's own such as AdministratorAccess too.")],
-    iam: FileOption = Path("iam.json"),
-    account: AccountOption = None,
+    principal: PrincipalArgument,
+    policy: Annotated[str, Argument(help="Policy name, also of an AWS policy such as AdministratorAccess.")],
     file: Annotated[
-        Path | None, Option("--file", help="A file with the policy, put under its name first.")
+        Path | None, Option("--file", metavar="FILE", help="Create the policy from this document first.")
     ] = None,
     inline: Annotated[
-        bool, Option("--inline", help="Keep the policy of --file with its holder alone.")
+        bool, Option("--inline", help="With --file: store the policy with the principal only.")
     ] = False,
+    directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
     """Attach a policy to a user, group or role."""
     from tavola.iam import attach_policy, put_inline_policy, put_policy
 
-    kind, name = _who(who)
-    if inline and file is None:
-        complain(f"Cannot attach {policy}.", "--inline has no policy.", "Name one with --file.")
-        raise click.exceptions.Exit(Exit.USAGE)
+    what = f"Cannot attach {policy} to {principal}."
+    with reporting_errors(what):
+        kind, name = _parse_principal(principal)
+        if inline and file is None:
+            raise CommandError("--inline needs --file.", "Name the policy document with --file.")
 
-    def change(directory: Directory) -> Directory:
-        number = account_of(directory, account)
+    def change(directory: Directory, account: str) -> Directory:
         if file is not None and inline:
-            return put_inline_policy(directory, number, kind, name, policy, _document(file, "--file"))
+            return put_inline_policy(directory, account, kind, name, policy, _read_policy(file, "--file"))
         if file is not None:
-            directory = put_policy(directory, number, policy, _document(file, "--file"))
-        return attach_policy(directory, number, kind, name, policy)
+            directory = put_policy(directory, account, policy, _read_policy(file, "--file"))
+        return attach_policy(directory, account, kind, name, policy)
 
-    changed = _change(iam, f"Cannot attach {policy} to {who}.", change)
-    note(f"Attached {policy} to {who}.")
-    warn(changed)
+    changed = directory_options.update(what, change)
+    note(f"Attached {policy} to {principal}.")
+    warn_about_unknown_names(changed)
 
 
 @app.add_as("detach")
 def detach_(
-    who: WhoArgument,
-    policy: Annotated[str, Argument(help="The policy's name.")],
-    iam: FileOption = Path("iam.json"),
-    account: AccountOption = None,
+    principal: PrincipalArgument,
+    policy: Annotated[str, Argument(help="Name of the policy.")],
+    directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
-    """Take a policy, attached or inline, from a user, group or role."""
+    """Detach a policy, or delete an inline policy."""
     from tavola.iam import detach_policy
 
-    kind, name = _who(who)
-    _change(
-        iam,
-        f"Cannot detach {policy} from {who}.",
-        lambda found: detach_policy(found, account_of(found, account), kind, name, policy),
+    what = f"Cannot detach {policy} from {principal}."
+    with reporting_errors(what):
+        kind, name = _parse_principal(principal)
+    directory_options.update(
+        what, lambda directory, account: detach_policy(directory, account, kind, name, policy)
     )
-    note(f"Detached {policy} from {who}.")
+    note(f"Detached {policy} from {principal}.")
 
 
 @app.add_as("list")
-def list_(iam: FileOption = Path("iam.json"), as_json: JsonOption = False) -> None:
-    """Show who there is and which policies they have; never a secret."""
+def list_(iam: FileOption = DEFAULT_FILE, as_json: AsJson = False) -> None:
+    """List users, groups, roles, policies and sessions.
+
+    Secrets are not shown.
+    """
     directory = _load(iam, f"Cannot list {iam}.")
     rows = [row for number in sorted(directory.accounts) for row in _rows(number, directory.accounts[number])]
     if as_json:
         names = ("account", "kind", "name", "policies", "more")
         say_json("tavola.iam.list/1", {"entries": [dict(zip(names, row, strict=True)) for row in rows]})
         return
-    _say_table(
-        ("ACCOUNT", "KIND", "NAME", "POLICIES", ""),
-        [(account, kind, name, ", ".join(held), more) for account, kind, name, held, more in rows],
-    )
+    cells = [(account, kind, name, ", ".join(policies), more) for account, kind, name, policies, more in rows]
+    for line in align_columns([("ACCOUNT", "KIND", "NAME", "POLICIES", "DETAILS"), *cells]):
+        say(line)
 
 
 @app.add_as("assume-role")
 def assume_role_(
-    role: Annotated[str, Argument(help="The role's name.")],
-    iam: FileOption = Path("iam.json"),
-    account: AccountOption = None,
-    session: Annotated[str, Option("--session", help="What the session is called.")] = "tavola",
+    role: Annotated[str, Argument(help="Name of the role.")],
+    session_name: Annotated[
+        str, Option("--session-name", metavar="NAME", help="Name of the session.")
+    ] = "tavola",
     by: Annotated[
         str | None,
-        Option("--by", help="The user in whose name; refused if the role does not trust it."),
+        Option("--by", metavar="USER", help="User that assumes the role; its trust policy must allow it."),
     ] = None,
-    duration_s: Annotated[
-        int, Option("--duration-s", help="How long it lasts [s].", min=900, max=43200)
+    duration_seconds: Annotated[
+        int, Option("--duration-seconds", metavar="S", help="Lifetime of the session.", min=900, max=43200)
     ] = 3600,
     policy: Annotated[
-        Path | None, Option("--policy", help="A file with a policy that narrows the session.")
+        Path | None, Option("--policy", metavar="FILE", help="Session policy that narrows the permissions.")
     ] = None,
     tag: TagOption = None,
-    as_json: JsonOption = False,
+    as_json: AsJson = False,
+    directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
-    """Take on a role for a while, and print the credentials of that session."""
+    """Assume a role and print the temporary credentials."""
     from tavola.clock import SYSTEM_CLOCK
     from tavola.entropy import SYSTEM_ENTROPY
     from tavola.iam import assume_role
 
-    made: list[Any] = []
+    created: list[Any] = []
 
-    def change(directory: Directory) -> Directory:
-        number = account_of(directory, account)
-        changed, opened = assume_role(
+    def change(directory: Directory, account: str) -> Directory:
+        changed, session = assume_role(
             directory,
-            number,
+            account,
             role,
-            session,
+            session_name,
             SYSTEM_ENTROPY,
             now_s=SYSTEM_CLOCK.now(),
-            life_s=duration_s,
-            by=None if by is None else directory.principal(by, number),
-            policy=None if policy is None else _document(policy, "--policy"),
-            tags=_tags(tag),
+            life_s=duration_seconds,
+            by=None if by is None else directory.principal(by, account),
+            policy=None if policy is None else _read_policy(policy, "--policy"),
+            tags=_parse_tags(tag),
         )
-        made.append(opened)
+        created.append(session)
         return changed
 
-    _change(iam, f"Cannot take on role {role}.", change)
-    _say_key(as_json, made[0].key, made[0].secret, made[0].token, made[0].expires_at_s)
+    directory_options.update(f"Cannot assume role {role}.", change)
+    session = created[0]
+    _say_credentials(as_json, session.key, session.secret, session.token, session.expires_at_s)
 
 
 @app.add_as("remove")
 def remove_(
-    kind: Annotated[MadeKind, Argument(help="What: user, group, role, policy or key.")],
-    name: Annotated[str, Argument(help="Its name; of a key or session, the access key's id.")],
-    iam: FileOption = Path("iam.json"),
-    account: AccountOption = None,
+    kind: Annotated[
+        Literal["user", "group", "role", "policy", "key"],
+        Argument(metavar="KIND", help="user, group, role, policy, or key for an access key or session."),
+    ],
+    name: Annotated[str, Argument(help="Its name; for a key or session, the access key ID.")],
+    directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
     """Remove a user, group, role, policy, access key or session."""
     from tavola.iam import remove_entry
 
-    _change(
-        iam,
+    directory_options.update(
         f"Cannot remove {kind} {name}.",
-        lambda found: remove_entry(found, account_of(found, account), kind, name),
+        lambda directory, account: remove_entry(directory, account, kind, name),
     )
     note(f"Removed {kind} {name}.")
 
 
 def _load(path: Path, what: str) -> Directory:
-    if not path.exists():
-        complain(what, f"There is no file {path}.", "Make one with `tavola iam init`, or name it with --iam.")
-        raise click.exceptions.Exit(Exit.NOT_FOUND)
     with reporting_errors(what):
         from tavola.iam import load_directory
 
+        check_iam_file(path)
         return load_directory(path)
 
 
-def _change(path: Path, what: str, change: Callable[[Directory], Directory]) -> Directory:
-    """Read the file, change what it holds and write it whole; on any refusal it stays as it was."""
+def update_file(path: Path, what: str, change: Callable[[Directory], Directory]) -> Directory:
+    """Load a file, change the directory and save it; an error leaves the file as it was."""
     directory = _load(path, what)
     with reporting_errors(what):
         from tavola.iam import save_directory
@@ -334,45 +361,34 @@ def _change(path: Path, what: str, change: Callable[[Directory], Directory]) -> 
     return changed
 
 
-def _document(path: Path, option: str) -> dict[str, Any]:
+def _read_policy(path: Path, option_name: str) -> dict[str, Any]:
     """Return a policy from a file; it is validated when it is stored."""
     from tavola.protocol.policy_documents import load_document
 
-    found: dict[str, Any] = load_document(text_of(path, option))
-    return found
+    document: dict[str, Any] = load_document(read_text(path, option_name))
+    return document
 
 
-def _who(text: str) -> tuple[Literal["user", "group", "role"], str]:
-    kind, _, name = text.partition("/")
-    if name:
-        if kind == "user":
-            return "user", name
-        if kind == "group":
-            return "group", name
-        if kind == "role":
-            return "role", name
-    complain(
-        f"Cannot tell whom {text!r} means.",
-        "It is no user, group or role.",
-        "Write user/NAME, group/NAME or role/NAME.",
-    )
-    raise click.exceptions.Exit(Exit.USAGE)
+def _parse_principal(text: str) -> tuple[PrincipalKind, str]:
+    kinds: tuple[PrincipalKind, ...] = ("user", "group", "role")
+    for kind in kinds:
+        if text.startswith(f"{kind}/") and len(text) > len(kind) + 1:
+            return kind, text.removeprefix(f"{kind}/")
+    raise CommandError(f"{text!r} is not a principal.", "Use user/NAME, group/NAME or role/NAME.")
 
 
-def _tags(texts: list[str] | None) -> dict[str, str]:
+def _parse_tags(texts: list[str] | None) -> dict[str, str]:
     return dict(text.partition("=")[::2] for text in texts or ())
 
 
-def _say_key(
+def _say_credentials(
     as_json: bool, key: str, secret: str, token: str | None = None, expires_at_s: int | None = None
 ) -> None:
     if as_json:
-        found = {"access_key_id": key, "secret_access_key": secret}
-        if token is not None:
-            found["session_token"] = token
-        say_json(
-            "tavola.iam.key/1", {**found, **({} if expires_at_s is None else {"expires_at_s": expires_at_s})}
-        )
+        members = {
+            "access_key_id": key, "secret_access_key": secret, "session_token": token, "expires_at_s": expires_at_s,
+        }  # fmt: skip
+        say_json("tavola.iam.key/1", {name: value for name, value in members.items() if value is not None})
         return
     say(f"export AWS_ACCESS_KEY_ID={key}")
     say(f"export AWS_SECRET_ACCESS_KEY={secret}")
@@ -380,18 +396,19 @@ def _say_key(
         say(f"export AWS_SESSION_TOKEN={token}")
 
 
-def _rows(number: str, account: Any) -> list[tuple[str, str, str, list[str], str]]:
+def _rows(number: str, account: Account) -> list[tuple[str, str, str, list[str], str]]:
     rows: list[tuple[str, str, str, list[str], str]] = []
-    for kind, held in (("user", account.users), ("group", account.groups), ("role", account.roles)):
-        for name, each in sorted(held.items()):
-            policies = [*each.policies, *(f"{inline} (inline)" for inline in each.inline)]
-            more = [f"boundary {each.boundary}"] if getattr(each, "boundary", None) else []
-            more += [f"group {group}" for group in getattr(each, "groups", ())]
-            more += [
-                f"key {key.id}{'' if key.active else ' (inactive)'}" for key in getattr(each, "keys", ())
+    principals: dict[str, Any] = {"user": account.users, "group": account.groups, "role": account.roles}
+    for kind, entries in principals.items():
+        for name, entry in sorted(entries.items()):
+            policies = [*entry.policies, *(f"{inline} (inline)" for inline in entry.inline)]
+            details = [f"boundary {entry.boundary}"] if getattr(entry, "boundary", None) else []
+            details += [f"group {group}" for group in getattr(entry, "groups", ())]
+            details += [
+                f"key {key.id}{'' if key.active else ' (inactive)'}" for key in getattr(entry, "keys", ())
             ]
-            more += [f"{tag}={value}" for tag, value in getattr(each, "tags", {}).items()]
-            rows.append((number, kind, name, policies, ", ".join(more)))
+            details += [f"{tag}={value}" for tag, value in getattr(entry, "tags", {}).items()]
+            rows.append((number, kind, name, policies, ", ".join(details)))
     rows += [(number, "root", "root", [], f"key {key.id}") for key in account.root_keys]
     rows += [(number, "policy", name, [], "") for name in sorted(account.policies)]
     rows += [
@@ -399,9 +416,3 @@ def _rows(number: str, account: Any) -> list[tuple[str, str, str, list[str], str
         for session in account.sessions
     ]
     return rows
-
-
-def _say_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
-    for row in (heads, *rows):
-        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,18 +1,23 @@
-"""`tavola iam explain`: what would be decided, and by which statement."""
+"""`tavola iam explain`: whether a caller may perform an action, and which policy statement decides."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.output import complain, note, say, say_json
-from tavola.cli.parameters import Argument, Option
+from tavola.cli.errors import CommandError, Exit, reporting_errors
+from tavola.cli.files import read_text
+from tavola.cli.output import say, say_json, warn
+from tavola.cli.parameters import Argument, AsJson, Option
+from tavola.cli.settings import IAM, option
+from tavola.cli.targets import parse_json_object
+from tavola.cli.terminal import style
+from tavola.errors import ErrorKind
 
 if TYPE_CHECKING:
     from tavola.iam.directory import Directory
@@ -21,60 +26,45 @@ if TYPE_CHECKING:
 
 
 def explain(
-    who: Annotated[str, Argument(help="A user, a role, root, or an ARN of one.")],
+    principal: Annotated[str, Argument(metavar="PRINCIPAL", help="User, role, root, or the ARN of one.")],
     action: Annotated[
-        str, Argument(help="An action, dynamodb:GetItem; with --request an operation, GetItem.")
+        str, Argument(metavar="ACTION", help="Action such as dynamodb:GetItem; with --request, GetItem.")
     ],
-    resource: Annotated[
-        str | None, Argument(help="A table's name or the ARN of what is accessed; not with --request.")
-    ] = None,
-    iam: Annotated[
-        Path, Option("--iam", envvar="TAVOLA_IAM", help="The file of users, roles and policies.")
-    ] = Path("iam.json"),
-    account: Annotated[str | None, Option("--account", help="The account of WHO.")] = None,
-    region: Annotated[str, Option("--region", help="The region of the table.")] = "us-east-1",
+    resource: Annotated[str | None, Argument(help="Table name or ARN; not with --request.")] = None,
+    iam: Annotated[Path, option(IAM)] = Path("iam.json"),
+    account: Annotated[str | None, Option("--account", metavar="ID", help="Account of the principal.")] = None,
+    region: Annotated[str, Option("--region", metavar="REGION", help="Region of the table.")] = "us-east-1",
     key: Annotated[
-        list[str] | None, Option("--key", help="A partition-key value; may be given often.")
+        list[str] | None, Option("--key", metavar="VALUE", help="Partition key value; repeatable.")
     ] = None,
     context: Annotated[
-        list[str] | None,
-        Option("--context", help="Another condition key as KEY=VALUE; may be given often."),
+        list[str] | None, Option("--context", metavar="KEY=VALUE", help="Condition key; repeatable.")
     ] = None,
     request: Annotated[
-        str | None, Option("--request", help="The request's JSON, or @FILE, or - for standard input.")
+        str | None, Option("--request", metavar="JSON|@FILE|-", help="Request body to explain.")
     ] = None,
     table_key: Annotated[
         str | None,
-        Option("--table-key", help="The table's key for --request, as `pk` or `pk sk`; `pk:N` is a number."),
+        Option("--table-key", metavar="KEYS", help="With --request: the table's key, 'pk' or 'pk sk'; 'pk:N' is a number."),
     ] = None,
     index: Annotated[
         list[str] | None,
         Option(
-            "--index", help="An index and its key, as `NAME=pk sk` or `NAME=a b / c`; may be given often."
+            "--index", metavar="NAME=KEYS",
+            help="With --request: an index and its key, 'NAME=pk sk' or 'NAME=a b / c'; repeatable.",
         ),
     ] = None,
     resource_policy: Annotated[
-        Path | None, Option("--resource-policy", help="A file with the policy on the table.")
+        Path | None, Option("--resource-policy", metavar="FILE", help="Resource policy of the table.")
     ] = None,
-    source_ip: Annotated[str | None, Option("--source-ip", help="Where the request comes from.")] = None,
-    secure: Annotated[bool, Option("--secure/--plain", help="Whether it comes by TLS.")] = True,
-    as_json: Annotated[bool, Option("--json", help="Print the decision as JSON.")] = False,
-) -> None:
-    """Show whether a caller may perform an action, and which statement decides. Exits with 1 if not."""
-    if not iam.exists():
-        complain(
-            "Cannot explain.",
-            f"There is no file {iam}.",
-            "Make one with `tavola iam init`, or name it with --iam.",
-        )
-        raise click.exceptions.Exit(Exit.NOT_FOUND)
-    if (request is None) == (resource is None):
-        complain(
-            "Cannot explain.",
-            "Either a resource or a request says what is asked.",
-            "Write `explain WHO dynamodb:GetItem TABLE --key VALUE`, or `explain WHO GetItem --request JSON`.",
-        )
-        raise click.exceptions.Exit(Exit.USAGE)
+    source_ip: Annotated[str | None, Option("--source-ip", metavar="ADDRESS", help="Client address.")] = None,
+    secure: Annotated[bool, Option("--secure/--plain", help="Whether the request uses TLS.")] = True,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Show whether an action is allowed, and why.
+
+    Exits with 1 if it is denied.
+    """
     with reporting_errors("Cannot explain."):
         from tavola.iam import (
             ConnectionProperties,
@@ -86,118 +76,122 @@ def explain(
         )
         from tavola.protocol.arns import Scope
 
+        check_iam_file(iam)
+        if (request is None) == (resource is None):
+            raise CommandError(
+                "Exactly one of RESOURCE and --request is needed.",
+                "Use `explain USER dynamodb:GetItem TABLE --key VALUE`, or `explain USER GetItem --request JSON`.",
+            )
         directory = load_directory(iam)
-        warn(directory)
-        _warn_of(action)
-        principal = directory.principal(who, account_of(directory, account))
-        scope = Scope(principal.account, region)
-        guard = Guards().guard(
-            directory, principal, scope, ConnectionProperties(source_ip=source_ip, secure=secure)
-        )
-        policy = None if resource_policy is None else text_of(resource_policy, "--resource-policy")
+        warn_about_unknown_names(directory)
+        _warn_about_unknown_action(action)
+        caller = directory.principal(principal, account_of(directory, account))
+        scope = Scope(caller.account, region)
+        connection = ConnectionProperties(source_ip=source_ip, secure=secure)
+        guard = Guards().guard(directory, caller, scope, connection)
+        policy = None if resource_policy is None else read_text(resource_policy, "--resource-policy")
         if request is not None:
-            described = DescribedTable(scope, table_key, index or [], policy)
-            explained = _of_request(guard, action, request, described)
+            explained = _explain_request(
+                guard, action, request, DescribedTable(scope, table_key, index or [], policy)
+            )
         else:
-            stated = _context_of(context or [])
             explained = (
                 explain_action(
-                    guard, action, resource or "", scope, keys=key or (), context=stated, policy=policy
+                    guard, action, resource or "", scope, keys=key or (), context=_parse_context(context or []), policy=policy
                 ),
-            )
-    document = render_explanation(principal, explained)
+            )  # fmt: skip
+    explanation = render_explanation(caller, explained)
     if as_json:
-        say_json("tavola.iam.explain/1", document)
+        say_json("tavola.iam.explain/1", asdict(explanation))
     else:
-        for each in explained:
-            _say(each)
-    if not explained and not as_json:
-        say("NOTHING  the request touches nothing that needs a permission")
-    raise click.exceptions.Exit(Exit.OK if document["allowed"] else Exit.FAILED)
+        for call_explanation in explained:
+            _say_decision(call_explanation)
+        if not explained:
+            say("The request needs no permission.")
+    raise click.exceptions.Exit(Exit.OK if explanation.allowed else Exit.FAILED)
 
 
-def _of_request(
+def check_iam_file(path: Path) -> None:
+    """Raise if a file of users and roles does not exist."""
+    if not path.exists():
+        remedy = "Create one with `tavola iam init`, or name it with --iam."
+        raise CommandError(f"{path} does not exist.", remedy, ErrorKind.NOT_FOUND)
+
+
+def _explain_request(
     guard: Guard, operation: str, request: str, table: DescribedTable
 ) -> tuple[ExplainedDecision, ...]:
-    from tavola.iam import ConditionMisfit, KeyUnknown, explain_request
+    from tavola.iam import ConditionMisfit, UnknownConditionKey, explain_request
 
     if request == "-":
         text = sys.stdin.read()
     elif request.startswith("@"):
-        text = text_of(Path(request[1:]), "--request @FILE")
+        text = read_text(Path(request[1:]), "--request @FILE")
     else:
         text = request
-    explained: tuple[ExplainedDecision, ...]
     try:
-        explained = explain_request(guard, operation, text.encode(), table)
-    except KeyUnknown as error:
-        _complain(str(error), "--table-key")
+        parse_json_object("--request", text, '{"TableName": "t", "Key": {"pk": {"S": "a"}}}')
+    except CommandError as error:
+        error.kind = ErrorKind.INVALID  # of the request, which may be in a file
+        raise
+    try:
+        return explain_request(guard, operation, text.encode(), table)
+    except UnknownConditionKey as error:
+        raise CommandError(str(error), "Describe the key with --table-key.") from error
     except ConditionMisfit as error:
-        _complain(str(error), "--table-key or --index")
-    return explained
+        raise CommandError(str(error), "Describe the key with --table-key or --index.") from error
 
 
-def _complain(why: str, option: str) -> NoReturn:
-    complain("Cannot explain.", why, f"Describe the key with {option}.")
-    raise click.exceptions.Exit(Exit.USAGE)
-
-
-def _context_of(given: list[str]) -> dict[str, list[str]]:
-    """Return condition keys with their values; a key that is given often has several."""
+def _parse_context(options: list[str]) -> dict[str, list[str]]:
+    """Return condition keys with their values; a repeated key has several."""
     values: dict[str, list[str]] = {}
-    for text in given:
+    for text in options:
         name, _, value = text.partition("=")
         values.setdefault(name.lower(), []).append(value)
     return values
 
 
-def _say(explained: ExplainedDecision) -> None:
+def _say_decision(explained: ExplainedDecision) -> None:
     decision = explained.decision
-    say(f"{'ALLOWED' if decision.allowed else 'DENIED'}  {explained.action} on {explained.resource}")
+    label = style("ALLOWED", "success") if decision.allowed else style("DENIED", "error")
+    say(f"{label}  {explained.action} on {explained.resource}")
     say(f"  {decision.reason}")
-    for each in explained.evaluated:
-        effect = "Deny " if each.rule.denies else "Allow"
-        outcome = f"condition does not hold: {each.place}" if each.outcome == "condition" else each.outcome
-        say(f"    {effect}  {each.rule.name}: {outcome}")
+    for evaluated in explained.evaluated:
+        effect = "Deny " if evaluated.rule.denies else "Allow"
+        outcome = (
+            f"condition not met: {evaluated.place}" if evaluated.outcome == "condition" else evaluated.outcome
+        )
+        say(f"    {effect}  {evaluated.rule.name}: {outcome}")
 
 
-def warn(directory: Directory) -> None:
-    """Say what policies name that exists nowhere: on AWS it is taken too, and does nothing."""
+def warn_about_unknown_names(directory: Directory) -> None:
+    """Warn about actions and condition keys in policies that do not exist; AWS accepts them, and they have no effect."""
     from tavola.iam import unknown_actions, unknown_keys
 
     for place, action in unknown_actions(directory):
-        note(f"Warning: DynamoDB has no action {action}, which {place} names.")
-    for place, key, meant in unknown_keys(directory):
-        near = f"; did you mean {meant}?" if meant else ""
-        note(f"Warning: AWS has no condition key {key}, which {place} names{near}")
+        warn(f"{place} names the action {action}, which DynamoDB does not have.")
+    for place, key, similar in unknown_keys(directory):
+        warn(f"{place} names the condition key {key}, which AWS does not have.{_suggest(similar)}")
 
 
-def _warn_of(action: str) -> None:
+def _warn_about_unknown_action(action: str) -> None:
     from tavola.iam import ACTIONS
 
     if action.startswith("dynamodb:") and action.lower() not in {known.lower() for known in ACTIONS}:
-        near = get_close_matches(action, ACTIONS, n=1)
-        meant = f"; did you mean {near[0]}?" if near else "."
-        note(f"Warning: DynamoDB has no action {action}{meant}")
+        similar = get_close_matches(action, ACTIONS, n=1)
+        warn(f"DynamoDB has no action {action}.{_suggest(similar[0] if similar else None)}")
 
 
-def text_of(path: Path, option: str) -> str:
-    """Return what a file holds that an option names."""
-    from tavola.iam import DocumentUnreadable
-
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DocumentUnreadable(path, option, str(error)) from error
+def _suggest(name: str | None) -> str:
+    return f" Did you mean {name}?" if name else ""
 
 
 def account_of(directory: Directory, account: str | None) -> str:
-    """Return the account that is meant; where there is one alone, it need not be named."""
+    """Return the account to use: the named one, or the only one in the file."""
     from tavola.iam import NotInDirectory
 
-    numbers: list[str] = sorted(directory.accounts)
     if account is not None:
         return account
-    if len(numbers) == 1:
-        return numbers[0]
-    raise NotInDirectory(f"there are {len(numbers)} accounts; say which with --account")
+    if len(directory.accounts) == 1:
+        return next(iter(directory.accounts))
+    raise NotInDirectory(f"the file has {len(directory.accounts)} accounts; choose one with --account")

@@ -1,164 +1,146 @@
-"""`tavola lint` and `tavola explain`: what is wrong with a design, and why each rule says so."""
+"""`tavola lint` and `tavola explain`: problems of a design, and the rules that find them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
 from textwrap import fill
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import click
 
 from tavola import __version__
-from tavola.cli.design_files import read_design_files
-from tavola.cli.designs import DesignArgument, DesignRefused, load_design
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.files import FileRefused, deliver
-from tavola.cli.output import complain, say, say_json
-from tavola.cli.parameters import Argument, Option
-from tavola.errors import TavolaError
+from tavola.cli.designs import DesignArgument, find_file_format, load_annotated_design
+from tavola.cli.errors import CommandError, Exit, reporting_errors
+from tavola.cli.files import read_text, write_result
+from tavola.cli.output import count_noun, say, say_json, text_width
+from tavola.cli.parameters import Argument, AsJson, Option
+from tavola.cli.terminal import Role, align_columns, style
 
-_WIDTH = 110
-_TEXT = 11  # where sentences begin, behind the severity
+if TYPE_CHECKING:
+    from tavola.design.findings import Finding
+    from tavola.design.lint import LintReport, SourceFile
+    from tavola.model.document import Design, Ignore, Policy
 
+Severity: TypeAlias = Literal["error", "warning", "advice"]
 
-class Severity(StrEnum):
-    """How bad a finding is."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    ADVICE = "advice"
-
-
-class PolicyUnreadable(TavolaError):
-    """A file that is to hold a policy and does not."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        self.path = path
-        super().__init__(f"{path} is no policy: {reason}; name a JSON file with Version and Statement")
+_WIDTH_MAX = 110
+_INDENT = 11  # of a message, after the severity
+_ROLES: dict[str, Role] = {"error": "error", "warning": "warning", "advice": "advice"}
 
 
 def lint(
-    target: DesignArgument,
+    design: DesignArgument,
     production: Annotated[
-        bool, Option("--production", help="Judge it as a design that real data will live in.")
+        bool,
+        Option("--production", help="Apply production rules: recovery, deletion protection, encryption."),
     ] = False,
     policy: Annotated[
         list[Path] | None,
-        Option("--policy", metavar="FILE", help="An IAM policy of who uses the tables; again for more."),
+        Option(
+            "--policy", metavar="FILE", help="IAM policy of a user of the tables, to check too; repeatable."
+        ),
     ] = None,
     select: Annotated[
         list[str] | None,
-        Option("--select", metavar="RULE", help="Run this rule alone; again for more."),
+        Option("--select", metavar="RULES", help="Run only these rules, separated by commas."),
     ] = None,
     ignore: Annotated[
-        list[str] | None,
-        Option("--ignore", metavar="RULE", help="Leave this rule out; again for more."),
+        list[str] | None, Option("--ignore", metavar="RULES", help="Skip these rules, separated by commas.")
     ] = None,
-    severity: Annotated[
-        Severity,
-        Option("--severity", help="The mildest finding that makes the command fail; all are shown."),
-    ] = Severity.WARNING,
+    fail_on: Annotated[
+        Severity, Option("--fail-on", help="Lowest severity that makes the command exit with 1.")
+    ] = "warning",
+    exit_zero: Annotated[bool, Option("--exit-zero", help="Exit with 0 even if there are findings.")] = False,
     sarif: Annotated[
         str | None,
         Option("--sarif", metavar="FILE|-", help="Write the findings as SARIF 2.1.0; - prints them."),
     ] = None,
-    as_json: Annotated[bool, Option("--json", help="Print the findings as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Say what is wrong with a design, where, and what to do; exit with 1 if there are errors or warnings.
+    """Check a design for problems and suggest fixes.
 
-    A comment `# tavola: ignore[RULE] why` on or above a declaration lets a finding of it stand; `ignore[RULE@POLICY] why` one of a policy.
+    Exits with 1 if there are errors or warnings.
+
+    To suppress a finding, put the comment `# tavola: ignore[RULE] reason` on or above the declaration, or
+    `ignore[RULE@POLICY] reason` for a finding about a policy.
     """
-    if sarif == "-" and as_json:
-        complain(
-            f"Cannot lint {target}.",
-            "--sarif - and --json would both be printed, and nobody could read the two as one",
-            "Give --sarif a file, or leave one of them out.",
-        )
-        raise click.exceptions.Exit(Exit.USAGE)
-    with reporting_errors(f"Cannot lint {target}."), _usage(f"Cannot lint {target}."):
+    with reporting_errors(f"Cannot lint {design}.", failed=Exit.USAGE):
         from tavola.design.lint import RULES, sarif_log
-        from tavola.design.lint import lint as judged
-        from tavola.model.document import with_ignores
+        from tavola.design.lint import lint as find_problems
 
-        sources = read_design_files(target)
-        written = [(source.file, source.text) for source in sources if source.file.endswith(".py")]
-        design = with_ignores(load_design(target, unkeyed=True), written)
-        design = replace(design, policies=(*design.policies, *map(_policy, policy or ())))
-        if ":" in target:
-            design = replace(
-                design, ignores=tuple(each for each in design.ignores if _speaks_of(design, each))
+        if sarif == "-" and as_json:
+            raise CommandError(
+                "--sarif - and --json both write to standard output.",
+                "Give --sarif a file, or use one of them.",
             )
-        report = judged(design, production=production, select=_rule_names(select), ignore=_rule_names(ignore))
-    if as_json:
-        _say_json(report, sources)
-    elif sarif != "-":
-        _say(design, report, sources)
-    if sarif is not None:
-        log = sarif_log(report, tuple(RULES.values()), sources, __version__, _root(sources))
-        _write(sarif, json.dumps(log, indent=2, ensure_ascii=False))
-    fails = list(Severity)[: list(Severity).index(severity) + 1]
-    if any(finding.severity in fails for finding in report.findings):
+        loaded, sources = load_annotated_design(design)
+        loaded = replace(loaded, policies=(*loaded.policies, *map(_read_policy, policy or ())))
+        if ":" in design:
+            loaded = replace(
+                loaded, ignores=tuple(ignore for ignore in loaded.ignores if _concerns(loaded, ignore))
+            )
+        report = find_problems(
+            loaded,
+            production=production,
+            select=_split_names(select),
+            ignore=_split_names(ignore),
+            file_format=find_file_format(design),
+        )
+        if as_json:
+            from tavola.design.lint import report_document
+
+            say_json("tavola.lint/1", report_document(report, sources))
+        elif sarif != "-":
+            _say_findings(report, sources)
+            say(_summarize(loaded, report))
+        if sarif is not None:
+            log = sarif_log(report, tuple(RULES.values()), sources, __version__, _repository_root(sources))
+            write_result(sarif, json.dumps(log, indent=2, ensure_ascii=False), "--sarif")
+    severities = list(_ROLES)
+    failing = severities[: severities.index(fail_on) + 1]
+    if not exit_zero and any(finding.severity in failing for finding in report.findings):
         raise click.exceptions.Exit(Exit.FAILED)
 
 
 def explain(
-    rule: Annotated[str | None, Argument(metavar="[RULE]", help="A rule; none lists them all.")] = None,
-    as_json: Annotated[bool, Option("--json", help="Print it as JSON.")] = False,
+    rule: Annotated[
+        str | None, Argument(metavar="[RULE]", help="Name of a rule. Default: list all rules.")
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Say what a rule of `tavola lint` finds, why it matters, and what to do instead; without one, list the rules."""
-    with _usage(f"Cannot explain {rule}."):
+    """Explain a lint rule, or list all rules."""
+    with reporting_errors(f"Cannot explain {rule}.", failed=Exit.USAGE):
         from tavola.design.lint import RULES, find_rule, rule_document
 
         rules = list(RULES.values()) if rule is None else [find_rule(rule)]
     if as_json:
-        say_json("tavola.rules/1", {"rules": [rule_document(found) for found in rules]})
+        say_json("tavola.rules/1", {"rules": [rule_document(rule) for rule in rules]})
     elif rule is None:
-        width = max(len(found.name) for found in rules)
-        for found in sorted(rules, key=lambda found: found.name):
-            say(f"{found.name:<{width}}  {found.severity:<7}  {found.title}")
+        ordered = sorted(rules, key=lambda rule: rule.name)
+        rows = [
+            ("RULE", "SEVERITY", "PROBLEM"),
+            *((rule.name, rule.severity, rule.title) for rule in ordered),
+        ]
+        for line in align_columns(rows):
+            say(line)
     else:
-        [found] = rules
-        say(f"{found.name} ({found.severity})")
-        for word, text in (
-            ("", found.title),
-            ("Why", found.why),
-            ("Example", found.example),
-            ("Instead", found.remedy),
+        [only_rule] = rules
+        say(f"{style(only_rule.name, 'heading')} ({style(only_rule.severity, _ROLES[only_rule.severity])})")
+        for heading, text in (
+            ("", only_rule.title),
+            ("Why: ", only_rule.why),
+            ("Example: ", only_rule.example),
+            ("Fix: ", only_rule.remedy),
         ):
-            say("")
-            say(fill(f"{word}: {text}" if word else text, _WIDTH, break_on_hyphens=False))
+            say("\n" + fill(f"{heading}{text}", text_width(_WIDTH_MAX), break_on_hyphens=False))
 
 
-@contextmanager
-def _usage(what: str) -> Iterator[None]:
-    """Tell of a design, a rule or a policy that cannot be read as of a wrong command line: 1 is for findings."""
-    try:
-        yield
-    except (DesignRefused, FileRefused):
-        raise  # reported with its remedy and exit code 1
-    except TavolaError as error:
-        complain(what, str(error), None)
-        raise click.exceptions.Exit(Exit.USAGE) from error
-
-
-def _write(sarif: str, log: str) -> None:
-    """Write the SARIF log. A failure is reported after the findings, with the usage exit code, since 1 means findings."""
-    try:
-        deliver(sarif, log, "--sarif")
-    except FileRefused as refused:
-        complain("Cannot write the log.", str(refused), None)
-        raise click.exceptions.Exit(Exit.USAGE) from refused
-
-
-def _root(sources: Sequence[Any]) -> Path | None:
-    """Return the root of the repository that the first file is in, None if it is in none."""
+def _repository_root(sources: Sequence[SourceFile]) -> Path | None:
+    """Return the root of the git repository of the first file; None if it is in none."""
     for source in sources[:1]:
         for folder in Path(source.file).resolve().parents:
             if (folder / ".git").exists():
@@ -166,92 +148,87 @@ def _root(sources: Sequence[Any]) -> Path | None:
     return None
 
 
-def _speaks_of(design: Any, ignore: Any) -> bool:
-    """Tell whether an ignore in a module is about the table of it that was named, or about what is linted with it."""
+def _concerns(design: Design, ignore: Ignore) -> bool:
+    """Return whether an ignore comment of a module concerns the one table of it that is linted."""
     if ignore.place in ("*", *(policy.name for policy in design.policies)):
         return True
     entities = {entity.name for table in design.tables for entity in table.entities}
     if any(ignore.place == need.name and entities & set(need.entities) for need in design.needs):
         return True
-    head = ignore.place.partition(": ")[0].partition(".")[0]
-    return head in entities or any(
-        head in (table.label, *(each.name for each in (*table.collections, *table.consumers)))
+    owner = ignore.place.partition(": ")[0].partition(".")[0]
+    parts = [
+        name
         for table in design.tables
-    )
+        for name in (
+            table.label,
+            *(collection.name for collection in table.collections),
+            *(consumer.name for consumer in table.consumers),
+        )
+    ]
+    return owner in entities or owner in parts
 
 
-def _rule_names(options: Sequence[str] | None) -> list[str]:
-    """Return the rules of an option, which may name several with commas."""
-    return [name.strip() for each in options or () for name in each.split(",") if name.strip()]
+def _split_names(options: Sequence[str] | None) -> list[str]:
+    return [name.strip() for option in options or () for name in option.split(",") if name.strip()]
 
 
-def _policy(path: Path) -> Any:
+def _read_policy(path: Path) -> Policy:
     from tavola.model.document import Policy
 
+    remedy = "Name a JSON file with Version and Statement."
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise PolicyUnreadable(path, f"it cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise PolicyUnreadable(path, str(error)) from error
+        document = json.loads(read_text(path, "--policy"))
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise CommandError(f"{path} is not valid JSON ({where}: {error.msg}).", remedy) from error
     if not isinstance(document, dict):
-        raise PolicyUnreadable(path, "it is no object")
+        raise CommandError(f"{path} is not an IAM policy.", remedy)
     return Policy(path.stem, document)
 
 
-def _say_json(report: Any, sources: Sequence[Any]) -> None:
-    from tavola.design.lint import report_document
-
-    say_json("tavola.lint/1", report_document(report, sources))
-
-
-def _say(design: Any, report: Any, sources: Sequence[Any]) -> None:
+def _say_findings(report: LintReport, sources: Sequence[SourceFile]) -> None:
     from tavola.design.lint import find_locations, locate_place
 
-    known = find_locations(sources)
+    locations = find_locations(sources)
 
-    def heading(finding: Any) -> str:
-        at = locate_place(finding.place, known, sources)
-        return str(finding.place) if at is None else f"{finding.place}  {at.file}:{at.line}"
+    def heading(finding: Finding) -> str:
+        at = locate_place(finding.place, locations, sources)
+        place = style(str(finding.place), "heading")
+        return place if at is None else f"{place}  {style(f'{at.file}:{at.line}', 'muted')}"
 
-    for head_line, found in groupby(report.findings, key=heading):
-        say(head_line)
-        for finding in found:
-            indent = " " * _TEXT
-            head = f"  {finding.severity:<{_TEXT - 2}}"
-            message = f"{finding.message} [{finding.rule}]"
-            say(fill(message, _WIDTH, initial_indent=head, subsequent_indent=indent, break_on_hyphens=False))
+    indent, width = " " * _INDENT, text_width(_WIDTH_MAX)
+    for place, findings in groupby(report.findings, key=heading):
+        say(place)
+        for finding in findings:
+            message = fill(
+                f"{finding.message} [{finding.rule}]", width, initial_indent=indent, subsequent_indent=indent,
+                break_on_hyphens=False,
+            )  # fmt: skip
+            severity = style(f"{finding.severity:<{_INDENT - 2}}", _ROLES[finding.severity])
+            say(f"  {severity}{message[_INDENT:]}")
             say(
                 fill(
-                    f"→ {finding.remedy}",
-                    _WIDTH,
-                    initial_indent=indent,
-                    subsequent_indent=f"{indent}  ",
+                    f"→ {finding.remedy}", width, initial_indent=indent, subsequent_indent=f"{indent}  ",
                     break_on_hyphens=False,
                 )
-            )
+            )  # fmt: skip
         say("")
-    say(_summary(design, report))
 
 
-def _summary(design: Any, report: Any) -> str:
-    ignored = f"; {len(report.ignored)} ignored, with their reasons" if report.ignored else ""
+def _summarize(design: Design, report: LintReport) -> str:
+    ignored = f"; {count_noun(len(report.ignored), 'finding')} suppressed" if report.ignored else ""
     if not report.findings:
         if not design.tables:
-            return f"Nothing found, and no table judged: {_many(len(design.views), 'entity', 'entities')} without keys{ignored}."
-        tables, entities = len(design.tables), sum(len(table.entities) for table in design.tables)
-        return f"Nothing found in {_many(tables, 'table')} with {_many(entities, 'entity', 'entities')}{ignored}."
+            entities = count_noun(len(design.views), "entity", "entities")
+            return f"No problems found; no table was checked, only {entities} without keys{ignored}."
+        entities = count_noun(sum(len(table.entities) for table in design.tables), "entity", "entities")
+        clean = f"No problems found in {count_noun(len(design.tables), 'table')} with {entities}{ignored}."
+        return style(clean, "success")
     from tavola.design.lint import severity_counts
 
-    counts = severity_counts(report.findings)
-    words = [
-        _many(counts["error"], "error"),
-        _many(counts["warning"], "warning"),
-        _many(counts["advice"], "piece of advice", "pieces of advice"),
+    shown = [
+        style(count_noun(count, severity, "advice" if severity == "advice" else ""), _ROLES[severity])
+        for severity, count in severity_counts(report.findings).items()
+        if count
     ]
-    shown = [word for word, count in zip(words, counts.values(), strict=True) if count]
-    return f"{', '.join(shown)}{ignored}. `tavola explain RULE` says why."
-
-
-def _many(count: int, one: str, more: str = "") -> str:
-    return f"{count} {one if count == 1 else more or one + 's'}"
+    return f"{', '.join(shown)}{ignored}. Run `tavola explain RULE` for details."

@@ -1,4 +1,4 @@
-"""`tavola log`: what an access log says, asked by user, operation, table, error, decision, key or time."""
+"""`tavola log`: search an access log by caller, operation, table, error, decision, key or time."""
 
 from __future__ import annotations
 
@@ -7,55 +7,58 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
-
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.output import complain, note, say
+from tavola.cli.errors import CommandError, reporting_errors
+from tavola.cli.output import note, say
 from tavola.cli.parameters import Argument, Option
+from tavola.cli.targets import TIME_FORMS_HELP, parse_moment
+from tavola.cli.terminal import align_columns
+from tavola.errors import ErrorKind
 
-_HEADER = ("time", "caller", "operation", "table", "answer", "decision", "ms", "reads", "writes")
+_HEADER = ("TIME", "CALLER", "OPERATION", "TABLE", "RESULT", "DECISION", "MS", "READ", "WRITE")
 
 
 def log(
-    file: Annotated[Path, Argument(help="The access log, as `tavola serve --access-log` was given it.")],
+    file: Annotated[Path, Argument(help="Access log, as named by `tavola serve --access-log`.")],
     user: Annotated[
-        str | None, Option(help="A user's or role's name, an ARN, an access key or an account.")
+        str | None, Option(metavar="NAME", help="User or role name, ARN, access key ID or account.")
     ] = None,
-    operation: Annotated[str | None, Option(help="An operation, such as GetItem.")] = None,
-    table: Annotated[str | None, Option(help="A table's name.")] = None,
-    index: Annotated[str | None, Option(help="The name of an index that was read.")] = None,
+    operation: Annotated[str | None, Option(metavar="NAME", help="Operation, such as GetItem.")] = None,
+    table: Annotated[str | None, Option(metavar="NAME", help="Table name.")] = None,
+    index: Annotated[str | None, Option(metavar="NAME", help="Index name.")] = None,
     error: Annotated[
-        str | None, Option(help="An error's code; any: whatever failed; none: whatever did not.")
+        str | None,
+        Option(metavar="CODE", help="Error code; any: all failed calls; none: all successful calls."),
     ] = None,
-    decision: Annotated[str | None, Option(help="open, allowed, denied, unauthenticated or refused.")] = None,
-    key: Annotated[str | None, Option(help="The hash of a key, as a record has it.")] = None,
+    decision: Annotated[
+        str | None,
+        Option(
+            metavar="DECISION", help="Access decision: open, allowed, denied, unauthenticated or refused."
+        ),
+    ] = None,
+    key: Annotated[
+        str | None, Option(metavar="HASH", help="Hash of a key, as shown in a log record.")
+    ] = None,
     item: Annotated[
         str | None,
         Option(
-            help="A key in DynamoDB JSON, hash attribute first: calls for that item, or with the hash attribute "
-            "alone those for its partition. Needs the log's secret beside it."
+            metavar="JSON",
+            help="Key of an item in DynamoDB JSON, or only its partition key. Needs the log's secret file.",
         ),
     ] = None,
-    since: Annotated[str | None, Option(help="From then: 2026-11-01T09:30:00Z, or 15m ago.")] = None,
-    until: Annotated[str | None, Option(help="Up to then, in the same forms.")] = None,
-    tail: Annotated[int | None, Option(help="The last so many of them.", min=1)] = None,
-    as_json: Annotated[
-        bool, Option("--json", help="Print the records as they are, one JSON line each.")
-    ] = False,
+    since: Annotated[
+        str | None, Option(metavar="TIME", help=f"Start of the period: {TIME_FORMS_HELP}.")
+    ] = None,
+    until: Annotated[str | None, Option(metavar="TIME", help="End of the period, in the same forms.")] = None,
+    tail: Annotated[
+        int | None, Option(metavar="COUNT", help="Show only the last COUNT calls.", min=1)
+    ] = None,
+    as_json: Annotated[bool, Option("--json", help="Print the matching records as JSON lines.")] = False,
 ) -> None:
-    """Print the calls that an access log has, oldest first."""
+    """Search the access log of a server, oldest call first."""
     with reporting_errors(f"Cannot read {file}."):
-        from tavola.server.log_files import files_of
-        from tavola.server.log_queries import AccessLogQuery, read_records
+        from tavola.server.log_queries import AccessLogQuery, log_key, read_records
 
-        if not any(files_of(file)):
-            complain(
-                f"Cannot read {file}.",
-                "There is no such file.",
-                "Name the file that `tavola serve --access-log` was given.",
-            )
-            raise click.exceptions.Exit(Exit.NOT_FOUND)
+        check_access_log(file)
         query = AccessLogQuery(
             user=user,
             operation=operation,
@@ -63,86 +66,56 @@ def log(
             index=index,
             error=error,
             decision=decision,
-            key=key if item is None else _hash(file, item),
-            since_s=_moment(since),
-            until_s=_moment(until),
+            key=key if item is None else log_key(file, item),
+            since_s=None if since is None else parse_moment(since) / 1_000_000,
+            until_s=None if until is None else parse_moment(until) / 1_000_000,
         )
-        found = read_records(file, query)
-        shown = found if tail is None else iter(deque(found, maxlen=tail))
+        matches = read_records(file, query)
+        shown = matches if tail is None else iter(deque(matches, maxlen=tail))
         if as_json:
             for line, _ in shown:
                 say(line.decode().rstrip("\n"))
             return
-        rows = [row(record) for _, record in shown]
-        if not rows:
-            note("No call in the log is like that.")
-            return
-        widths = [max(len(cells[place]) for cells in (_HEADER, *rows)) for place in range(len(_HEADER))]
-        for cells in (_HEADER, *rows):
-            say("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
+        rows = [_table_row(record) for _, record in shown]
+    if not rows:
+        note("No calls match.")
+        return
+    for text in align_columns([_HEADER, *rows]):
+        say(text)
 
 
-def row(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a record as a line for a person."""
-    from tavola.server.log_queries import decision_of, places_of
+def check_access_log(file: Path) -> None:
+    """Raise if an access log does not exist or is a folder."""
+    from tavola.server.log_files import files_of
+
+    remedy = "Name the file that `tavola serve --access-log` writes."
+    if file.is_dir():
+        raise CommandError(f"{file} is a folder.", remedy)
+    if not any(files_of(file)):
+        raise CommandError(f"{file} does not exist.", remedy, ErrorKind.NOT_FOUND)
+
+
+def _table_row(record: Mapping[str, Any]) -> tuple[str, ...]:
+    from tavola.server.log_queries import decision_of, tables_of
 
     identity = record.get("userIdentity") or {}
     caller = identity.get("userName") or identity.get("arn") or identity.get("accessKeyId") or "-"
-    beside = record.get("additionalEventData") or {}
-    units = beside.get("consumed") or ()
+    details = record.get("additionalEventData") or {}
+    units = details.get("consumed") or ()
     tables = dict.fromkeys(
         place["tableName"] + (f"/{place['indexName']}" if "indexName" in place else "")
-        for place in places_of(record)
+        for place in tables_of(record)
         if "tableName" in place
     )
-    decided = decision_of(record) or "-"
+    decided_by = f" ({details['decidedBy']})" if "decidedBy" in details else ""
     return (
         str(record.get("eventTime", "-")),
         caller,
         str(record.get("eventName", "-")),
         ",".join(tables) or "-",
-        str(record.get("errorCode") or (f"{beside['dropped']} dropped" if "dropped" in beside else "ok")),
-        decided + (f" ({beside['decidedBy']})" if "decidedBy" in beside else ""),
-        f"{beside.get('latencyMs', 0):.3f}",
+        str(record.get("errorCode") or (f"{details['dropped']} dropped" if "dropped" in details else "ok")),
+        (decision_of(record) or "-") + decided_by,
+        f"{details.get('latencyMs', 0):.3f}",
         f"{sum(unit['reads'] for unit in units):g}",
         f"{sum(unit['writes'] for unit in units):g}",
     )
-
-
-def _moment(text: str | None) -> float | None:
-    if text is None:
-        return None
-    from tavola.clock import SYSTEM_CLOCK
-    from tavola.server.log_queries import parse_moment
-
-    moment = parse_moment(text, SYSTEM_CLOCK.now())
-    if moment is None:
-        complain(
-            "Cannot tell that time.",
-            f"{text!r} is neither a date and time nor a while.",
-            "Write 2026-11-01T09:30:00Z, or 15m, 2h or 3d for so long ago.",
-        )
-        raise click.exceptions.Exit(Exit.USAGE)
-    return moment
-
-
-def _hash(file: Path, item: str) -> str:
-    from tavola.server.errors import LogKeyMalformed, LogSecretUnreadable
-    from tavola.server.log_queries import log_key
-
-    try:
-        return log_key(file, item)
-    except LogSecretUnreadable as error:
-        complain(
-            "Cannot look for an item.",
-            f"The log's secret {error.place} cannot be read.",
-            "Ask whoever runs the server for it, or give the hash with --key.",
-        )
-        raise click.exceptions.Exit(Exit.NOT_FOUND) from error
-    except LogKeyMalformed as error:
-        complain(
-            "Cannot look for that item.",
-            f"{item} is no key.",
-            'Write it as DynamoDB JSON, hash attribute first: {"pk": {"S": "o#1"}, "sk": {"S": "2026"}}.',
-        )
-        raise click.exceptions.Exit(Exit.USAGE) from error

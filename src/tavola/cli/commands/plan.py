@@ -1,306 +1,333 @@
-"""`tavola plan` and `tavola deploy`: what a design changes where its tables are, and making it so."""
+"""`tavola plan` and `tavola deploy`: show what a design changes in its deployed tables, and apply it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Annotated, Any, TypeAlias
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from tavola.cli.designs import DesignArgument, DesignRefused, TableName, load_design
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.output import complain, note, say, say_json
-from tavola.cli.parameters import BUNDLE, Option
-from tavola.cli.targets import (
-    Target,
-    TargetOptions,
-    TargetRefused,
-)
+from tavola.cli.designs import DesignArgument, TableNameOption, load_deployable_design
+from tavola.cli.errors import CommandError, Exit, reporting_errors
+from tavola.cli.output import count_noun, note, say, say_json, terminal_width
+from tavola.cli.parameters import BUNDLE, AsJson, Option
+from tavola.cli.targets import NewTargetOptions, Target, TargetOptions
+from tavola.cli.terminal import Role, style
 
-AsJson: TypeAlias = Annotated[bool, Option("--json", help="Print the changes as JSON.")]
+if TYPE_CHECKING:
+    from tavola.iac import AppliedChange, DesignChange, TableComparison
+    from tavola.model.document import Design
 
-_MARKS = {
-    "create": "+", "in place": "~", "backfill": "~", "rebuild": "!", "rewrite": "~", "replace": "!", "remove": "-", "elsewhere": ">",
+Remaining = tuple["DesignChange", "str | None"]  # a change that was not made, and what it needs
+
+_MARKS: dict[str, tuple[str, Role]] = {
+    "create": ("+", "success"), "in place": ("~", "warning"), "backfill": ("~", "warning"), "rebuild": ("!", "error"),
+    "rewrite": ("~", "warning"), "replace": ("!", "error"), "remove": ("-", "error"), "elsewhere": (">", "muted"),
 }  # fmt: skip
-_BY = {
-    "a copy by hand": "Deploy deletes no table: the steps are told with the change.",
-    "infrastructure": "",
-}
+_LABELS = {"elsewhere": "by IaC"}  # effects that read differently on a terminal
+_INFRASTRUCTURE = "infrastructure"
 
 
 def plan(
     context: click.Context,
-    target: DesignArgument,
-    former: Annotated[
+    design: DesignArgument,
+    previous_design: Annotated[
         str | None,
         Option(
-            "--from",
-            metavar="MODULE[:TABLE]|FILE",
-            help="The design as it was: what becomes of its tables and items. With --store or --endpoint, of items alone.",
-            show_default=False,
+            "--previous-design", metavar="DESIGN",
+            help="Compare with this design instead of deployed tables; with --store or --endpoint, only for the items.",
         ),
     ] = None,
     as_json: AsJson = False,
-    table_name: TableName = None,
+    table_name: TableNameOption = None,
     at: TargetOptions = BUNDLE,
-) -> None:
-    """Show what a design changes, how (in place, backfill, rewrite, replacement) and what it costs.
+) -> None:  # fmt: skip
+    """Show the changes that a deployment would make.
 
-    It is held against the tables of a store or an endpoint, or with --from against a former design. Nothing is changed. The exit
-    code is 0 if there is nothing to change, and 1 if there is.
+    Compares the design with the tables in a database file or at an endpoint, and shows how each change is made (in place,
+    backfill, rewrite, replacement) and what it costs. Changes nothing.
+
+    Exits with 0 if there is nothing to change, and with 1 if there is.
     """
-    with reporting_errors(f"Cannot plan {target}.", failed=Exit.USAGE):
+    with reporting_errors(f"Cannot plan {design}.", failed=Exit.USAGE):
         from tavola.iac import compare_designs, compare_live, compare_nothing
 
-        design = _design(target)
-        was = None if former is None else _design(former)
-        source = context.get_parameter_source("endpoint")  # one of the environment is no wish to ask it
-        live = at.store is not None or (source is not None and source.name == "COMMANDLINE")
-        if was is not None and not live:
+        loaded = load_deployable_design(design)
+        previous = None if previous_design is None else load_deployable_design(previous_design)
+        # TAVOLA_ENDPOINT alone does not select the endpoint
+        source = context.get_parameter_source("endpoint")
+        is_live = at.store is not None or (source is not None and source.name == "COMMANDLINE")
+        if previous is not None and not is_live:
             if table_name is not None:
-                raise TargetRefused(
-                    "--table-name says what a table is called where it is, and --from asks no store and no endpoint; leave one out"
+                raise CommandError(
+                    "--table-name names a deployed table, and --previous-design compares with none.",
+                    "Leave one of them out, or add --store or --endpoint.",
                 )
-            found = compare_designs(was, design)
+            comparisons = compare_designs(previous, loaded)
         elif at.store is not None and not at.store.exists() and at.endpoint is None:
-            note(f"{at.store} is not there yet: deploy makes it.")
-            found = compare_nothing(design, _names(design, table_name))
+            note(f"{at.store} does not exist yet; deploy creates it.")
+            comparisons = compare_nothing(loaded, _table_names(loaded, table_name))
         else:
-            with at.open() as there:
-                found = compare_live(there.connection, design, was, _names(design, table_name))
-        money = _Money(at.region, design)
+            with at.open() as target:
+                comparisons = compare_live(
+                    target.connection, loaded, previous, _table_names(loaded, table_name)
+                )
+        prices = _ChangePrices(at.region, loaded)
         if as_json:
-            _say_json(found, money)
+            _say_plan_json(comparisons, prices)
         else:
-            _say(found, money, options=_options(design, found, table_name))
-    if any(each.changes for each in found):
+            _say_plan(comparisons, prices, options=_required_options(loaded, comparisons, table_name))
+    if any(comparison.changes for comparison in comparisons):
         raise click.exceptions.Exit(Exit.FAILED)
 
 
 def deploy(
-    target: DesignArgument,
-    yes: Annotated[bool, Option("--yes", help="Do it without asking.")] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Tell what would be done, and do nothing.")] = False,
+    design: DesignArgument,
+    yes: Annotated[bool, Option("--yes", help="Do not ask for confirmation.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what would be done; change nothing.")] = False,
     drop: Annotated[
         bool,
-        Option("--drop", help="Also take away what the design does not have: indexes, a stream, units."),
+        Option("--drop", help="Also remove indexes, streams and capacity that the design does not have."),
     ] = False,
     allow_replacement: Annotated[
         bool,
         Option(
-            "--allow-replacement",
-            help="Also end what must begin otherwise: an index of another key, a stream of another view. No table is deleted.",
+            "--allow-replacement", help="Also replace indexes and streams that cannot be changed in place."
         ),
     ] = False,
     as_json: AsJson = False,
-    table_name: TableName = None,
-    at: TargetOptions = BUNDLE,
+    table_name: TableNameOption = None,
+    at: NewTargetOptions = BUNDLE,
 ) -> None:
-    """Make the tables of a design in a store or at an endpoint, or make them what the design says.
+    """Create or update tables to match a design.
 
-    One change is made after the other and waited for; broken off, it goes on when it is run again. No index is taken away unless
-    --drop or --allow-replacement says so, and no table ever. The exit code is 1 if anything is left that is otherwise, beside what
-    infrastructure does.
+    Makes one change after the other; an interrupted deployment continues when it is run again. Indexes are removed only with
+    --drop or --allow-replacement, and tables never.
+
+    Exits with 1 if changes remain, other than those that infrastructure code makes.
     """
-    left: Sequence[Any] = ()
-    done: Sequence[Any] = ()
-    with reporting_errors(f"Cannot deploy {target}.", failed=Exit.USAGE):
+    remaining: Sequence[Remaining] = ()
+    applied: Sequence[AppliedChange] = ()
+    with reporting_errors(f"Cannot deploy {design}.", failed=Exit.USAGE):
         from tavola.iac import Deployment, DeployPermissions, compare_nothing
 
-        design = _design(target)
-        names = _names(design, table_name)
-        money = _Money(at.region, design)
-        seen = False
-        if at.store is not None and not at.store.exists():  # nothing is created before the user confirms
-            found = compare_nothing(design, names)
-            _say(found, money, to=note if as_json else say)
+        loaded = load_deployable_design(design)
+        names = _table_names(loaded, table_name)
+        prices = _ChangePrices(at.region, loaded)
+        is_plan_shown = False
+        if at.store is not None and not at.store.exists():  # the file is created after the confirmation
+            comparisons = compare_nothing(loaded, names)
+            _say_plan(comparisons, prices, to=note if as_json else say)
+            changes = [change for comparison in comparisons for change in comparison.changes]
             if dry_run:
-                changes = [change for each in found for change in each.changes]
-                left = [(change, None if change.parts else "infrastructure") for change in changes]
-                _tell(found, done, left, as_json=as_json, dry=True)
+                remaining = [(change, None if change.parts else _INFRASTRUCTURE) for change in changes]
+                _say_result(comparisons, applied, remaining, as_json=as_json, dry_run=True)
                 raise click.exceptions.Exit(Exit.FAILED)
-            yes = yes or _confirm(
-                sum(each.effect == "create" for comparison in found for each in comparison.changes), str(at)
+            if not yes:
+                _confirm(sum(change.effect == "create" for change in changes), str(at))
+            is_plan_shown = yes = True
+        with at.open(new=not dry_run) as target:
+            deployment = Deployment(
+                target.connection,
+                loaded,
+                names=names,
+                allowed=DeployPermissions(drop, allow_replacement),
+                wait=lambda name: _wait_for_table(target, name),
             )
-            seen = True
-        with at.open(new=not dry_run) as there:
-            allowed = DeployPermissions(drop, allow_replacement)
-            work = Deployment(
-                there.connection, design, names=names, allowed=allowed, wait=lambda name: _wait(there, name)
-            )
-            found = work.compare()
-            changes = [change for each in found for change in each.changes]
-            wanted = [change for change in changes if work.required_option(change) is None]
-            if not seen:
-                _say(found, money, to=note if as_json else say)
-            if wanted and not dry_run:
+            comparisons = deployment.compare()
+            changes = [change for comparison in comparisons for change in comparison.changes]
+            permitted = [change for change in changes if deployment.required_option(change) is None]
+            if not is_plan_shown:
+                _say_plan(comparisons, prices, to=note if as_json else say)
+            if permitted and not dry_run:
                 if not yes:
-                    _confirm(len(wanted), str(at))
+                    _confirm(len(permitted), str(at))
                 try:
-                    done = work.apply(*wanted, on_step=note)
+                    applied = deployment.apply(*permitted, on_step=note)
                 except KeyboardInterrupt:
-                    note(
-                        "Broken off: what was told above was begun, the rest was not. Run it again, and it goes on from there."
-                    )
+                    note("Interrupted. The changes above were started; run the command again to continue.")
                     raise
-                changes = [change for each in work.compare() for change in each.changes]
-            left = [(change, work.required_option(change)) for change in changes]
-    _tell(found, done, left, as_json=as_json, dry=dry_run)
-    if any(needs != "infrastructure" for _, needs in left):
+                changes = [change for comparison in deployment.compare() for change in comparison.changes]
+            remaining = [(change, deployment.required_option(change)) for change in changes]
+    _say_result(comparisons, applied, remaining, as_json=as_json, dry_run=dry_run)
+    if any(needs != _INFRASTRUCTURE for _, needs in remaining):
         raise click.exceptions.Exit(Exit.FAILED)
 
 
-def _design(text: str) -> Any:
-    design = load_design(text)
-    if not design.tables:
-        raise DesignRefused(text, "it has no table; declare one, or name another module or file")
-    return design
-
-
-def _names(design: Any, table_name: str | None) -> dict[str, str]:
+def _table_names(design: Design, table_name: str | None) -> dict[str, str]:
     if table_name is None:
         return {}
     if len(design.tables) > 1:
-        known = ", ".join(table.label for table in design.tables)
-        raise TargetRefused(f"--table-name is given for several tables: {known}; name one, as MODULE:TABLE")
+        labels = ", ".join(table.label for table in design.tables)
+        raise CommandError(
+            f"--table-name needs a design with one table; this one has {labels}.", "Name one: MODULE:TABLE."
+        )
     return {design.tables[0].name: table_name}
 
 
-def _confirm(count: int, where: str) -> bool:
-    """Ask before anything is changed, and return that it may be; who cannot be asked must have said so."""
+def _confirm(count: int, where: str) -> None:
+    """Ask before anything is changed; exit unless the user agrees."""
     if not sys.stdin.isatty():
-        complain(
-            f"Not deployed to {where}.",
-            f"{_count_changes(count)} would be made, and nobody is there to be asked.",
-            "Say --yes to make them, or --dry-run to look alone.",
+        raise CommandError(
+            f"Applying {count_noun(count, 'change')} needs confirmation, and standard input is not a terminal.",
+            "Add --yes to apply them, or --dry-run to show them.",
         )
-        raise click.exceptions.Exit(Exit.USAGE)
-    if not click.confirm(f"Make {_count_changes(count)} at {where}?", err=True):
+    if not click.confirm(f"Apply {count_noun(count, 'change')} to {where}?", err=True):
         note("Nothing was changed.")
         raise click.exceptions.Exit(Exit.FAILED)
-    return True
 
 
-def _count_changes(count: int) -> str:
-    return f"{count} {'change' if count == 1 else 'changes'}"
-
-
-def _wait(there: Target, name: str) -> None:
-    """Wait until a table and its indexes are active, showing how far an index is that is being filled."""
+def _wait_for_table(target: Target, name: str) -> None:
+    """Wait until a table and its indexes are active, showing the progress of an index that is being built."""
     from tavola.iac import backfill_progress
 
-    def asked() -> Any:
-        return there.call("DescribeTable", TableName=name)["Table"]
+    def describe() -> dict[str, Any]:
+        described: dict[str, Any] = target.call("DescribeTable", TableName=name)["Table"]
+        return described
 
-    described = asked()
+    described = describe()
     if backfill_progress(described) is not None:
-        there.follow(f"Waiting for {name}", described.get("ItemCount", 0), lambda: backfill_progress(asked()))
+        total = described.get("ItemCount", 0)
+        target.follow(f"Waiting for {name}", total, lambda: backfill_progress(describe()))
 
 
-class _Money:
-    """What work on items costs on demand, by a price book; a provisioned table has paid for its units."""
+class _ChangePrices:
+    """Prices of the item reads and writes of a change; provisioned tables have paid for their units."""
 
-    def __init__(self, region: str | None, design: Any) -> None:
-        from tavola.prices import BookUnknown, load_book
+    def __init__(self, region: str | None, design: Design) -> None:
+        from tavola.prices import UnknownPriceBook, load_book
 
-        self.title = ""
+        substitute = ""
         try:
-            self.book = load_book(region or "us-east-1")
-        except BookUnknown:
-            self.book = load_book("us-east-1")
-            self.title = f", for there is no price book of {region}"
-        self.title = f"{self.book.title}{self.title}"
+            self._book = load_book(region or "us-east-1")
+        except UnknownPriceBook:
+            self._book = load_book("us-east-1")
+            substitute = f" (there is no price book for {region})"
+        self.title = f"{self._book.title}{substitute}"
+        self.source = f"{self._book.region} prices of {self._book.date.isoformat()}"
+        if substitute:
+            self.source += f"; there is no price book for {region}"
         self._provisioned = {table.name for table in design.tables if table.settings.read_units is not None}
 
-    def of(self, change: Any) -> Decimal | None:
+    def cost_of(self, change: DesignChange) -> Decimal | None:
         """Return the cost of a change in dollars; None if it is free or unknown."""
         work = change.work
         if work is None or work.write_units is None or change.table in self._provisioned:
             return None
-        writes: Decimal = self.book.price("write_request_unit").of(work.write_units)
-        reads: Decimal = self.book.price("read_request_unit").of(work.read_units or 0.0)
+        writes = self._book.price("write_request_unit").of(work.write_units)
+        reads = self._book.price("read_request_unit").of(work.read_units or 0.0)
         return writes + reads
 
 
-def _options(design: Any, found: Sequence[Any], table_name: str | None) -> dict[int, str]:
-    """Return which option of deploy each change takes, by its identity; none where deploy makes it, or does not."""
+def _required_options(
+    design: Design, comparisons: Sequence[TableComparison], table_name: str | None
+) -> dict[int, str]:
+    """Return the option of `tavola deploy` that each change needs, by the change's id."""
     from tavola.iac import DeployPermissions, required_option
 
     tables = {name: table for table in design.tables for name in (table.name, table_name) if name is not None}
     needed = {}
-    for change in (change for each in found for change in each.changes if change.table in tables):
+    for change in (
+        change for comparison in comparisons for change in comparison.changes if change.table in tables
+    ):
         option = required_option(change, tables[change.table], DeployPermissions())
         if option is not None and option.startswith("--"):
             needed[id(change)] = option
     return needed
 
 
-def _say(
-    found: Sequence[Any], money: _Money, to: Any = say, options: Mapping[int, str] | None = None
+def _say_plan(
+    comparisons: Sequence[TableComparison],
+    prices: _ChangePrices,
+    to: Callable[[str], None] = say,
+    options: Mapping[int, str] | None = None,
 ) -> None:
-    changes = [change for each in found for change in each.changes]
+    changes = [change for comparison in comparisons for change in comparison.changes]
     if not changes:
-        if any(each.notes for each in found):
-            to(
-                f"No changes of what is looked at: {_tables(found)} as the design says, as far as a table tells."
-            )
-        else:
-            to(f"No changes: {_tables(found)} as the design says.")
-    for each in found:
-        if not each.changes and not each.notes:
+        tables = comparisons[0].table if len(comparisons) == 1 else f"all {len(comparisons)} tables"
+        match = "match" if len(comparisons) > 1 else "matches"
+        limit = (
+            "; see the notes for settings that are not compared"
+            if any(comparison.notes for comparison in comparisons)
+            else ""
+        )
+        to(style(f"No changes: {tables} {match} the design{limit}.", "success"))
+    for comparison in comparisons:
+        if not comparison.changes and not comparison.notes:
             continue
-        to(each.table)
-        for change in each.changes:
-            to(f"  {_MARKS[change.effect]} {change.effect:<9} {change.what}")
-            if change.work is not None:
-                usd = money.of(change)
-                to(f"      {change.work}{'' if usd is None else f'; ${usd:,.2f}'}")
-                for assumed in change.work.assumed:
-                    to(f"      assumed: {assumed}")
-            for warning in change.warnings:
-                to(f"      note: {warning}")
-            if options and id(change) in options:
-                to(f"      deploy makes it with {options[id(change)]} alone")
-        for remark in each.notes:
-            to(f"    note: {remark}")
+        to(style(f"Table {comparison.table}", "heading"))
+        for change in comparison.changes:
+            mark, role = _MARKS[change.effect]
+            first, *rest = _wrap(change.what, 14, 14)
+            to(f"  {style(f'{mark} {_LABELS.get(change.effect, change.effect):<9}', role)} {first.lstrip()}")
+            for line in (*rest, *_detail_lines(change, prices, (options or {}).get(id(change)))):
+                to(line)
+        for remark in comparison.notes:
+            for line in _wrap(f"note: {remark}", 4):
+                to(line)
     if changes:
-        to(_summary(changes, money))
+        to(_summarize(changes, prices))
 
 
-def _tables(found: Sequence[Any]) -> str:
-    return f"the {len(found)} tables are" if len(found) != 1 else f"{found[0].table} is"
+def _detail_lines(change: DesignChange, prices: _ChangePrices, option: str | None) -> Iterator[str]:
+    """Yield the work, cost, assumptions and warnings of a change, and the option that `tavola deploy` needs for it."""
+    from tavola.design.text import format_money
+
+    work = change.work
+    if work is not None:
+        usd = prices.cost_of(change) if work.items else None
+        yield from _wrap(f"{work}{'' if usd is None else f'; {format_money(usd)}'}", 6)
+        if work.items != 0:
+            for assumption in work.assumed:
+                yield from _wrap(f"assumed: {assumption}", 6)
+    for warning in change.warnings:
+        yield from _wrap(f"note: {warning}", 6)
+    if option is not None:
+        yield f"      deploy needs {option} for this"
 
 
-def _summary(changes: Sequence[Any], money: _Money) -> str:
-    counts = {effect: sum(change.effect == effect for change in changes) for effect in _MARKS}
-    effects = ", ".join(f"{number} {effect}" for effect, number in counts.items() if number)
-    priced = [usd for change in changes if (usd := money.of(change)) is not None]
-    cost = f"; ${sum(priced):,.2f} once, by {money.title}" if priced else ""
-    return f"{_count_changes(len(changes))}: {effects}{cost}."
-
-
-def _say_json(found: Sequence[Any], money: _Money) -> None:
-    say_json(
-        "tavola.plan/1",
-        {
-            "prices": money.title,
-            "tables": [
-                {
-                    "table": each.table,
-                    "exists": each.exists,
-                    "changes": [_as_data(change, money.of(change)) for change in each.changes],
-                    "notes": list(each.notes),
-                }
-                for each in found
-            ],
-        },
+def _wrap(text: str, indent: int, hanging: int | None = None) -> list[str]:
+    """Wrap a text to the terminal; further lines are indented by two columns more, or by `hanging`."""
+    return wrap(
+        text,
+        max(terminal_width(), 60),
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + 2 if hanging is None else hanging),
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
-def _as_data(change: Any, usd: Decimal | None = None) -> dict[str, Any]:
+def _summarize(changes: Sequence[DesignChange], prices: _ChangePrices) -> str:
+    from tavola.design.text import format_money
+
+    counts = {effect: sum(change.effect == effect for change in changes) for effect in _MARKS}
+    effects = ", ".join(
+        f"{number} {_LABELS.get(effect, effect)}" for effect, number in counts.items() if number
+    )
+    costs = [usd for change in changes if (usd := prices.cost_of(change))]
+    total = style(format_money(sum(costs, Decimal(0))), "money")
+    cost = f"; one-time cost {total} ({prices.source})" if costs else ""
+    return f"{count_noun(len(changes), 'change')}: {effects}{cost}."
+
+
+def _say_plan_json(comparisons: Sequence[TableComparison], prices: _ChangePrices) -> None:
+    tables = [
+        {
+            "table": comparison.table,
+            "exists": comparison.exists,
+            "changes": [_change_document(change, prices.cost_of(change)) for change in comparison.changes],
+            "notes": list(comparison.notes),
+        }
+        for comparison in comparisons
+    ]
+    say_json("tavola.plan/1", {"prices": prices.title, "tables": tables})
+
+
+def _change_document(change: DesignChange, usd: Decimal | None = None) -> dict[str, Any]:
     work = change.work
     return {
         "kind": change.kind,
@@ -324,39 +351,53 @@ def _as_data(change: Any, usd: Decimal | None = None) -> dict[str, Any]:
     }
 
 
-def _tell(
-    found: Sequence[Any],
-    done: Sequence[Any],
-    left: Sequence[tuple[Any, str | None]],
+def _say_result(
+    comparisons: Sequence[TableComparison],
+    applied: Sequence[AppliedChange],
+    remaining: Sequence[Remaining],
     *,
     as_json: bool,
-    dry: bool,
+    dry_run: bool,
 ) -> None:
-    """Tell what was done, and what is left; of a dry run, what would be done is left."""
+    """Print what was applied and what remains; in a dry run, the changes that would be applied remain."""
     if as_json:
-        say_json(
-            "tavola.deploy/1",
-            {
-                "tables": [each.table for each in found],
-                "done": [
-                    {**_as_data(each.change), "table": each.change.table, "told": each.note} for each in done
-                ],
-                "left": [
-                    {**_as_data(change), "table": change.table, "needs": needs} for change, needs in left
-                ],
-            },
-        )
+        members = {
+            "tables": [comparison.table for comparison in comparisons],
+            "done": [
+                {
+                    **_change_document(applied_change.change),
+                    "table": applied_change.change.table,
+                    "note": applied_change.note,
+                }
+                for applied_change in applied
+            ],
+            "left": [
+                {**_change_document(change), "table": change.table, "needs": needs}
+                for change, needs in remaining
+            ],
+        }
+        say_json("tavola.deploy/1", members)
         return
-    for each in done:
-        if each.note:
-            note(f"{each.change.table}: {each.note}.")
-    if done:
-        say(f"Done: {_count_changes(len(done))}.")
-    if any(each.change.kind == "add index" and each.change.warnings for each in done):
-        note(
-            "Items that were written before lack the keys of a new index; tavola backfill --plan tells of them."
-        )
-    for change, needs in left:
-        if needs or not dry:
-            wanted = _BY.get(needs, f"{needs} makes it so.") if needs else ""
-            say(f"Left: {change}. {wanted}".rstrip())
+    for applied_change in applied:
+        if applied_change.note:
+            note(f"{applied_change.change.table}: {applied_change.note}.")
+    if applied:
+        say(style(f"Applied {count_noun(len(applied), 'change')}.", "success"))
+    if any(
+        applied_change.change.kind == "add index" and applied_change.change.warnings
+        for applied_change in applied
+    ):
+        note("Existing items lack the keys of a new index; `tavola backfill --dry-run` shows them.")
+    for change, needs in remaining:
+        if needs is not None or not dry_run:
+            say(f"Not applied: {change}. {_remedy_for(needs)}".rstrip())
+
+
+def _remedy_for(needs: str | None) -> str:
+    if needs is None or needs == _INFRASTRUCTURE:
+        return ""
+    if needs.startswith("--"):
+        return f"Apply it with {needs}."
+    if needs.startswith("tavola "):
+        return f"Run `{needs}`."
+    return "deploy never deletes a table: the steps are listed with the change."

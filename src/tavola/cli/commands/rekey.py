@@ -1,40 +1,41 @@
-"""`tavola rekey`: a store's file under another key, or under one for the first time."""
+"""`tavola rekey`: encrypt a database file, change its key, or decrypt it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import click
-
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.keys import KeyUnusable, StoreKeyOptions, read_store_key
-from tavola.cli.output import complain, say
+from tavola.cli.errors import CommandError, reporting_errors
+from tavola.cli.keys import StoreKeyOptions, read_store_key
+from tavola.cli.output import say
 from tavola.cli.parameters import BUNDLE, Argument, Option
+from tavola.cli.targets import missing_file
 
 
 def rekey(
-    file: Annotated[Path, Argument(help="The store's file; no process may have it open.")],
+    file: Annotated[Path, Argument(help="Database file; no other process may have it open.")],
     new_key_file: Annotated[
-        Path | None, Option("--new-key-file", help="The file that holds the new key, in one line.")
+        Path | None, Option("--new-key-file", metavar="FILE", help="File with the new key, on one line.")
     ] = None,
     new_key_command: Annotated[
-        str | None, Option("--new-key-command", help="A command that prints the new key.")
+        str | None, Option("--new-key-command", metavar="COMMAND", help="Command that prints the new key.")
     ] = None,
-    decrypt: Annotated[bool, Option("--decrypt", help="Write it in clear, without any key.")] = False,
+    decrypt: Annotated[bool, Option("--decrypt", help="Remove the encryption.")] = False,
     store_key: StoreKeyOptions = BUNDLE,
 ) -> None:
-    """Encrypt FILE, change its key, or decrypt it; the file is rewritten, which needs as much free space as it has now."""
-    if not file.is_file():
-        complain(f"Cannot rekey {file}.", "It is not there.", "Name the file of a store.")
-        raise click.exceptions.Exit(Exit.NOT_FOUND)
-    with reporting_errors(f"Cannot rekey {file}."):
+    """Encrypt, decrypt or change the key of a database file.
+
+    The file is rewritten, which needs as much free disk space as the file has now.
+    """
+    with reporting_errors(f"Cannot change the key of {file}."):
         from tavola.engine import change_key
 
-        old = store_key.read()
-        new = read_store_key(new_key_file, new_key_command, None)
+        if not file.is_file():
+            raise missing_file(file)
+        old = store_key.read_key()
+        new = read_store_key(new_key_file, new_key_command)
         if (new is None) != decrypt:
-            raise KeyUnusable("Say what it shall be: a new key, or --decrypt")
+            problem = "Both a new key and --decrypt are given." if decrypt else "No new key is given."
+            raise CommandError(problem, "Use --new-key-file, --new-key-command or --decrypt.")
         change_key(str(file), old, new)
-    say(f"{file} is {'in clear now' if new is None else 'encrypted under the new key'}.")
+    say(f"{file} is {'no longer encrypted' if new is None else 'encrypted with the new key'}.")

@@ -1,20 +1,16 @@
-"""`tavola serve`: an engine and its endpoint, until it is asked to stop."""
+"""`tavola serve`: serve DynamoDB until a signal stops the process."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager, closing
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import click
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tavola import __version__
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.keys import KeyUnusable, StoreKeyOptions
-from tavola.cli.output import complain, log_to_terminal, note, own_command, say, say_json
+from tavola.cli.errors import CommandError, reporting_errors
+from tavola.cli.files import check_parent_exists
+from tavola.cli.keys import StoreKeyOptions
+from tavola.cli.output import log_to_terminal, own_command, say, say_json, warn
 from tavola.cli.parameters import BUNDLE, Argument, Option
 from tavola.cli.settings import (
     ACCESS_LOG,
@@ -37,40 +33,29 @@ from tavola.cli.settings import (
     TTL_INTERVAL_S,
     WORDING,
     option,
+    split_names,
 )
-from tavola.cli.studio_options import (
-    StudioTarget,
-    access_log_reader,
-    allowed_host_names,
-    directory_reader,
-    load_declared_designs,
-    merge_designs,
-    open_studio,
-    reporting_studio_errors,
-)
+from tavola.cli.terminal import style
 
 if TYPE_CHECKING:
-    from tavola.engine import Engine
+    import ssl
 
-Sync = Literal["full", "off"]
-Words = Literal["current", "classic", "modern"]
-Auth = Literal["open", "strict"]
+    from tavola.server.authorization import StrictCallers
+    from tavola.server.endpoint import ServerEndpoint
 
-_FILES_BESIDE = 128  # what the process has open beside the endpoint's connections
+_SYNC_TEXTS = {"full": "each write is synced before it is confirmed", "off": "writes are not synced"}
 
 
 def serve(
-    file: Annotated[
-        Path | None, Argument(help="The file that keeps the data; without one it is in memory.")
-    ] = None,
+    file: Annotated[Path | None, Argument(help="Database file. Default: keep the data in memory.")] = None,
     host: Annotated[str, option(HOST)] = "127.0.0.1",
     port: Annotated[int, option(PORT)] = 8000,
-    sync: Annotated[Sync, option(SYNC)] = "full",
+    sync: Annotated[Literal["full", "off"], option(SYNC)] = "full",
     cache_mb: Annotated[int, option(CACHE_MB)] = int(CACHE_MB.default),
-    wording: Annotated[Words, option(WORDING)] = "current",
+    wording: Annotated[Literal["current", "classic", "modern"], option(WORDING)] = "current",
     table_delay_ms: Annotated[int, option(TABLE_DELAY_MS)] = 0,
     emulate: Annotated[str, option(EMULATE)] = "",
-    auth: Annotated[Auth, option(AUTH)] = "open",
+    auth: Annotated[Literal["open", "strict"], option(AUTH)] = "open",
     iam: Annotated[Path | None, option(IAM)] = None,
     tls_cert: Annotated[Path | None, option(TLS_CERT)] = None,
     tls_key: Annotated[Path | None, option(TLS_KEY)] = None,
@@ -81,46 +66,30 @@ def serve(
     ttl_interval_s: Annotated[int, option(TTL_INTERVAL_S)] = int(TTL_INTERVAL_S.default),
     buckets: Annotated[Path | None, option(BUCKETS)] = None,
     store_key: StoreKeyOptions = BUNDLE,
-    studio: Annotated[
-        bool, Option("--studio", help="Serve the studio too, on the same tables, on a port of its own.")
-    ] = False,
+    studio: Annotated[bool, Option("--studio", help="Also serve the studio for these tables.")] = False,
     studio_port: Annotated[int, option(STUDIO_PORT)] = int(STUDIO_PORT.default),
     studio_design: Annotated[
-        list[str] | None,
-        Option(metavar="DESIGN", help="A design that the studio knows the tables by, as shop.model."),
+        list[str] | None, Option(metavar="DESIGN", help="Design of the tables for the studio; repeatable.")
     ] = None,
     studio_region: Annotated[str, option(STUDIO_REGION)] = str(STUDIO_REGION.default),
-    as_json: Annotated[bool, Option("--json", help="Print where it listens as one JSON line.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the address as JSON.")] = False,
 ) -> None:
-    """Serve DynamoDB over HTTP, from memory or from FILE."""
+    """Serve DynamoDB over HTTP, in memory or from a file."""
     log_to_terminal()
     what = f"Cannot serve {file or 'from memory'} on port {port}."
-    if file is not None and not file.parent.is_dir():
-        complain(
-            f"Cannot serve {file}.",
-            f"The folder {file.parent} is not there.",
-            "Make the folder, or name a file in another one.",
-        )
-        raise click.exceptions.Exit(Exit.NOT_FOUND)
-    _check_together(what, auth, iam, tls_cert, tls_key)
-    if auth == "open" and iam is not None:
-        note(f"Warning: {iam} is not looked at, for without --auth strict everybody is let in.")
-        iam = None
-    beside = None
-    if studio:
-        alone = auth == "strict" or tls_cert is not None  # the studio does not authenticate
-        beside = StudioSettings(
-            "127.0.0.1" if alone else host, studio_port, tuple(studio_design or ()), studio_region
-        )
-    telling = reporting_errors(what) if beside is None else reporting_studio_errors(what, STUDIO_PORT.flag)
-    with telling, ExitStack() as opened:
+    with reporting_errors(what), ExitStack() as opened:
         from tavola.engine import Engine
         from tavola.server.access_log import AccessLog
-        from tavola.server.endpoint import ServerEndpoint
         from tavola.server.hosts import is_loopback
         from tavola.server.listener import serve as listen
         from tavola.server.safeguards import Safeguards
 
+        if file is not None:
+            check_parent_exists(file)
+        _check_combinations(auth, iam, tls_cert, tls_key)
+        if auth == "open" and iam is not None:
+            warn(f"{iam} is ignored without --auth strict; all callers are accepted.")
+            iam = None
         log = None
         if access_log is not None:
             log = AccessLog(
@@ -128,32 +97,35 @@ def serve(
             )
             opened.enter_context(closing(log))
         safeguards = Safeguards(
-            tls=_tls(tls_cert, tls_key),
-            callers=None if iam is None else _callers(iam),
+            tls=_tls_context(tls_cert, tls_key),
+            callers=None if iam is None else _strict_callers(iam),
             log=log,
-            hosts=tuple(name.strip() for name in allow_host.split(",") if name.strip()),
+            hosts=split_names(allow_host),
         )
 
         def greet(endpoint: ServerEndpoint, studio_url: str | None = None) -> None:
             if as_json:
-                say_json(
-                    "tavola.serve/1",
-                    {
-                        "endpoint": endpoint.url,
-                        "host": endpoint.host,
-                        "port": endpoint.port,
-                        "file": None if file is None else str(file.absolute()),
-                        "auth": auth,
-                        "access_log": None if access_log is None else str(access_log.absolute()),
-                        "studio": studio_url,
-                    },
-                )
+                members = {
+                    "endpoint": endpoint.url,
+                    "host": endpoint.host,
+                    "port": endpoint.port,
+                    "file": None if file is None else str(file.absolute()),
+                    "auth": auth,
+                    "access_log": None if access_log is None else str(access_log.absolute()),
+                    "studio": studio_url,
+                }
+                say_json("tavola.serve/1", members)
             else:
-                _greet(endpoint, is_loopback(host), file, sync, emulate, iam, access_log, studio_url)
+                data = (
+                    "in memory, lost when the process ends"
+                    if file is None
+                    else f"{file.absolute()} ({_SYNC_TEXTS[sync]})"
+                )
+                _greet(endpoint, data, emulate, iam, access_log, studio_url, is_local=is_loopback(host))
             if not is_loopback(host) and iam is None:
-                note(
-                    f"Warning: other machines can reach {host}, and whoever connects is let in: "
-                    f"credentials are not verified. --auth strict verifies them."
+                warn(
+                    f"other machines can reach {host}, and credentials are not verified. "
+                    "Use --auth strict to verify them."
                 )
 
         engine = Engine.open(
@@ -164,113 +136,51 @@ def serve(
             table_delay_ms=table_delay_ms,
             emulate=emulate or None,
             ttl_interval_s=ttl_interval_s,
-            key=_key(file, store_key),
+            key=_read_key(file, store_key),
             buckets=buckets,
         )
         opened.enter_context(closing(engine))
-        if beside is None:
+        if not studio:
             listen(engine, host=host, port=port, safeguards=safeguards, ready=greet)
             return
         from tavola.cli.server_loop import run_until_signal
+        from tavola.cli.studio_beside_server import StudioSettings, serve_both, studio_target
 
-        kept = _studio_target(beside, engine, file, access_log, iam)
+        # The studio does not authenticate, so beside a protected endpoint it is local.
+        is_protected = auth == "strict" or tls_cert is not None
+        studio_settings = StudioSettings(
+            "127.0.0.1" if is_protected else host, studio_port, tuple(studio_design or ()), studio_region
+        )
+        target = studio_target(studio_settings, engine, file, access_log, iam)
         run_until_signal(
-            lambda stopping: _serve(engine, host, port, safeguards, beside, kept, stopping),
-            lambda where: greet(*where),
+            lambda stopping: serve_both(engine, host, port, safeguards, studio_settings, target, stopping),
+            lambda addresses: greet(*addresses),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StudioSettings:
-    """The studio beside an endpoint: where it shall listen, and what it shall show."""
-
-    host: str
-    port: int
-    designs: tuple[str, ...]
-    region: str
-
-
-def _studio_target(
-    beside: StudioSettings, engine: Engine, file: Path | None, access_log: Path | None, iam: Path | None
-) -> StudioTarget:
-    from tavola.protocol.accounts import DEFAULT_SCOPE
-    from tavola.studio import TablesLocation
-
-    declared = load_declared_designs(beside.designs)
-    kind, text = ("memory", "in memory") if file is None else ("file", str(file.absolute()))
-    return StudioTarget(
-        engine,
-        TablesLocation(kind, text, beside.region, DEFAULT_SCOPE.account),  # type: ignore[arg-type]  # one of two
-        beside.region,
-        DEFAULT_SCOPE.account,
-        read_only=False,
-        declared=declared,
-        design=merge_designs(declared),
-        log=None if access_log is None else access_log_reader(access_log),
-        directory=None if iam is None else directory_reader(iam),
-    )
-
-
-@asynccontextmanager
-async def _serve(
-    engine: Engine,
-    host: str,
-    port: int,
-    safeguards: Any,
-    beside: StudioSettings,
-    kept: StudioTarget,
-    stopping: Any,
-) -> AsyncIterator[tuple[Any, str]]:
-    """Serve the endpoint and the studio until the block ends; the studio goes first."""
-    from tavola.server.listener import Server, allow_files
-    from tavola.server.safeguards import ServerLimits
-    from tavola.studio import create
-    from tavola.web import running_server
-
-    server = Server(engine, host=host, port=port, safeguards=safeguards)
-    allow_files(ServerLimits().connections_max + _FILES_BESIDE)
-    await server.start()
-    try:
-        where = replace(kept.where, endpoint=server.endpoint.url)
-        async with open_studio(replace(kept, where=where)) as studio:
-            face = create(studio, hosts=allowed_host_names(beside.host, safeguards.hosts))
-            async with running_server(face, beside.host, beside.port) as served:
-                stopping.on_hurry(served.stop_now)
-                yield server.endpoint, f"{served.url}/"
-    finally:
-        await stopping.run_unless_hurried(server.stop())
-
-
-def _key(file: Path | None, options: StoreKeyOptions) -> str | None:
-    """Return the key of the file; what is in memory needs none, and gets none from the environment."""
+def _read_key(file: Path | None, options: StoreKeyOptions) -> str | None:
+    """Return the key of the file; data in memory has none, and TAVOLA_KEY does not apply to it."""
     if file is None and options.key_file is None and options.key_command is None:
         return None
-    found = options.read()
-    if found is not None and file is None:
-        raise KeyUnusable("What is in memory is not encrypted; name a FILE, or leave the key out")
-    return found
+    key = options.read_key()
+    if key is not None and file is None:
+        raise CommandError("Data in memory is not encrypted.", "Name a FILE, or leave out the key.")
+    return key
 
 
-def _check_together(
-    what: str, auth: Auth, iam: Path | None, tls_cert: Path | None, tls_key: Path | None
-) -> None:
-    """Refuse options that only make sense with another."""
+def _check_combinations(auth: str, iam: Path | None, tls_cert: Path | None, tls_key: Path | None) -> None:
+    """Reject options that need another one."""
     if auth == "strict" and iam is None:
-        complain(
-            what,
-            "--auth strict verifies every caller, and no file says who they are.",
-            "Make one with `tavola iam init iam.json`, and name it with --iam iam.json.",
+        raise CommandError(
+            "--auth strict needs a file of users and roles.",
+            "Create one with `tavola iam init iam.json`, and name it with --iam iam.json.",
         )
-        raise click.exceptions.Exit(Exit.USAGE)
     if (tls_cert is None) != (tls_key is None):
-        given, lacking = (TLS_CERT, TLS_KEY) if tls_key is None else (TLS_KEY, TLS_CERT)
-        complain(
-            what, f"{given.flag} is given without {lacking.flag}.", "Give both, or neither for plain HTTP."
-        )
-        raise click.exceptions.Exit(Exit.USAGE)
+        present, missing = (TLS_CERT, TLS_KEY) if tls_key is None else (TLS_KEY, TLS_CERT)
+        raise CommandError(f"{present.flag} needs {missing.flag}.", "Give both, or neither for plain HTTP.")
 
 
-def _tls(certificate: Path | None, key: Path | None) -> Any:
+def _tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
     if certificate is None or key is None:
         return None
     from tavola.server.safeguards import tls_context
@@ -278,7 +188,7 @@ def _tls(certificate: Path | None, key: Path | None) -> Any:
     return tls_context(certificate, key)
 
 
-def _callers(iam: Path) -> Any:
+def _strict_callers(iam: Path) -> StrictCallers:
     from tavola.clock import SYSTEM_CLOCK
     from tavola.iam import DirectoryFile
     from tavola.server.authorization import StrictCallers
@@ -286,33 +196,37 @@ def _callers(iam: Path) -> Any:
     return StrictCallers(DirectoryFile(iam), SYSTEM_CLOCK)
 
 
+def env_command(host: str, port: int, *, tls: bool = False) -> str:
+    """Return the shell command that points AWS SDKs at an endpoint."""
+    options = ((HOST, host), (PORT, port))
+    arguments = "".join(f" {setting.flag} {value}" for setting, value in options if value != setting.default)
+    return f'eval "$({own_command()} env{arguments}{" --tls" if tls else ""})"'
+
+
 def _greet(
-    endpoint: Any,
-    alone: bool,
-    file: Path | None,
-    sync: Sync,
+    endpoint: ServerEndpoint,
+    data: str,
     emulate: str,
     iam: Path | None,
     access_log: Path | None,
     studio_url: str | None,
+    *,
+    is_local: bool,
 ) -> None:
-    kept = "each write on the disk before it is answered" if sync == "full" else "writes are not synced"
-    where = "in memory, gone when this ends" if file is None else f"{file.absolute()} ({kept})"
-    turned = ((HOST, endpoint.host), (PORT, endpoint.port))
-    hint = "".join(f" {setting.flag} {value}" for setting, value in turned if value != setting.default)
-    hint += " --tls" if endpoint.secure else ""
-    reach = "this machine alone can connect" if alone else "and anyone can connect"
-    trusted = f"accepted as they come, {reach}; account and region tell tables apart"
-    verified = f"verified, and policies hold, as {None if iam is None else iam.absolute()} says"
-    say(f"Tavola {__version__} serves DynamoDB at {endpoint.url}")
-    say(f"  data:         {where}")
-    say(f"  credentials:  {trusted if iam is None else verified}")
+    if iam is None:
+        reach = "only this machine can connect" if is_local else "anyone can connect"
+        credentials = f"not verified ({reach}); account and region select the tables"
+    else:
+        credentials = f"verified, with the policies in {iam.absolute()}"
+    say(f"Tavola {__version__} serves DynamoDB at {style(endpoint.url, 'heading')}")
+    say(f"  data:         {data}")
+    say(f"  credentials:  {credentials}")
     if emulate:
-        say(f"  on purpose:   {emulate}")
+        say(f"  emulating:    {emulate}")
     if access_log is not None:
         say(f"  access log:   {access_log.absolute()}")
     if studio_url is not None:
         say(f"  studio:       {studio_url}")
-    with_key = "" if iam is None else ", and a key that `tavola iam` gave"
-    say(f'  use it with:  eval "$({own_command()} env{hint})"{with_key}')
-    say("Ctrl-C stops it.")
+    key_hint = "" if iam is None else ", and use a key from `tavola iam`"
+    say(f"  use it with:  {env_command(endpoint.host, endpoint.port, tls=endpoint.secure)}{key_hint}")
+    say("Press Ctrl-C to stop.")

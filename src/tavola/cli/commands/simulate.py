@@ -1,200 +1,189 @@
-"""`tavola simulate`: how a design bears its traffic, before any table is made."""
+"""`tavola simulate`: simulate the traffic of a design on DynamoDB partitions and report throttling."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
+from tavola.cli.commands.log import check_access_log
 from tavola.cli.designs import DesignArgument, load_design
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.files import deliver
-from tavola.cli.output import bar, complain, note, say, say_json
-from tavola.cli.parameters import Option
+from tavola.cli.errors import CommandError, Exit, reporting_errors
+from tavola.cli.files import write_result
+from tavola.cli.output import bar, note, say, say_json
+from tavola.cli.parameters import AsJson, Option
+from tavola.cli.terminal import style_report
+from tavola.errors import ErrorKind
+
+if TYPE_CHECKING:
+    from tavola.design.simulation import Burst
 
 _BURST = re.compile(r"(\d+(?:\.\d+)?)x(\d+(?:\.\d+)?)(s|m|h)(?:@(\d+(?:\.\d+)?))?")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
+_DAY_HOURS = 24.0
+_DEFAULT_PEAK = 2.0
 
 
 def simulate(
-    target: DesignArgument,
+    design: DesignArgument,
     hours: Annotated[
         float | None,
-        Option(help="How long, 24 unless told; less than a day is around the busiest hour."),
+        Option(show_default="24", metavar="HOURS", help="Hours to simulate; less than a day is around the busiest hour."),
     ] = None,
-    rate_factor: Annotated[float, Option(help="So many times every declared rate.")] = 1.0,
+    rate_factor: Annotated[float, Option(metavar="FACTOR", help="Multiply all rates by this factor.")] = 1.0,
     skew: Annotated[
         float,
-        Option(help="Zipf's exponent of patterns that say none: 0 is even, 1 leaves little to most keys."),
+        Option(metavar="EXPONENT", help="Zipf exponent for patterns that declare none; 0 is a uniform distribution."),
     ] = 0.8,
     peak: Annotated[
         float | None,
-        Option(help="The peak of patterns that say none, in times of their mean; 2 unless told."),
+        Option(
+            metavar="FACTOR", show_default="2",
+            help="Ratio of peak to mean rate, for patterns that declare no peak.",
+        ),
     ] = None,
     burst: Annotated[
         list[str] | None,
         Option(
             metavar="FACTORxTIME[@PER_HOUR]",
-            help="Bursts: 5x60s@2 is five times the traffic, for a minute, twice an hour.",
+            help="Add bursts: 5x60s@2 is five times the traffic for a minute, twice an hour.",
         ),
     ] = None,
     mode: Annotated[
-        str | None, Option(metavar="on-demand|provisioned", help="Instead of what the design declares.")
+        Literal["on-demand", "provisioned"] | None, Option(help="Capacity mode. Default: as each table declares.")
     ] = None,
     read_units: Annotated[
-        float | None, Option(help="Provisioned units of reading, of every table and index.")
+        float | None, Option(metavar="UNITS", help="Provisioned read units of every table and index.")
     ] = None,
     write_units: Annotated[
-        float | None, Option(help="Provisioned units of writing, of every table and index.")
+        float | None, Option(metavar="UNITS", help="Provisioned write units of every table and index.")
     ] = None,
-    quota: Annotated[float, Option(help="Units that the account lets a table have on demand.")] = 40_000,
+    quota: Annotated[
+        float, Option(metavar="UNITS", help="The account's limit of on-demand units per table.")
+    ] = 40_000,
     warm: Annotated[
-        bool,
-        Option(
-            "--warm",
-            help="Begin with partitions as days of this traffic have left them, and with burst saved; for a whole day or "
-            "a trace.",
-        ),
+        bool, Option("--warm", help="Start with the partitions that days of this traffic lead to.")
     ] = False,
     cold: Annotated[
-        bool,
-        Option(
-            "--cold",
-            help="Begin with the partitions of a new table; less than a day begins with those of the day before.",
-        ),
+        bool, Option("--cold", help="Start with the partitions of a new table, even if less than a day is simulated.")
     ] = False,
     trace: Annotated[
         Path | None,
-        Option(help="Take the traffic of an access log of `tavola serve` instead of the declared rates."),
+        Option(metavar="FILE", help="Replay an access log of `tavola serve` instead of the declared rates."),
     ] = None,
-    seed: Annotated[int, Option(help="What chance is made from.")] = 0,
+    seed: Annotated[int, Option(help="Seed of the random numbers.")] = 0,
     chart: Annotated[
-        Path | None, Option(help="Draw the heat maps of the worst places: FILE.svg or FILE.png.")
+        Path | None,
+        Option(metavar="FILE.svg|FILE.png", help="Draw heat maps of the most throttled tables and indexes."),
     ] = None,
-    place: Annotated[
+    chart_table: Annotated[
         str | None,
-        Option(help="Draw this one: a table, or table/index; with ` reads` or ` writes` behind."),
+        Option("--chart-table", metavar="TABLE[/INDEX]", help="Draw only this one; append ' reads' or ' writes'."),
     ] = None,
-    fail_over: Annotated[
+    fail_above: Annotated[
         float | None,
-        Option(
-            metavar="PERCENT",
-            help="Exit with 1 if more than that is throttled. A whole day and a trace begin cold: see --warm.",
-        ),
+        Option("--fail-above", metavar="PERCENT", help="Exit with 1 if more requests than this are throttled."),
     ] = None,
-    as_json: Annotated[bool, Option("--json", help="Print everything that was found as JSON.")] = False,
-) -> None:
-    """Simulate a day of a design's access patterns on DynamoDB's partitions, and say what is throttled, where and why."""
-    with reporting_errors(f"Cannot simulate {target}.", failed=Exit.USAGE):
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Simulate a day of traffic and report throttling.
+
+    Runs the access patterns of the design on a model of DynamoDB's partitions. A whole day and a trace start with the partitions
+    of a new table unless --warm is given; less than a day starts with those of the day before.
+    """
+    with reporting_errors(f"Cannot simulate {design}.", failed=Exit.USAGE):
         from tavola.design import simulation
         from tavola.design.charts import chart_format
         from tavola.design.simulation import Scenario
 
-        form = None if chart is None else chart_format(chart)
-        _check(trace, {"--hours": hours, "--peak": peak, "--burst": burst or None}, chart, place, fail_over)
+        chart_type = "svg" if chart is None else chart_format(chart)
+        _check_combinations(trace, hours, peak, burst, chart, chart_table, fail_above)
         if warm and cold:
-            raise simulation.SimulationRefused("--warm and --cold exclude one another; leave one out")
+            raise CommandError("--warm and --cold cannot be combined.", "Use one of them.")
+        if mode == "on-demand" and (read_units is not None or write_units is not None):
+            raise CommandError(
+                "--read-units and --write-units apply to provisioned tables.",
+                "Leave them out, or change --mode.",
+            )
+        is_provisioned = read_units is not None or write_units is not None
         scenario = Scenario(
-            hours=24.0 if hours is None else hours,
+            hours=_DAY_HOURS if hours is None else hours,
             seed=seed,
             rate_factor=rate_factor,
             skew=skew,
-            peak=2.0 if peak is None else peak,
-            bursts=tuple(_burst(text) for text in burst or ()),
-            mode=_mode(mode, read_units, write_units),
+            peak=_DEFAULT_PEAK if peak is None else peak,
+            bursts=tuple(_parse_burst(text) for text in burst or ()),
+            mode="provisioned" if is_provisioned else mode or "declared",
             read_units=read_units,
             write_units=write_units,
             quota=quota,
             warm=warm,
-            settled=trace is None and hours is not None and hours < 24 and not cold,
+            settled=trace is None and hours is not None and hours < _DAY_HOURS and not cold,
         )
-        design = load_design(target)
+        loaded = load_design(design)
         if trace is None:
-            workload = simulation.build_workload(design, scenario)
+            workload = simulation.build_workload(loaded, scenario)
         else:
-            workload = simulation.read_trace(_records(trace), design, scenario)
-        with _progress(workload.rates.seconds) as progress:
-            found = simulation.run_workload(workload, scenario, progress)
+            workload = simulation.read_trace(_read_records(trace), loaded, scenario)
+        with bar("Simulating", workload.rates.seconds) as show:
+            result = simulation.run_workload(workload, scenario, lambda done, _total: show(done))
         if as_json:
-            say_json(simulation.SCHEMA, found.to_json())
+            say_json(simulation.SCHEMA, result.to_json())
         else:
-            for line in simulation.report_lines(found):
-                say(line)
+            say(style_report("\n".join(simulation.report_lines(result))))
         if chart is not None:
-            deliver(chart, simulation.chart(found, form or "svg", place), "--chart")
-            note(f"Drew {chart}.")
-        if fail_over is not None and found.throttled * 100 > fail_over:
-            note(f"{found.throttled * 100:.2f} % is throttled, more than {fail_over:g} %.")
-            raise click.exceptions.Exit(Exit.FAILED)
+            write_result(chart, simulation.chart(result, chart_type, chart_table), "--chart")
+            note(f"Wrote {chart}.")
+    if fail_above is not None and result.throttled * 100 > fail_above:
+        note(f"{result.throttled * 100:.2f}% of requests are throttled, more than {fail_above:g}%.")
+        raise click.exceptions.Exit(Exit.FAILED)
 
 
-def _check(
+def _check_combinations(
     trace: Path | None,
-    declared: dict[str, Any],
+    hours: float | None,
+    peak: float | None,
+    burst: list[str] | None,
     chart: Path | None,
-    place: str | None,
-    fail_over: float | None,
+    chart_table: str | None,
+    fail_above: float | None,
 ) -> None:
-    """Refuse options that would be passed over, or mean nothing."""
-    from tavola.design.simulation import SimulationRefused
-
-    idle = [name for name, value in declared.items() if value is not None]
-    if trace is not None and idle:
-        raise SimulationRefused(
-            f"{', '.join(idle)} is of declared rates, and --trace has its own times; leave it out, or play the trace "
-            "louder with --rate-factor"
+    """Reject options that would have no effect."""
+    rate_options = {"--hours": hours, "--peak": peak, "--burst": burst or None}
+    unused = [name for name, value in rate_options.items() if value is not None]
+    if trace is not None and unused:
+        raise CommandError(
+            f"{', '.join(unused)} cannot be combined with --trace, which has its own times.",
+            "Leave it out, or scale the trace with --rate-factor.",
         )
-    if place is not None and chart is None:
-        raise SimulationRefused("--place is of a chart; give --chart FILE.svg too, or leave it out")
-    if fail_over is not None and not 0 <= fail_over <= 100:
-        raise SimulationRefused(f"--fail-over is {fail_over:g}; give 0 to 100, a percentage")
+    if chart_table is not None and chart is None:
+        raise CommandError("--chart-table needs --chart.", "Add --chart FILE.svg, or leave it out.")
+    if fail_above is not None and not 0 <= fail_above <= 100:
+        raise CommandError(f"--fail-above is {fail_above:g}.", "Give a percentage from 0 to 100.")
 
 
-def _mode(mode: str | None, read_units: float | None, write_units: float | None) -> Any:
-    from tavola.design.simulation import SimulationRefused
+def _parse_burst(text: str) -> Burst:
+    from tavola.design.simulation import Burst
 
-    if mode not in (None, "on-demand", "provisioned"):
-        raise SimulationRefused(f"--mode {mode} is none; give on-demand or provisioned")
-    if read_units is None and write_units is None:
-        return mode or "declared"
-    if mode == "on-demand":
-        raise SimulationRefused(
-            "--read-units and --write-units are of provisioned tables; leave them out, or the mode"
+    match = _BURST.fullmatch(text.strip())
+    if match is None:
+        raise CommandError(
+            f"{text!r} is not a burst.", "Use a form such as 5x60s, or 5x60s@2 for two bursts an hour."
         )
-    return "provisioned"
+    return Burst(float(match[1]), float(match[2]) * _SECONDS[match[3]], float(match[4] or 1.0))
 
 
-def _burst(text: str) -> Any:
-    from tavola.design.simulation import Burst, SimulationRefused
-
-    found = _BURST.fullmatch(text.strip())
-    if found is None:
-        raise SimulationRefused(
-            f"--burst {text} is none; write for instance 5x60s, or 5x60s@2 for two an hour"
-        )
-    return Burst(float(found[1]), float(found[2]) * _SECONDS[found[3]], float(found[4] or 1.0))
-
-
-def _records(path: Path) -> Iterator[object]:
-    """Yield each line of a log as data, None for a line that is not JSON."""
+def _read_records(path: Path) -> Iterator[object]:
+    """Yield each line of an access log as data, None for a line that is not JSON."""
     import msgspec
 
     from tavola.server.log_files import files_of
 
-    files = list(files_of(path))
-    if not files:
-        complain(
-            f"Cannot read {path}.",
-            "There is no such file.",
-            "Name the file that `tavola serve --access-log` was given.",
-        )
-        raise click.exceptions.Exit(Exit.NOT_FOUND)
-    for file in files:
+    check_access_log(path)
+    for file in files_of(path):
         try:
             with file.open("rb") as lines:
                 for line in lines:
@@ -203,15 +192,7 @@ def _records(path: Path) -> Iterator[object]:
                     except msgspec.DecodeError:
                         yield None
         except OSError as error:
-            complain(
-                f"Cannot read {file}.",
-                f"{error.strerror or error}.",
-                "Name the file that `tavola serve --access-log` was given.",
-            )
-            raise click.exceptions.Exit(Exit.NOT_FOUND) from error
-
-
-@contextmanager
-def _progress(seconds: int) -> Iterator[Any]:
-    with bar("Simulating", seconds) as show:
-        yield lambda done, _: show(done)
+            cause = f"{file} cannot be read: {error.strerror or error}."
+            raise CommandError(
+                cause, "Name a readable access log with --trace.", ErrorKind.NOT_FOUND
+            ) from error

@@ -1,97 +1,85 @@
-"""`tavola solve`: keys and indexes for a design's entities and access patterns, with their price and their reasons."""
+"""`tavola solve`: find keys and indexes for the entities and access patterns of a design."""
 
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tavola.cli.designs import DesignArgument, load_design
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.files import deliver
-from tavola.cli.output import complain, note, say, say_json
-from tavola.cli.parameters import Option
-from tavola.cli.price_books import Date, Prices, Region, load_chosen_book
+from tavola.cli.errors import CommandError, reporting_errors
+from tavola.cli.files import write_result
+from tavola.cli.output import note, say, say_json, terminal_width
+from tavola.cli.parameters import BUNDLE, AsJson, Option
+from tavola.cli.price_books import PriceOptions
+from tavola.cli.terminal import style_report
 
+if TYPE_CHECKING:
+    from tavola.model.document import Design
 
-class Style(StrEnum):
-    """How indexes are keyed."""
-
-    AUTO = "auto"
-    NATIVE = "native"
-    OVERLOADED = "overloaded"
+_WIDTH_MAX = 110  # longer lines are hard to read
 
 
 def solve(
-    target: DesignArgument,
-    as_json: Annotated[
-        bool, Option("--json", help="Print the design as a document, with prices and reasons.")
-    ] = False,
+    design: DesignArgument,
+    as_json: AsJson = False,
     as_python: Annotated[
-        bool, Option("--python", help="Print the Python module that declares the design.")
+        bool, Option("--python", help="Print the solution as a Python module that declares it.")
     ] = False,
-    out: Annotated[
+    output: Annotated[
         Path | None,
         Option(
-            "--out",
-            metavar="FILE.json|FILE.py",
-            help="Write the design into a file too: a document, or with --python or .py a module.",
+            "--output", metavar="FILE.json|FILE.py",
+            help="Write the solution to a file: a design document, or a module with --python or .py.",
         ),
     ] = None,
     alternatives: Annotated[
-        int, Option("--alternatives", metavar="N", help="Other ways to show of each choice.", min=0)
+        int, Option("--alternatives", metavar="N", help="Number of alternatives to show for each choice.", min=0)
     ] = 2,
     style: Annotated[
-        Style,
+        Literal["native", "overloaded", "auto"],
         Option(
             "--style",
-            help="Index keys of the items' own attributes, of templates, or as gives fewer indexes.",
+            help="Index keys: item attributes (native), key templates (overloaded), or whichever needs fewer indexes.",
         ),
-    ] = Style.AUTO,
-    region: Region = None,
-    date: Date = None,
-    prices: Prices = None,
-) -> None:
-    """Print the cheapest keys and fewest indexes that serve every access pattern of a design, and why they do.
+    ] = "auto",
+    price_options: PriceOptions = BUNDLE,
+) -> None:  # fmt: skip
+    """Find the cheapest keys and indexes for access patterns.
 
-    Keys that the design has are taken off first: only entities, access patterns and writes count, and `Need`s beside entities
-    that have no key yet. What is asked seldom and written often decides as its rates say; without rates all count the same.
+    Reads the entities, access patterns, writes and `Need`s of the design and ignores its current keys. Declared rates decide
+    whether reads or writes matter more; without rates, all access patterns have the same weight.
     """
-    if as_json and as_python:
-        complain("One form at a time.", "--json and --python were both given", "Leave one of them out.")
-        raise click.exceptions.Exit(Exit.USAGE)
-    with reporting_errors(f"Cannot solve {target}."):
+    with reporting_errors(f"Cannot solve {design}."):
         from tavola.design.solver import as_document, as_text
-        from tavola.design.solver import solve as solve_
+        from tavola.design.solver import solve as find_solution
 
-        solved = solve_(
-            load_design(target, unkeyed=True), style=style.value, book=load_chosen_book(region, date, prices)
+        if as_json and as_python:
+            raise CommandError("--json and --python cannot be combined.", "Use one of them.")
+        solution = find_solution(
+            load_design(design, allow_unkeyed=True), style=style, book=price_options.load_book()
         )
-        module = as_python or (out is not None and out.suffix == ".py")
-        if out is not None:
-            deliver(out, _module(solved, target) if module else _document(solved), "--out")
+        if output is not None:
+            is_module = as_python or output.suffix == ".py"
+            text = _render_module(solution.design, design) if is_module else _render_document(solution.design)
+            write_result(output, text, "--output")
         if as_json:
-            say_json("tavola.solve/1", as_document(solved, alternatives))
-        elif as_python:
-            if out is None:
-                say(_module(solved, target).rstrip())
-        else:
-            say(as_text(solved, alternatives))
-        if out is not None:
-            note(f"The design is in {out}.")
+            say_json("tavola.solve/1", as_document(solution, alternatives))
+        elif not as_python:
+            say(style_report(as_text(solution, alternatives, min(terminal_width(), _WIDTH_MAX))))
+        elif output is None:
+            say(_render_module(solution.design, design).rstrip())
+        if output is not None:
+            note(f"Wrote the design to {output}.")
 
 
-def _module(solved: Any, target: str) -> str:
+def _render_module(design: Design, name: str) -> str:
     from tavola.design.solver import render_declarations
 
-    return render_declarations(solved.design, f"The design of {target}, as `tavola solve` found it.")
+    return render_declarations(design, f"The design of {name}, as solved by `tavola solve`.")
 
 
-def _document(solved: Any) -> str:
+def _render_document(design: Design) -> str:
     from tavola.model.document import write_document
 
-    return json.dumps(write_document(solved.design), indent=2) + "\n"
+    return json.dumps(write_document(design), indent=2) + "\n"

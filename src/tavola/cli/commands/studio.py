@@ -1,4 +1,4 @@
-"""`tavola studio`: the tables, wherever they are, in a browser."""
+"""`tavola studio`: show and edit tables in a browser."""
 
 from __future__ import annotations
 
@@ -7,74 +7,35 @@ import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, TypeAlias
-
-import click
+from typing import TYPE_CHECKING, Annotated
 
 from tavola import __version__
-from tavola.cli.app_options import AllowHost, Host
-from tavola.cli.commands.app import warn_of_others
-from tavola.cli.exits import Exit
-from tavola.cli.output import complain, log_to_terminal, note, say, say_json
-from tavola.cli.parameters import Argument, Option
-from tavola.cli.settings import BASE_PATH, IAM, STUDIO_PORT, option
+from tavola.cli.applications import AllowHostOption, HostOption, warn_if_public
+from tavola.cli.errors import CommandError, reporting_errors
+from tavola.cli.output import log_to_terminal, note, say, say_json
+from tavola.cli.parameters import BUNDLE, Argument, Option
+from tavola.cli.settings import BASE_PATH, STUDIO_PORT, option, split_names
 from tavola.cli.studio_options import (
     StudioOptions,
     StudioTarget,
     allowed_host_names,
     open_studio,
     open_studio_target,
-    reporting_studio_errors,
 )
-from tavola.cli.targets import Account, Region, StoreKey
+from tavola.cli.terminal import style
 
-Designs: TypeAlias = Annotated[
-    list[str] | None,
-    Argument(
-        metavar="[DESIGN]...",
-        help="The designs of the tables: modules that declare them, as shop.model, or files as `tavola lint` takes them. "
-        "Without one the tables are shown as they are.",
-    ),
-]
-StudioStore: TypeAlias = Annotated[
-    Path | None,
-    Option(
-        "--store",
-        metavar="FILE|memory:",
-        help="The store's file; no process may have it open. Or memory alone.",
-    ),
-]
-StudioEndpoint: TypeAlias = Annotated[
-    str | None,
-    Option(
-        "--endpoint",
-        metavar="URL|aws:REGION",
-        envvar="TAVOLA_ENDPOINT",
-        help="The server to ask, unless --store is given; or TAVOLA_ENDPOINT.  [default: http://127.0.0.1:8000]",
-    ),
-]
-ReadOnly: TypeAlias = Annotated[bool, Option("--read-only", help="Let nothing be changed.")]
-Live: TypeAlias = Annotated[
-    bool, Option("--live", help="Let tables on AWS itself be changed, which are read-only otherwise.")
-]
-LogFile: TypeAlias = Annotated[
-    Path | None,
-    Option("--access-log", help="The access log of the server, as `tavola serve` was given it, to be read."),
-]
-IamFile: TypeAlias = Annotated[
-    Path | None,
-    Option("--iam", envvar=IAM.variable, help="The file of users, roles and policies, to be explained."),
-]
+if TYPE_CHECKING:
+    from tavola.cli.server_loop import ShutdownRequest
+    from tavola.web import ListenAddress
 
 _PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
-    """Where the studio is, below its base path."""
+class StudioAddress:
+    """Where the studio listens, and its base path."""
 
-    address: Any
+    address: ListenAddress
     base_path: str
 
     @property
@@ -84,110 +45,99 @@ class Listening:
 
 
 def studio(
-    designs: Designs = None,
-    store: StudioStore = None,
-    endpoint: StudioEndpoint = None,
-    port: Annotated[
-        int, Option("--port", envvar=STUDIO_PORT.variable, help=STUDIO_PORT.sentence, min=0, max=65535)
-    ] = int(STUDIO_PORT.default),
-    host: Host = "127.0.0.1",
+    designs: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="[DESIGN]...",
+            help="Designs of the tables, as `tavola lint` takes them. Without one, entities and access patterns are unknown.",
+        ),
+    ] = None,
+    tables: StudioOptions = BUNDLE,
+    port: Annotated[int, option(STUDIO_PORT, "--port")] = int(STUDIO_PORT.default),
+    host: HostOption = "127.0.0.1",
     base_path: Annotated[str, option(BASE_PATH)] = "",
-    read_only: ReadOnly = False,
-    live: Live = False,
-    allow_host: AllowHost = "",
-    open_: Annotated[bool, Option("--open", help="Open it in the browser of this machine.")] = False,
-    access_log: LogFile = None,
-    iam: IamFile = None,
-    region: Region = None,
-    account: Account = None,
-    store_key: StoreKey = None,
-    as_json: Annotated[bool, Option("--json", help="Print where it listens as one JSON line.")] = False,
+    allow_host: AllowHostOption = "",
+    open_browser: Annotated[bool, Option("--open", help="Open the studio in a browser.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the address as JSON.")] = False,
 ) -> None:
-    """Serve the studio: data, access patterns, design, heat, cost, changes and operations of tables, in a browser."""
+    """Serve the web studio for your tables.
+
+    Shows data, access patterns, design, heat, cost, changes and operations in a browser.
+    """
     from tavola.cli.server_loop import run_until_signal
 
     log_to_terminal()
-    what = f"Cannot serve the studio on port {port}."
-    path = checked_base(what, base_path)
-    options = StudioOptions(
-        tuple(designs or ()),
-        store,
-        endpoint,
-        region,
-        account,
-        (None, None, store_key),
-        read_only,
-        live,
-        access_log,
-        iam,
-    )
-    hosts = tuple(name.strip() for name in allow_host.split(",") if name.strip())
-    with reporting_studio_errors(what), open_studio_target(options) as kept:
+    with reporting_errors(f"Cannot serve the studio on port {port}."):
+        path = parse_base_path(base_path)
+        with open_studio_target(tables, designs or ()) as target:
 
-        def ready(where: Listening) -> None:
-            _greet(where, kept, as_json=as_json)
-            if open_ and not webbrowser.open(where.url):
-                note(f"No browser opens here; go to {where.url} yourself.")
+            def ready(address: StudioAddress) -> None:
+                _greet(address, target, as_json=as_json)
+                if open_browser and not webbrowser.open(address.url):
+                    note(f"No browser could be opened; open {address.url} yourself.")
 
-        run_until_signal(lambda stopping: _serve(kept, host, port, path, hosts, stopping), ready)
+            hosts = allowed_host_names(host, split_names(allow_host))
+            run_until_signal(lambda stopping: _serve(target, host, port, path, hosts, stopping), ready)
 
 
-def checked_base(what: str, text: str) -> str:
-    """Return a base path without the slash at its end; refuse what is none."""
+def parse_base_path(text: str) -> str:
+    """Return a base path without the slash at its end."""
     path = text.rstrip("/")
     if not _PATH.fullmatch(path):
-        complain(
-            what,
-            f"{text!r} is no base path: it begins with a slash and is of plain letters, digits and . _ ~ -.",
-            f"Give one such as {BASE_PATH.flag} /studio.",
+        raise CommandError(
+            f"{text!r} is not a URL path of plain letters, digits and . _ ~ -.",
+            f"Use a form such as {BASE_PATH.flag} /studio.",
         )
-        raise click.exceptions.Exit(Exit.USAGE)
     return path
 
 
 @asynccontextmanager
 async def _serve(
-    kept: StudioTarget, host: str, port: int, base_path: str, hosts: tuple[str, ...], stopping: Any
-) -> AsyncIterator[Listening]:
+    target: StudioTarget,
+    host: str,
+    port: int,
+    base_path: str,
+    hosts: tuple[str, ...],
+    stopping: ShutdownRequest,
+) -> AsyncIterator[StudioAddress]:
     from tavola.cli.server_loop import running_background_work
     from tavola.studio import create
     from tavola.web import running_server
 
-    async with running_background_work(kept.engine), open_studio(kept) as studio:
-        face = create(studio, base_path=base_path, hosts=allowed_host_names(host, hosts))
-        async with running_server(face, host, port) as served:
-            stopping.on_hurry(served.stop_now)
-            yield Listening(served.address, base_path)
+    async with running_background_work(target.engine), open_studio(target) as studio:
+        asgi_app = create(studio, base_path=base_path, hosts=hosts)
+        async with running_server(asgi_app, host, port) as server:
+            stopping.on_hurry(server.stop_now)
+            yield StudioAddress(server.address, base_path)
 
 
-def _greet(where: Listening, kept: StudioTarget, *, as_json: bool) -> None:
+def _greet(address: StudioAddress, target: StudioTarget, *, as_json: bool) -> None:
     from tavola.studio import Assets
-    from tavola.web import is_loopback
 
+    where = target.where
     if as_json:
-        say_json(
-            "tavola.studio/1",
-            {
-                "url": where.url,
-                "host": where.address.host,
-                "port": where.address.port,
-                "base_path": where.base_path,
-                "kind": kept.where.kind,
-                "tables_in": kept.where.text,
-                "region": kept.where.region,
-                "account": kept.where.account,
-                "read_only": kept.read_only,
-                "designs": list(kept.designs),
-            },
-        )
+        members = {
+            "url": address.url,
+            "host": address.address.host,
+            "port": address.address.port,
+            "base_path": address.base_path,
+            "kind": where.kind,
+            "tables_in": where.text,
+            "region": where.region,
+            "account": where.account,
+            "read_only": target.read_only,
+            "designs": list(target.designs),
+        }
+        say_json("tavola.studio/1", members)
     else:
-        say(f"Tavola {__version__} studio: open {where.url} in a browser")
-        say(f"  tables:   {kept.where.text}{f', region {kept.where.region}' if kept.where.region else ''}")
-        known = ", ".join(kept.designs) or "none is named, so entities and access patterns are not known"
-        say(f"  design:   {known}")
-        if kept.read_only:
-            say("  changes:  none, it is read-only")
-        say("Ctrl-C stops it.")
+        say(f"Tavola {__version__} studio: {style(address.url, 'heading')}")
+        say(f"  tables:  {where.text}{f', region {where.region}' if where.region else ''}")
+        say(f"  design:  {', '.join(target.designs) or 'none, so entities and access patterns are unknown'}")
+        if target.read_only:
+            say("  mode:    read-only")
+        say("Press Ctrl-C to stop.")
     if not Assets().built:
-        note("Its pages are not built, and the API alone answers: run `make studio`, or install the wheel.")
-    warn_of_others(where.address.host, is_loopback(where.address.host))
+        note(
+            "The pages of the studio are not built; only its API works. Run `make studio`, or install the wheel."
+        )
+    warn_if_public(address.address.host)

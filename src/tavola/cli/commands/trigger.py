@@ -1,4 +1,4 @@
-"""`tavola trigger`: a handler on a table's stream, run as Lambda would run it, until it is asked to stop."""
+"""`tavola trigger`: run a Lambda handler on a table's stream, as an event source mapping would."""
 
 from __future__ import annotations
 
@@ -11,235 +11,252 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.output import complain, log_to_terminal, note, say, say_json
-from tavola.cli.parameters import BUNDLE, Argument, Option
+from tavola.cli.errors import CommandError, Exit, reporting_errors
+from tavola.cli.output import count_noun, log_to_terminal, note, say, say_json
+from tavola.cli.parameters import BUNDLE, Argument, AsJson, Option
 from tavola.cli.targets import TargetOptions
+from tavola.errors import ErrorKind
 
-Start = Literal["TRIM_HORIZON", "LATEST"]
-
-# What the mapping calls its settings, and what the command calls them.
-_OPTIONS = {
-    "batch_size": "--batch-size",
-    "maximum_batching_window_in_seconds": "--window-s",
-    "parallelization_factor": "--parallel",
-    "maximum_retry_attempts": "--retries",
-    "maximum_record_age_in_seconds": "--max-age-s",
-    "tumbling_window_in_seconds": "--tumbling-window-s",
-    "timeout_s": "--timeout-s",
-}
+if TYPE_CHECKING:
+    from tavola.triggers import HandlerRefused, Trigger
 
 
 def trigger(
-    handler: Annotated[str, Argument(help="The handler, as module:function.", metavar="MODULE:HANDLER")],
-    table: Annotated[str | None, Option("--table", help="The table whose stream is read.")] = None,
-    stream_arn: Annotated[
-        str | None,
-        Option("--stream-arn", help="One stream by its ARN, instead of a table's present one."),
+    handler: Annotated[
+        str, Argument(help="Handler function: module:function or module.function.", metavar="HANDLER")
+    ],
+    table_name: Annotated[
+        str | None, Option("--table-name", metavar="NAME", help="Table with the stream to read.")
     ] = None,
-    batch_size: Annotated[int, Option(help="The most records of one invocation.")] = 100,
-    window_s: Annotated[int, Option(help="How long a batch may wait for more records. [s]")] = 0,
+    stream_arn: Annotated[
+        str | None, Option("--stream-arn", metavar="ARN", help="Stream to read, instead of --table-name.")
+    ] = None,
+    batch_size: Annotated[
+        int, Option(metavar="COUNT", help="Maximum number of records per invocation.")
+    ] = 100,
+    maximum_batching_window_in_seconds: Annotated[
+        int, Option(metavar="S", help="How long to collect records for a batch.")
+    ] = 0,
     filters: Annotated[
         list[str] | None,
-        Option("--filter", help="A pattern of the records that are wanted, as JSON; up to five."),
+        Option("--filter", metavar="JSON", help="Event filter pattern; repeatable, up to five."),
     ] = None,
-    start: Annotated[Start, Option(help="Where a stream that was never read is begun.")] = "TRIM_HORIZON",
-    retries: Annotated[
-        int, Option(help="How often a failed batch is tried again before it is given up; -1: for ever.")
+    starting_position: Annotated[
+        Literal["TRIM_HORIZON", "LATEST"], Option(help="Where to start a stream without a checkpoint.")
+    ] = "TRIM_HORIZON",
+    maximum_retry_attempts: Annotated[
+        int, Option(metavar="COUNT", help="Retries before a failed batch is discarded; -1: no limit.")
     ] = -1,
-    max_age_s: Annotated[int, Option(help="The age from which a record is given up; -1: none. [s]")] = -1,
-    bisect: Annotated[bool, Option("--bisect", help="Try a failed batch again in halves.")] = False,
-    report_failures: Annotated[
-        bool, Option("--report-failures", help="The response names failures (ReportBatchItemFailures).")
+    maximum_record_age_in_seconds: Annotated[
+        int, Option(metavar="S", help="Age at which a record is discarded; -1: no limit.")
+    ] = -1,
+    bisect_batch_on_function_error: Annotated[
+        bool, Option("--bisect-batch-on-function-error", help="Split a failed batch in two before a retry.")
     ] = False,
-    parallel: Annotated[int, Option(help="How many batches of a shard run at once.")] = 1,
-    tumbling_window_s: Annotated[
-        int, Option(help="The length of windows over which the handler keeps a state; 0: none. [s]")
+    report_batch_item_failures: Annotated[
+        bool,
+        Option(
+            "--report-batch-item-failures", help="The handler returns batchItemFailures for a partial retry."
+        ),
+    ] = False,
+    parallelization_factor: Annotated[
+        int, Option(metavar="COUNT", help="Number of concurrent batches per shard.")
+    ] = 1,
+    tumbling_window_in_seconds: Annotated[
+        int, Option(metavar="S", help="Length of the windows in which the handler keeps a state; 0: none.")
     ] = 0,
-    timeout_s: Annotated[float, Option(help="How long an invocation may take. [s]")] = 900,
+    timeout: Annotated[
+        float, Option("--timeout", metavar="S", help="Time limit of one invocation, in seconds.")
+    ] = 900,
     checkpoints: Annotated[
-        Path | None, Option(help="The file that keeps how far the stream is handled.")
+        Path | None,
+        Option(metavar="FILE", help="Save the position in the stream here, to resume after a restart."),
     ] = None,
     dead_letters: Annotated[
-        Path | None, Option(help="The file that takes a line for each batch that is given up.")
+        Path | None, Option(metavar="FILE", help="Append a line to this file for each discarded batch.")
     ] = None,
     dead_letter_payload: Annotated[
-        bool, Option("--dead-letter-payload", help="Keep the records too in the dead-letter file.")
+        bool, Option("--dead-letter-payload", help="Include the records in the dead-letter file.")
     ] = False,
-    once: Annotated[bool, Option("--once", help="Handle what is there now, and end.")] = False,
+    once: Annotated[bool, Option("--once", help="Process the records that exist now, then exit.")] = False,
     at: TargetOptions = BUNDLE,
-    as_json: Annotated[bool, Option("--json", help="Print what was done as one JSON line.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Run a Lambda handler on a table's stream as an event source mapping would: batches, retries, checkpoints."""
+    """Run a Lambda handler on a table's stream.
+
+    Behaves as a Lambda event source mapping: batches, filters, retries, checkpoints and dead letters. The options have the
+    names of the mapping's parameters.
+    """
     log_to_terminal()
     logging.getLogger("tavola.triggers").setLevel(logging.INFO)
-    if (table is None) == (stream_arn is None):
-        complain(
-            f"Cannot run {handler}.",
-            "Nothing says whose stream it shall read."
-            if table is None
-            else "Both a table and a stream are named, and a trigger reads one stream.",
-            "Give --table NAME for a table's present stream, or --stream-arn ARN for one by its ARN.",
-        )
-        raise click.exceptions.Exit(Exit.USAGE)
-    # What a handler prints is no part of a result that a program reads.
-    apart = redirect_stdout(sys.stderr) if as_json else nullcontext()
-    with (
-        apart,
-        reporting_errors(f"Cannot run {handler} on the stream of {table or stream_arn}."),
-        _named_as_options(),
-    ):
-        from tavola.triggers import REPORT_FAILURES, Mapping, Trigger
+    # Keeps a handler's prints out of the JSON
+    redirected = redirect_stdout(sys.stderr) if as_json else nullcontext()
+    stream = table_name or stream_arn
+    with redirected, reporting_errors(f"Cannot run {handler}."), _naming_options():
+        from tavola.triggers import REPORT_FAILURES, EventSourceMapping, Trigger
 
-        mapping = Mapping(
+        if (table_name is None) == (stream_arn is None):
+            problem = (
+                "No stream is named."
+                if stream is None
+                else "--table-name and --stream-arn cannot be combined."
+            )
+            raise CommandError(problem, "Use --table-name NAME, or --stream-arn ARN.")
+        mapping = EventSourceMapping(
             batch_size=batch_size,
-            maximum_batching_window_in_seconds=window_s,
-            starting_position=start,
-            parallelization_factor=parallel,
-            maximum_retry_attempts=retries,
-            maximum_record_age_in_seconds=max_age_s,
-            bisect_batch_on_function_error=bisect,
-            tumbling_window_in_seconds=tumbling_window_s,
-            function_response_types=(REPORT_FAILURES,) if report_failures else (),
+            maximum_batching_window_in_seconds=maximum_batching_window_in_seconds,
+            starting_position=starting_position,
+            parallelization_factor=parallelization_factor,
+            maximum_retry_attempts=maximum_retry_attempts,
+            maximum_record_age_in_seconds=maximum_record_age_in_seconds,
+            bisect_batch_on_function_error=bisect_batch_on_function_error,
+            tumbling_window_in_seconds=tumbling_window_in_seconds,
+            function_response_types=(REPORT_FAILURES,) if report_batch_item_failures else (),
             filter_criteria=filters,
         )
-        found = load_handler(handler)
+        function = load_handler(handler)
         with (
             at.open() as target,
             Trigger(
                 target.connection,
-                handler=found,
-                table=table,
+                handler=function,
+                table=table_name,
                 stream_arn=stream_arn,
                 mapping=mapping,
                 checkpoints=checkpoints,
                 dead_letters=dead_letters,
                 dead_letter_payload=dead_letter_payload,
                 name=handler.replace(":", "-").replace(".", "-"),
-                timeout_s=timeout_s,
-            ) as made,
+                timeout_s=timeout,
+            ) as running,
         ):
-            where = at
-            note(f"Runs {handler} on the stream of {table or stream_arn} at {where}. Ctrl-C stops it.")
+            note(f"Running {handler} on the stream of {stream} at {at}. Press Ctrl-C to stop.")
             if checkpoints is None and not once:
-                note(f"Without --checkpoints FILE the next start begins at {start} again.")
-            unfinished = _work(made, once=once)
-    _conclude(asdict(made.statistics), made.stream_arn, as_json=as_json)
-    _end_failed(made.statistics.discarded, unfinished, dead_letters)
+                note(f"Without --checkpoints, the next run starts at {starting_position} again.")
+            failure = _process(running, once=once)
+    _say_statistics(asdict(running.statistics), running.stream_arn, as_json=as_json)
+    discarded = running.statistics.discarded
+    if failure is None and not discarded:
+        return
+    with reporting_errors("Not all records were processed."):
+        if failure is not None:
+            raise CommandError(
+                failure,
+                "Fix the handler and run the command again, or limit --maximum-retry-attempts.",
+                ErrorKind.INVALID,
+            )
+        records_note = (
+            "Add --dead-letters FILE to keep a record of them."
+            if dead_letters is None
+            else f"See {dead_letters}."
+        )
+        raise CommandError(
+            f"Discarded {count_noun(discarded, 'record')}: the handler failed too often, or they were too old.",
+            f"Fix the handler; the log above shows the errors. {records_note}",
+            ErrorKind.INVALID,
+        )
 
 
 def load_handler(text: str) -> Callable[[dict[str, Any], Any], Any]:
-    """Return the function that a text names: `module:function`, or Lambda's own `module.function`."""
-    from tavola.triggers import HandlerBroken, HandlerRefused
+    """Return the function that a text names: `module:function`, or `module.function` as on Lambda."""
+    from tavola.triggers import HandlerBroken
 
     module_name, colon, name = text.partition(":")
     if not colon:
         module_name, _, name = text.rpartition(".")
     if not module_name or not name:
-        raise HandlerRefused(f"{text!r} names no handler; give module:function, such as projector:handler")
+        raise _refuse_handler(
+            f"{text!r} is not a handler.", "Use module:function, such as projector:handler."
+        )
     if "" not in sys.path:
-        sys.path.insert(0, "")  # handlers are looked for where the command is run
+        sys.path.insert(0, "")  # modules of the current folder can be named
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is not None and module_name.startswith(error.name):
-            raise HandlerRefused(
-                f"There is no module {module_name}; run the command in its folder, or install it"
-            ) from error
+            remedy = "Run the command in the module's folder, or install its package."
+            raise _refuse_handler(f"There is no module {module_name}.", remedy) from error
         raise HandlerBroken(module_name, str(error)) from error
     except Exception as error:
         raise HandlerBroken(module_name, f"{type(error).__name__}: {error}") from error
-    found: Any = module
+    member: Any = module
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if not callable(found):
-        raise HandlerRefused(f"{module_name} has no function {name}")
-    handler: Callable[[dict[str, Any], Any], Any] = found
+        member = getattr(member, part, None)
+    if not callable(member):
+        raise _refuse_handler(f"{module_name} has no function {name}.", "Check the name of the handler.")
+    handler: Callable[[dict[str, Any], Any], Any] = member
     return handler
 
 
+def _refuse_handler(cause: str, remedy: str) -> HandlerRefused:
+    from tavola.triggers import HandlerRefused
+
+    error = HandlerRefused(cause)
+    error.remedy = remedy
+    return error
+
+
 @contextmanager
-def _named_as_options() -> Iterator[None]:
-    """Let a setting that is refused be called what the command line calls it."""
+def _naming_options() -> Iterator[None]:
+    """Report a rejected setting of the mapping under its option's name."""
     from tavola.triggers import MappingRefused
 
     try:
         yield
     except MappingRefused as error:
-        option = _OPTIONS.get(error.setting, error.setting)
+        option = f"--{error.setting.removesuffix('_s').replace('_', '-')}"
         raise MappingRefused(option, error.value, error.rule) from error
 
 
-def _work(made: Any, *, once: bool) -> str | None:
-    """Handle what is to be handled; return why something is left that should not be."""
+def _process(running: Trigger, *, once: bool) -> str | None:
+    """Process the stream until it ends or a signal stops it; return why records remain, or None."""
     from tavola.triggers import HandlerFailing
 
     try:
-        with _stopped_by_signals(made.stop):
+        with _stopping_on_signals(running.stop):
             if once:
-                made.drain(timeout_s=float("inf"), patient=False)
+                running.drain(timeout_s=float("inf"), patient=False)
             else:
-                made.run()
-                if made.ended:
-                    note("The stream was disabled, and is handled to its end.")
+                running.run()
+                if running.has_ended:
+                    note("The stream was disabled and has been processed to its end.")
     except KeyboardInterrupt:
-        note("Stopped at once; the batch at hand comes again.")
-        raise click.exceptions.Exit(Exit.FAILED) from None
+        note("Stopped; the current batch will be processed again.")
+        raise click.exceptions.Exit(Exit.INTERRUPTED) from None
     except HandlerFailing as error:
         return str(error)
     return None
 
 
 @contextmanager
-def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Let the first signal ask for an end after the batch at hand; the second ends it at once."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Stop after the current batch on the first signal, and at once on the second."""
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def heard(number: int, frame: FrameType | None) -> None:
-        note("Stops after the batch at hand; Ctrl-C again stops at once.")
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        note("Stopping after the current batch; press Ctrl-C again to stop at once.")
         signal.signal(signal.SIGINT, signal.default_int_handler)
         stop()
 
-    for number in before:
-        signal.signal(number, heard)
+    for number in previous:
+        signal.signal(number, on_signal)
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
-def _conclude(statistics: dict[str, int], stream_arn: str | None, *, as_json: bool) -> None:
+def _say_statistics(statistics: dict[str, int], stream_arn: str | None, *, as_json: bool) -> None:
     if as_json:
         say_json("tavola.trigger/1", {"stream": stream_arn, **statistics})
     else:
         say(
-            f"{statistics['handled']} records handled in {statistics['invocations']} invocations "
-            f"({statistics['failures']} failed), {statistics['filtered']} filtered, "
-            f"{statistics['discarded']} given up"
+            f"Processed {count_noun(statistics['handled'], 'record')} in "
+            f"{count_noun(statistics['invocations'], 'invocation')} ({statistics['failures']} failed); "
+            f"filtered {statistics['filtered']}, discarded {statistics['discarded']}."
         )
-
-
-def _end_failed(discarded: int, unfinished: str | None, dead_letters: Path | None) -> None:
-    """End with the code of a failure where records were not handled."""
-    if unfinished is not None:
-        complain(
-            "Not everything was handled.",
-            unfinished,
-            "Mend the handler, and start again; or let --retries say when a record is given up.",
-        )
-    elif discarded:
-        complain(
-            f"{discarded} records were given up.",
-            "The handler failed on them too often, or they were too old; the log above says which.",
-            "Name a file with --dead-letters that keeps a trace of them."
-            if dead_letters is None
-            else f"Mend the handler; what was given up is told in {dead_letters}.",
-        )
-    if unfinished is not None or discarded:
-        raise click.exceptions.Exit(Exit.FAILED)

@@ -1,92 +1,90 @@
-"""`tavola verify`: a store's file gone through whole, or the index keys of a design's tables."""
+"""`tavola verify`: check a database file for damage, or the index keys of a design's tables."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import click
+from tavola.cli.designs import TableNameOption, connect_to_tables, load_tables
+from tavola.cli.errors import CommandError, reporting_errors
+from tavola.cli.output import bar, count_noun, note, say, say_json
+from tavola.cli.parameters import BUNDLE, Argument, AsJson, Option
+from tavola.cli.targets import PaceOptions, TargetOptions, missing_file
+from tavola.errors import ErrorKind
 
-from tavola.cli.designs import TableName, connect_to_tables, load_tables
-from tavola.cli.exits import Exit
-from tavola.cli.failures import reporting_errors
-from tavola.cli.keys import Key, read_store_key
-from tavola.cli.output import bar, complain, note, say, say_json
-from tavola.cli.pace_options import CheckpointPath, PaceOptions, Segments, UnitsPerSecond
-from tavola.cli.parameters import BUNDLE, Argument, Option
-from tavola.cli.targets import Target, TargetOptions, TargetRefused
+if TYPE_CHECKING:
+    from tavola.client.reports import KeyReport
 
 
 def verify(
-    file: Annotated[Path | None, Argument(help="The store's file; no process may have it open.")] = None,
+    file: Annotated[Path | None, Argument(help="Database file; no other process may have it open.")] = None,
     design: Annotated[
         str | None,
         Option(
-            "--design",
-            metavar="MODULE[:TABLE]",
-            help="Check the index keys of this design's tables instead; of FILE, or of --store or --endpoint.",
+            "--design", metavar="MODULE[:TABLE]",
+            help="Check the index keys and unique values of this design's tables instead.",
         ),
     ] = None,
     repair: Annotated[
-        bool, Option("--repair", help="With --design: put wrong index keys and guards right.")
+        bool, Option("--repair", help="With --design: fix wrong index keys and unique-value guards.")
     ] = False,
-    as_json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
-    table_name: TableName = None,
-    segments: Segments = 1,
-    units_per_second: UnitsPerSecond = None,
-    checkpoint: CheckpointPath = None,
+    as_json: AsJson = False,
+    table_name: TableNameOption = None,
+    pace: PaceOptions = BUNDLE,
     at: TargetOptions = BUNDLE,
-    key: Key = None,
-) -> None:
-    """Check that everything in FILE is as it was written: pages, items, index entries, backups, counts, logs.
+) -> None:  # fmt: skip
+    """Check a database file or a table's index keys for errors.
 
-    With --design, check instead that every index key of every item is what the item's fields say, and that every unique
-    value is kept for one item, anywhere: in FILE, in a --store, or at an --endpoint. Each problem is a line with its place; the exit code is 1 if any is left. Only
-    --repair changes anything.
+    Without --design, check all of FILE: pages, items, index entries, backups, counts and logs.
+
+    With --design, check that the index keys of every item match its fields, and that unique values are reserved for one item.
+    The tables are in FILE, or at --store or --endpoint. Nothing is changed without --repair.
+
+    Exits with 1 if problems remain.
     """
     if design is None:
-        _verify_file(file, (at.key_file, at.key_command, key), as_json=as_json, repair=repair)
-        return
+        _verify_file(file, at, as_json=as_json, repair=repair)
+    else:
+        at = replace(at, store=file or at.store)
+        _verify_design(design, at, table_name, pace, as_json=as_json, repair=repair)
+
+
+def _verify_design(
+    design: str, at: TargetOptions, table_name: str | None, pace: PaceOptions, *, as_json: bool, repair: bool
+) -> None:
     with reporting_errors(f"Cannot verify the keys of {design}."):
         tables = load_tables(design)
-        if checkpoint is not None and len(tables) > 1:
-            raise TargetRefused("A checkpoint is of one table; name it with --design MODULE:TABLE")
-        with replace(at, store=file or at.store, store_key=key).open() as target:
+        if pace.checkpoint is not None and len(tables) > 1:
+            raise CommandError("--checkpoint needs a design with one table.", "Use --design MODULE:TABLE.")
+        pace.check()
+        reports = []
+        with at.open() as target:
             db = connect_to_tables(target, tables, table_name)
-            pace = PaceOptions(segments, units_per_second, checkpoint)
-            reports = [_verify_table(target, db, table, table_name, pace, repair=repair) for table in tables]
+            for table in tables:
+                name = table_name or table.settings.name
+                total = target.call("DescribeTable", TableName=name)["Table"].get("ItemCount", 0)
+                with bar(f"Verifying {name}", total) as show:
+                    reports.append(db.verify_keys(table, repair=repair, **pace.as_arguments(show)))
     for report in reports:
-        _tell_keys(report, as_json=as_json)
-    if any(_problems_left(report, repair) for report in reports):
-        if not as_json:
-            complain(
-                "There are keys or guards that are not what their items say.",
-                "Queries miss such items, or find them where they are not; a unique value is kept for nobody, or is had twice.",
-                None
-                if repair
-                else "Put them right with --repair; see the guide's page on changing a design.",
+        _say_report(report, as_json=as_json)
+    if any(_has_problems(report, repair) for report in reports):
+        with reporting_errors(f"{design} has wrong index keys or unique values."):
+            raise CommandError(
+                "Queries miss these items or find them under an old key; a unique value may be unprotected.",
+                None if repair else "Run the command again with --repair.",
+                ErrorKind.INVALID,
             )
-        raise click.exceptions.Exit(Exit.FAILED)
 
 
-def _verify_table(
-    target: Target, db: Any, table: Any, name: str | None, pace: PaceOptions, *, repair: bool
-) -> Any:
-    name = name or table.settings.name
-    total = target.call("DescribeTable", TableName=name)["Table"].get("ItemCount", 0)
-    with bar(f"Verifying {name}", total) as show:
-        return db.verify_keys(table, repair=repair, **pace.options(lambda done: show(done.done)))
-
-
-def _problems_left(report: Any, repair: bool) -> bool:
-    """Return whether something is wrong still."""
+def _has_problems(report: KeyReport, repair: bool) -> bool:
+    """Return whether problems remain after the run."""
     if not repair:
         return not report.sound
     return any(report.counts[kind] for kind in ("misplaced", "unreadable", "left", "taken"))
 
 
-def _tell_keys(report: Any, *, as_json: bool) -> None:
+def _say_report(report: KeyReport, *, as_json: bool) -> None:
     if as_json:
         say_json(
             "tavola.verify-keys/1",
@@ -96,90 +94,75 @@ def _tell_keys(report: Any, *, as_json: bool) -> None:
                 "entities": dict(report.by_entity),
                 "counts": dict(report.counts),
                 "repaired": report.repaired,
-                "faults": [
+                "problems": [
                     {
-                        "key": each.key, "entity": each.entity, "index": each.index, "kind": each.kind,
-                        "stored": each.stored, "right": each.right,
+                        "key": problem.key, "entity": problem.entity, "index": problem.index, "kind": problem.kind,
+                        "stored": problem.stored, "right": problem.right,
                     }
-                    for each in report.faults
+                    for problem in report.problems
                 ],
                 "guards": [
                     {
-                        "key": each.key, "entity": each.entity, "field": each.field, "kind": each.kind,
-                        "guard": each.guard, "owner": each.owner,
+                        "key": guard.key, "entity": guard.entity, "field": guard.field, "kind": guard.kind,
+                        "guard": guard.guard, "owner": guard.owner,
                     }
-                    for each in report.guards
+                    for guard in report.guards
                 ],
                 "unknown": list(report.unknown),
                 "unreadable": [
-                    {"key": each.key, "entity": each.entity, "reason": each.reason} for each in report.unreadable
+                    {"key": item.key, "entity": item.entity, "reason": item.reason} for item in report.unreadable
                 ],
             },
         )  # fmt: skip
         return
-    for fault in (*report.faults, *report.guards):
-        say(str(fault))
-    for each in report.unreadable:
-        say(f"{each.entity} {each.plain_key}: it cannot be read: {each.reason}")
+    for problem in (*report.problems, *report.guards):
+        say(str(problem))
+    for item in report.unreadable:
+        say(f"{item.entity} {item.key_text}: cannot be read: {item.reason}")
     if report.unknown:
         note(
-            f"{_count_phrase(report.counts['unknown'], 'item')} of no entity in the design were passed over."
+            f"Skipped {count_noun(report.counts['unknown'], 'item')} that belong to no entity of the design."
         )
     note(f"{report}.")
 
 
-def _verify_file(
-    file: Path | None, keys: tuple[Path | None, str | None, str | None], *, as_json: bool, repair: bool
-) -> None:
-    if file is None or repair:
-        why = "No file is named." if file is None else "A store's file is never mended."
-        do = "Name the file of a store, or a design with --design."
-        complain(
-            "Cannot verify.", why, do if file is None else "Name a design with --design to repair its keys."
-        )
-        raise click.exceptions.Exit(Exit.USAGE)
-    if not file.is_file():
-        why = "It is a folder." if file.is_dir() else "It is not there."
-        complain(f"Cannot verify {file}.", why, "Name the file of a store.")
-        raise click.exceptions.Exit(Exit.NOT_FOUND)
-    with reporting_errors(f"Cannot verify {file}."):
-        from tavola.engine import verify as verified
+def _verify_file(file: Path | None, at: TargetOptions, *, as_json: bool, repair: bool) -> None:
+    with reporting_errors("Cannot verify." if file is None else f"Cannot verify {file}."):
+        from tavola.engine import verify as verify_store
 
-        report = verified(file, key=read_store_key(*keys))
-    problems = [{"place": each.place, "problem": each.what} for each in report.problems]
-    if as_json:
-        say_json(
-            "tavola.verify/1",
-            {
-                "tables": report.tables,
-                "backups": report.backups,
-                "items": report.items,
-                "changes": report.changes,
-                "problems": problems,
-                "untold": report.untold,
-            },
-        )
-    else:
-        for each in problems:
-            say(f"{each['place']}: {each['problem']}")
-        if report.untold:
-            say(f"and {report.untold} more")
-        note(
-            f"{_count_phrase(report.tables, 'table')}, {_count_phrase(report.backups, 'backup')}, "
-            f"{_count_phrase(report.items, 'item')} and {_count_phrase(report.changes, 'change')} were gone through."
-        )
-    if problems:
-        if not as_json:
-            complain(
-                f"{file} has {_count_phrase(len(problems) + report.untold, 'problem')}.",
-                "What is in it is not all as it was written.",
-                "Restore it from a copy; keep this one until the copy is verified too.",
+        if repair:
+            raise CommandError(
+                "--repair fixes index keys, not a damaged file.",
+                "Add --design, or restore the file from a backup.",
             )
-        raise click.exceptions.Exit(Exit.FAILED)
+        if file is None:
+            raise CommandError("No database file is named.", "Name a file, or a design with --design.")
+        if not file.is_file():
+            raise missing_file(file)
+        report = verify_store(file, key=at.read_key())
+    problems = [{"place": problem.place, "problem": problem.what} for problem in report.problems]
+    if as_json:
+        members = {
+            "tables": report.tables, "backups": report.backups, "items": report.items, "changes": report.changes,
+            "problems": problems, "unlisted": report.unlisted,
+        }  # fmt: skip
+        say_json("tavola.verify/1", members)
+    else:
+        for problem in problems:
+            say(f"{problem['place']}: {problem['problem']}")
+        if report.unlisted:
+            say(f"and {report.unlisted} more")
+        counts = [
+            count_noun(report.tables, "table"), count_noun(report.backups, "backup"),
+            count_noun(report.items, "item"), count_noun(report.changes, "change"),
+        ]  # fmt: skip
+        note(f"Checked {', '.join(counts)}.")
+    if problems:
+        with reporting_errors(f"{file} has {count_noun(len(problems) + report.unlisted, 'problem')}."):
+            raise CommandError(
+                "The file does not hold what was written to it.",
+                "Restore it from a backup copy, and keep this file until the copy is verified.",
+                ErrorKind.INVALID,
+            )
     if not as_json:
-        say(f"{file} is sound.")
-
-
-def _count_phrase(number: int, what: str) -> str:
-    """Return a number of things, as a person says it."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
+        say(f"{file}: no problems found.")

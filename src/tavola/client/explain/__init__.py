@@ -1,1 +1,1 @@
-"""Explaining: what an operation of the client asks and costs, before or while it is done."""
+"""`db.explain`: the requests and the cost of client operations, before or while they run."""

@@ -1,8 +1,8 @@
-"""Estimates: the units that a request will take, before it is sent.
+"""Estimates: the capacity units of a request, before it is sent.
 
-Exact where the request holds what decides (an item to be put, a standing item that is given); elsewhere
-from the sizes that the design declares, and each assumption made on the way is told as a sentence. Indexes
-are counted by their definitions: an entry that comes, goes, changes or moves, as DynamoDB bills it.
+An estimate is exact if the request and the known items decide it (an item to put, a current item that is passed). Otherwise it
+is based on the sizes that the design declares, and lists its assumptions. Indexes are counted as DynamoDB charges them: for
+entries that are added, removed, changed or moved.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tavola.client.consumption import NOTHING, Place, Units, total
-from tavola.client.marshalling import fits
+from tavola.client.consumption import NO_UNITS, CapacityOwner, Units, total_units
+from tavola.client.marshalling import matches_key
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.nodes import Remove
 from tavola.expressions.plans import compile_update
-from tavola.expressions.updates import Update, apply
+from tavola.expressions.updates import CompiledUpdate, apply
 from tavola.limits import PAGE_BYTES_MAX, READ_UNIT_BYTES, WRITE_UNIT_BYTES
-from tavola.model import Index, Shape, Table
+from tavola.model import EntityShape, Index, Table
 from tavola.values import (
     Item,
     equal,
@@ -31,84 +31,83 @@ from tavola.values import (
     write_units,
 )
 
-KEY_BYTES = 16  # of a key's value that nobody has seen
-VALUE_BYTES = 32  # of another attribute's
+KEY_BYTES = 16  # assumed size of an unknown key value
+VALUE_BYTES = 32  # assumed size of another unknown value
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is known besides the request: the tables, and the items that it will meet."""
+class KnownItems:
+    """What is known besides the request: the tables, and the items that it will read or replace."""
 
     tables: Mapping[str, type[Table]] = field(default_factory=dict)
-    shapes: Mapping[str, tuple[Shape, ...]] = field(default_factory=dict)  # by table, the entities concerned
-    item_bytes: int | None = None  # of one item
-    items: int | None = None  # that a query finds in one partition, before any filter
-    standing: tuple[Item, ...] = ()  # items as they stand, found by their key
-    fetches: bool = (
-        False  # what a query finds in an index is got from the table, in requests that are not seen
-    )
+    # The entities involved, by table
+    shapes: Mapping[str, tuple[EntityShape, ...]] = field(default_factory=dict)
+    item_bytes: int | None = None  # size of one item
+    items: int | None = None  # items that a query finds in one partition, before any filter
+    current: tuple[Item, ...] = ()  # items as they are stored
+    hydrates: bool = False  # index entries are fetched from the table by requests that are not shown
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Units by table and index, and what had to be assumed."""
+    """Units by table and index, and the assumptions made."""
 
-    by_place: Mapping[Place, Units]
-    assumed: tuple[str, ...] = ()
+    by_owner: Mapping[CapacityOwner, Units]
+    assumptions: tuple[str, ...] = ()
 
     @property
     def total(self) -> Units:
         """All units together."""
-        return total(self.by_place)
+        return total_units(self.by_owner)
 
 
-def estimate(operation: str, request: Mapping[str, Any], known: Known) -> Estimate | None:
-    """Return what a request will take, None where nothing can be said, as of a whole table's scan."""
-    making = _Making(known)
+def estimate(operation: str, request: Mapping[str, Any], known: KnownItems) -> Estimate | None:
+    """Return the units of a request, None if they cannot be estimated, as for the scan of a whole table."""
+    estimator = _Estimator(known)
     match operation:
         case "GetItem":
-            making.get(request)
+            estimator.get(request)
         case "PutItem":
-            making.put(request)
+            estimator.put(request)
         case "UpdateItem":
-            making.update(request)
+            estimator.update(request)
         case "DeleteItem":
-            making.delete(request)
+            estimator.delete(request)
         case "Query" | "Scan":
-            if not making.page(operation, request):
+            if not estimator.page(operation, request):
                 return None
         case "BatchGetItem":
-            for table, wanted in request["RequestItems"].items():
-                for key in wanted["Keys"]:
-                    making.get({**wanted, "TableName": table, "Key": key})
+            for table, members in request["RequestItems"].items():
+                for key in members["Keys"]:
+                    estimator.get({**members, "TableName": table, "Key": key})
         case "BatchWriteItem":
             for table, writes in request["RequestItems"].items():
                 for write in writes:
-                    for kind, told in write.items():
-                        making.write(kind, {**told, "TableName": table})
+                    for kind, members in write.items():
+                        estimator.write(kind, {**members, "TableName": table})
         case "TransactGetItems":
             for member in request["TransactItems"]:
-                making.get(member["Get"], transaction=True)
+                estimator.get(member["Get"], transaction=True)
         case "TransactWriteItems":
             for member in request["TransactItems"]:
-                for kind, told in member.items():
-                    making.write(kind, told, transaction=True)
+                for kind, members in member.items():
+                    estimator.write(kind, members, transaction=True)
         case _:
             return None
-    return Estimate(making.by_place, tuple(making.assumed))
+    return Estimate(estimator.by_owner, tuple(estimator.assumptions))
 
 
-class _Making:
-    """An estimate while its request is walked."""
+class _Estimator:
+    """Adds up the units of one request."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: KnownItems) -> None:
         self.known = known
-        self.by_place: dict[Place, Units] = {}
-        self.assumed: dict[str, None] = {}  # in order, each once
+        self.by_owner: dict[CapacityOwner, Units] = {}
+        self.assumptions: dict[str, None] = {}  # ordered, without duplicates
 
     def get(self, request: Mapping[str, Any], *, transaction: bool = False) -> None:
-        standing = self._standing(request["TableName"], request["Key"])
-        bytes_ = item_size(standing) if standing is not None else self._bytes(READ_UNIT_BYTES)
+        current = self._find_current(request["TableName"], request["Key"])
+        bytes_ = item_size(current) if current is not None else self._assumed_bytes(READ_UNIT_BYTES)
         consistent = bool(request.get("ConsistentRead"))
         units = transact_read_units(bytes_) if transaction else read_units(bytes_, consistent=consistent)
         self._add(request["TableName"], None, Units(reads=units))
@@ -120,45 +119,46 @@ class _Making:
         elif items is None:
             items = limit
             if limit is not None:
-                self._assume(f"that the partition holds {limit} items, as many as Limit lets it read")
+                self._assume(f"that the partition has {limit} items, the Limit of the request")
         elif limit is not None:
             items = min(items, limit)
         if items is None:
             return False
         name, index = request["TableName"], self._index(request)
-        item_bytes = self._bytes(READ_UNIT_BYTES)
-        bytes_ = items * (item_bytes if index is None else self._read_bytes(name, index, item_bytes))
+        item_bytes = self._assumed_bytes(READ_UNIT_BYTES)
+        bytes_ = items * (item_bytes if index is None else self._entry_read_bytes(name, index, item_bytes))
         pages, rest = divmod(bytes_, PAGE_BYTES_MAX)
         consistent = bool(request.get("ConsistentRead"))
         units = pages * read_units(PAGE_BYTES_MAX, consistent=consistent)
         if rest or not pages:
             units += read_units(rest, consistent=consistent)
         self._add(name, request.get("IndexName"), Units(reads=units))
-        if self.known.fetches and index is not None:
-            self._assume(f"that each of {items} entries is got from the table, one by one as it is paid")
+        if self.known.hydrates and index is not None:
+            self._assume(f"that each of {items} entries is fetched from the table")
             self._add(name, None, Units(reads=items * read_units(item_bytes, consistent=consistent)))
         return True
 
     def _index(self, request: Mapping[str, Any]) -> Index | None:
         table = self.known.tables.get(request["TableName"])
-        found = (
-            () if table is None else (each for each in table.indexes if each.name == request.get("IndexName"))
-        )
-        return next(iter(found), None)
+        indexes = () if table is None else table.indexes
+        return next((index for index in indexes if index.name == request.get("IndexName")), None)
 
-    def _read_bytes(self, name: str, index: Index, item_bytes: int) -> int:
-        """Return the bytes of an unseen entry that is read, of one that is not whole by what it is made of."""
+    def _entry_read_bytes(self, name: str, index: Index, item_bytes: int) -> int:
+        """Return the assumed size of an index entry, from the attributes that it holds."""
         if index.projection == "ALL":
             return item_bytes
         table = self.known.tables[name]
-        held = {*table.settings.key_names, *index.attributes}
-        named = set() if index.projection == "KEYS_ONLY" else set(index.projection) - held
+        keys = {*table.settings.key_names, *index.attributes}
+        projected = set() if index.projection == "KEYS_ONLY" else set(index.projection) - keys
         bytes_ = min(
             item_bytes,
-            sum(map(len, held)) + len(held) * KEY_BYTES + sum(map(len, named)) + len(named) * VALUE_BYTES,
+            sum(map(len, keys))
+            + len(keys) * KEY_BYTES
+            + sum(map(len, projected))
+            + len(projected) * VALUE_BYTES,
         )
-        told = "its keys" if not named else f"its keys and {len(named)} projected attributes"
-        self._assume(f"that an entry of {index.name} has {bytes_} bytes: {told}, not the whole item")
+        parts = "its keys" if not projected else f"its keys and {len(projected)} projected attributes"
+        self._assume(f"that an entry of {index.name} has {bytes_} bytes ({parts})")
         return bytes_
 
     def write(self, kind: str, request: Mapping[str, Any], *, transaction: bool = False) -> None:
@@ -169,52 +169,52 @@ class _Making:
                 self.update(request, transaction=transaction)
             case "Delete" | "DeleteRequest":
                 self.delete(request, transaction=transaction)
-            case _:  # a check pays as the write of what it looks at
-                self._base(request, self._size_of(request), transaction)
+            case _:  # a condition check costs as much as a write of the item
+                self._add_table_write(request, self._current_bytes(request), transaction)
 
     def put(self, request: Mapping[str, Any], *, transaction: bool = False) -> None:
         table = self.known.tables.get(request["TableName"])
         item: Item = request["Item"]
-        old = None if table is None else self._standing(request["TableName"], key_in(table, item))
+        old = None if table is None else self._find_current(request["TableName"], key_in(table, item))
         if old is None:
             self._assume(
-                "that the item is new; over another one, the larger of the two is paid, and so are index entries that move"
+                "that the item is new; replacing an item costs as much as the larger of the two, plus moved index entries"
             )
-        self._images(request, old, item, transaction)
+        self._add_write(request, old, item, transaction)
 
     def update(self, request: Mapping[str, Any], *, transaction: bool = False) -> None:
-        old = self._standing(request["TableName"], request["Key"])
-        plan = _plan_of(request)
+        old = self._find_current(request["TableName"], request["Key"])
+        plan = _compiled_update(request)
         if old is not None and plan is not None:
             try:
                 new = apply(plan, old, request.get("ExpressionAttributeValues") or {}).item
             except ExpressionError:
-                new = old  # it will be refused, and pays for what stands
-            self._images(request, old, new, transaction)
+                new = old  # the update will be rejected, and is charged for the current item
+            self._add_write(request, old, new, transaction)
             return
-        bytes_ = self._bytes(WRITE_UNIT_BYTES)
-        self._base(request, bytes_, transaction)
+        bytes_ = self._assumed_bytes(WRITE_UNIT_BYTES)
+        self._add_table_write(request, bytes_, transaction)
         if plan is not None:
-            for index in self._fed(request):
-                self._blind(request["TableName"], index, plan, bytes_)
+            for index in self._possible_indexes(request):
+                self._add_unknown_entry(request["TableName"], index, plan, bytes_)
 
     def delete(self, request: Mapping[str, Any], *, transaction: bool = False) -> None:
-        old = self._standing(request["TableName"], request["Key"])
+        old = self._find_current(request["TableName"], request["Key"])
         if old is not None:
-            self._images(request, old, None, transaction)
+            self._add_write(request, old, None, transaction)
             return
-        bytes_ = self._bytes(WRITE_UNIT_BYTES)
-        self._base(request, bytes_, transaction)
-        for index in self._fed(request):
+        bytes_ = self._assumed_bytes(WRITE_UNIT_BYTES)
+        self._add_table_write(request, bytes_, transaction)
+        for index in self._possible_indexes(request):
             self._add(
                 request["TableName"], index.name, Units(writes=write_units(_entry_bytes(index, bytes_), 0))
             )
 
-    def _images(
+    def _add_write(
         self, request: Mapping[str, Any], old: Item | None, new: Item | None, transaction: bool
     ) -> None:
         sizes = [0 if image is None else item_size(image) for image in (old, new)]
-        self._base(request, max(sizes), transaction)
+        self._add_table_write(request, max(sizes), transaction)
         name = request["TableName"]
         table = self.known.tables.get(name)
         for index in () if table is None else table.indexes:
@@ -222,69 +222,71 @@ class _Making:
             before, after = (None if image is None else entry_in(table, index, image) for image in (old, new))
             self._add(name, index.name, Units(writes=_entry_units(index, before, after)))
 
-    def _blind(self, table: str, index: Index, plan: Update, bytes_: int) -> None:
-        """Count an update of an unseen item on one index: moved if its key is set, rewritten if it projects."""
-        each = write_units(_entry_bytes(index, bytes_), 0)
+    def _add_unknown_entry(self, table: str, index: Index, plan: CompiledUpdate, bytes_: int) -> None:
+        """Add an update of an unknown item on one index: moved if its key is set, changed if it projects the attribute."""
+        entry_units = write_units(_entry_bytes(index, bytes_), 0)
         keys = plan.written.intersection(index.attributes)
         if keys:
-            leaves = bool(keys & _removed(plan))
-            if not leaves:
+            is_removed = bool(keys & _removed_attributes(plan))
+            if not is_removed:
                 self._assume(
-                    f"that the entry in {index.name} moves: it is removed at one place and put at another"
+                    f"that the entry in {index.name} moves: one write to delete it and one to add it"
                 )
-            self._add(table, index.name, Units(writes=each if leaves else 2 * each))
+            self._add(table, index.name, Units(writes=entry_units if is_removed else 2 * entry_units))
         elif index.projection == "ALL" or plan.written.intersection(index.projection):
-            self._add(table, index.name, Units(writes=each))
+            self._add(table, index.name, Units(writes=entry_units))
 
-    def _base(self, request: Mapping[str, Any], bytes_: int, transaction: bool) -> None:
+    def _add_table_write(self, request: Mapping[str, Any], bytes_: int, transaction: bool) -> None:
         units = transact_write_units(bytes_, 0) if transaction else write_units(bytes_, 0)
         self._add(request["TableName"], None, Units(writes=units))
 
-    def _size_of(self, request: Mapping[str, Any]) -> int:
-        standing = self._standing(request["TableName"], request["Key"])
-        return item_size(standing) if standing is not None else self._bytes(WRITE_UNIT_BYTES)
+    def _current_bytes(self, request: Mapping[str, Any]) -> int:
+        current = self._find_current(request["TableName"], request["Key"])
+        return item_size(current) if current is not None else self._assumed_bytes(WRITE_UNIT_BYTES)
 
-    def _fed(self, request: Mapping[str, Any]) -> Iterator[Index]:
-        """Yield the indexes that the unseen item under a key may be in: those of the entities it may be."""
+    def _possible_indexes(self, request: Mapping[str, Any]) -> Iterator[Index]:
+        """Yield the indexes that an unknown item may be in, by the entities that its key matches."""
         shapes = self.known.shapes.get(request["TableName"], ())
-        fitting = [shape for shape in shapes if fits(shape, request["Key"])]
-        seen = {key.index.name: key.index for shape in fitting for key in shape.keys if key.index is not None}
+        matching = [shape for shape in shapes if matches_key(shape, request["Key"])]
+        seen = {
+            key.index.name: key.index for shape in matching for key in shape.keys if key.index is not None
+        }
         yield from seen.values()
 
-    def _bytes(self, step: int) -> int:
+    def _assumed_bytes(self, step: int) -> int:
         if self.known.item_bytes is not None:
             return self.known.item_bytes
-        self._assume(f"that an item has {step // 1024} KB, for no size is declared; say item_bytes=")
+        self._assume(f"that an item has {step // 1024} KB, because no size is declared; pass item_bytes=")
         return step
 
-    def _standing(self, name: str, key: Item) -> Item | None:
+    def _find_current(self, name: str, key: Item) -> Item | None:
         table = self.known.tables.get(name)
         if table is None:
             return None
-        return next((item for item in self.known.standing if key_in(table, item) == key), None)
+        return next((item for item in self.known.current if key_in(table, item) == key), None)
 
     def _assume(self, sentence: str) -> None:
-        self.assumed[sentence] = None
+        self.assumptions[sentence] = None
 
     def _add(self, table: str, index: str | None, units: Units) -> None:
-        if units != NOTHING:
-            self.by_place[table, index] = self.by_place.get((table, index), NOTHING) + units
+        if units != NO_UNITS:
+            self.by_owner[table, index] = self.by_owner.get((table, index), NO_UNITS) + units
 
 
 def key_in(table: type[Table], item: Item) -> Item:
-    """Return the table's key in an item."""
+    """Return the primary key of an item, as far as it is present."""
     return {name: item[name] for name in table.settings.key_names if name in item}
 
 
 def entry_in(table: type[Table], index: Index, item: Item) -> Item | None:
-    """Return an item as an index holds it, None if it lacks a key attribute and is not in the index."""
+    """Return the entry of an item in an index, None if the item lacks a key attribute."""
     if any(name not in item for name in index.attributes):
         return None
     if index.projection == "ALL":
         return item
-    named = () if index.projection == "KEYS_ONLY" else index.projection
-    held = {*key_in(table, item), *index.attributes, *named}
-    return {name: value for name, value in item.items() if name in held}
+    projected = () if index.projection == "KEYS_ONLY" else index.projection
+    keys = {*key_in(table, item), *index.attributes, *projected}
+    return {name: value for name, value in item.items() if name in keys}
 
 
 def _entry_units(index: Index, before: Item | None, after: Item | None) -> float:
@@ -296,11 +298,11 @@ def _entry_units(index: Index, before: Item | None, after: Item | None) -> float
 
 
 def _entry_bytes(index: Index, item_bytes: int) -> int:
-    """Return the bytes of an unseen entry: the item's if it is whole, else at most one step's."""
+    """Return the assumed size of an entry that is written: the item's, or at most one write unit."""
     return item_bytes if index.projection == "ALL" else min(item_bytes, WRITE_UNIT_BYTES)
 
 
-def _plan_of(request: Mapping[str, Any]) -> Update | None:
+def _compiled_update(request: Mapping[str, Any]) -> CompiledUpdate | None:
     text = request.get("UpdateExpression")
     if text is None:
         return None
@@ -308,8 +310,8 @@ def _plan_of(request: Mapping[str, Any]) -> Update | None:
     return compile_update(text, Bindings(names, request.get("ExpressionAttributeValues") or {}))
 
 
-def _removed(plan: Update) -> frozenset[str]:
-    """Return the attributes that an update takes away whole."""
+def _removed_attributes(plan: CompiledUpdate) -> frozenset[str]:
+    """Return the top-level attributes that an update removes."""
     return frozenset(
         str(steps[0])
         for action, steps in zip(plan.tree.actions, plan.touched, strict=True)

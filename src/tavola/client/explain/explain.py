@@ -3,91 +3,52 @@
 print(db.explain.query(Ticket.ByStatus(status="open")))
 db.explain.put(ticket).usd_per_million
 db.explain.query(Ticket.ByCustomer(customer_id="c1").where(Ticket.priority > 3), run=True).waste
+
+Each method is defined once, in `programs`; the classes here list them for the two ways to run a program.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Awaitable
 from types import TracebackType
-from typing import Protocol, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from tavola.client.context import Context
-from tavola.client.effects import Program
+from tavola.client.effects import Program, Run, RunAsync, async_method, blocking_method
 from tavola.client.errors import TransactionRefused
 from tavola.client.explain import programs
+from tavola.client.explain.dry_run import PriceSource, prices_in
 from tavola.client.explain.explanation import Explanation
 from tavola.client.explain.programs import ExplainContext
-from tavola.client.explain.walk import Prices, prices_in
-from tavola.client.intents import Intents
-from tavola.client.methods import async_method, blocking_method
+from tavola.client.transactions import Intents
 from tavola.model import Entity
 
-R = TypeVar("R")
 
+class _ExplainedIntents(Intents):
+    """A transaction that is explained instead of committed; `options` are those of `Explain.transaction`."""
 
-class Run(Protocol):
-    """Runs a program and returns its result."""
-
-    def __call__(self, program: Program[R], /) -> R: ...
-
-
-class RunAsync(Protocol):
-    """Runs a program on an event loop."""
-
-    def __call__(self, program: Program[R], /) -> Awaitable[R]: ...
-
-
-class _Explained(Intents):
-    """A transaction that is explained instead of committed."""
-
-    def __init__(
-        self,
-        context: ExplainContext,
-        token: str | None,
-        *,
-        run: bool,
-        item_bytes: int | None,
-        current: tuple[Entity, ...],
-    ) -> None:
+    def __init__(self, run_program: Any, context: ExplainContext, token: str | None, **options: Any) -> None:
         super().__init__(context.client, token)
+        self._run = run_program
         self._explain_context = context
-        self._run_it = run
-        self._item_bytes = item_bytes
-        self._current = current
+        self._options = options
         self._explanation: Explanation[None] | None = None
 
     @property
     def explanation(self) -> Explanation[None]:
-        """Its requests and their cost, once its block has ended."""
+        """Its requests and their cost, after its `with` block."""
         if self._explanation is None:
             raise TransactionRefused(
-                "it is explained when its `with` ends; look at it after that", self.intents
+                "its explanation is available after its `with` block; read it there", self.intents
             )
         return self._explanation
 
     def _program(self) -> Program[Explanation[None]]:
-        return programs.transaction(
-            self._explain_context, self._closed(), self._token,
-            run=self._run_it, item_bytes=self._item_bytes, current=self._current,
-        )  # fmt: skip
+        return programs.transaction(self._explain_context, self._close(), self._token, **self._options)
 
 
-class ExplainedTransaction(_Explained):
+class ExplainedTransaction(_ExplainedIntents):
     """A transaction that is explained when its `with` block ends; see `Explain.transaction`."""
-
-    def __init__(
-        self,
-        run_program: Run,
-        context: ExplainContext,
-        token: str | None,
-        *,
-        run: bool,
-        item_bytes: int | None,
-        current: tuple[Entity, ...],
-    ) -> None:
-        super().__init__(context, token, run=run, item_bytes=item_bytes, current=current)
-        self._run = run_program
 
     def __enter__(self) -> ExplainedTransaction:
         return self
@@ -99,21 +60,8 @@ class ExplainedTransaction(_Explained):
             self._explanation = self._run(self._program())
 
 
-class AsyncExplainedTransaction(_Explained):
+class AsyncExplainedTransaction(_ExplainedIntents):
     """A transaction that is explained when its `async with` block ends; see `AsyncExplain.transaction`."""
-
-    def __init__(
-        self,
-        run_program: RunAsync,
-        context: ExplainContext,
-        token: str | None,
-        *,
-        run: bool,
-        item_bytes: int | None,
-        current: tuple[Entity, ...],
-    ) -> None:
-        super().__init__(context, token, run=run, item_bytes=item_bytes, current=current)
-        self._run = run_program
 
     async def __aenter__(self) -> AsyncExplainedTransaction:
         return self
@@ -125,20 +73,27 @@ class AsyncExplainedTransaction(_Explained):
             self._explanation = await self._run(self._program())
 
 
-class Explain:
+RunT = TypeVar("RunT", Run, RunAsync)
+
+
+class _BaseExplain(Generic[RunT]):
+    """What `Explain` and `AsyncExplain` share."""
+
+    def __init__(self, run: RunT, context: Context, prices: PriceSource | None = None) -> None:
+        self.run: RunT = run
+        self.context = ExplainContext(context, prices or prices_in(context))
+
+    def with_prices(self, region: str, date: datetime.date | None = None) -> Self:
+        """Return the same with the prices of another region, the newest or those of a date."""
+        return type(self)(self.run, self.context.client, PriceSource(region, date, chosen=True))
+
+
+class Explain(_BaseExplain[Run]):
     """Returns what operations request and cost without making them; with `run=True` they are made and measured.
 
     `item_bytes` is the size of an item if the design declares none; `current` is the entity as it is stored now, which
     makes the estimate of a write exact.
     """
-
-    def __init__(self, run: Run, context: Context, prices: Prices | None = None) -> None:
-        self.run = run
-        self.context = ExplainContext(context, prices or prices_in(context))
-
-    def priced(self, region: str, date: datetime.date | None = None) -> Explain:
-        """Return the same with the prices of another region, the newest or those of a date."""
-        return Explain(self.run, self.context.client, Prices(region, date, chosen=True))
 
     get = blocking_method(programs.get)
     put = blocking_method(programs.put)
@@ -166,21 +121,12 @@ class Explain:
         current: tuple[Entity, ...] = (),
     ) -> ExplainedTransaction:
         """Explain `db.transaction`: its `explanation` is available after its `with` block, and nothing is written."""
-        return ExplainedTransaction(
-            self.run, self.context, token, run=run, item_bytes=item_bytes, current=current
-        )
+        options = {"run": run, "item_bytes": item_bytes, "current": current}
+        return ExplainedTransaction(self.run, self.context, token, **options)
 
 
-class AsyncExplain:
-    """The same for an asynchronous client."""
-
-    def __init__(self, run: RunAsync, context: Context, prices: Prices | None = None) -> None:
-        self.run = run
-        self.context = ExplainContext(context, prices or prices_in(context))
-
-    def priced(self, region: str, date: datetime.date | None = None) -> AsyncExplain:
-        """Return the same with the prices of another region, the newest or those of a date."""
-        return AsyncExplain(self.run, self.context.client, Prices(region, date, chosen=True))
+class AsyncExplain(_BaseExplain[RunAsync]):
+    """`Explain` for an asynchronous client."""
 
     get = async_method(programs.get)
     put = async_method(programs.put)
@@ -208,6 +154,5 @@ class AsyncExplain:
         current: tuple[Entity, ...] = (),
     ) -> AsyncExplainedTransaction:
         """Explain `db.transaction`: its `explanation` is available after its `async with` block, and nothing is written."""
-        return AsyncExplainedTransaction(
-            self.run, self.context, token, run=run, item_bytes=item_bytes, current=current
-        )
+        options = {"run": run, "item_bytes": item_bytes, "current": current}
+        return AsyncExplainedTransaction(self.run, self.context, token, **options)

@@ -1,7 +1,7 @@
-"""Explanation: what an operation asks, by which index, and what it costs; as data, text and JSON.
+"""Explanation: the requests of an operation, the index it uses, and its cost; as data, text and JSON.
 
-The money is on-demand money, by a price book that is named beside it. Estimates say what they assume; what
-was really consumed is there when the operation was run.
+Costs are on-demand prices of the price book named beside them. Estimates list their assumptions; the consumed capacity is
+available if the operation was run.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
-from tavola.client.consumption import Place, Units, added, place_text, total
+from tavola.client.consumption import CapacityOwner, Units, merge_units, owner_name, total_units
 from tavola.client.explain.estimates import Estimate
 
 R_co = TypeVar("R_co", covariant=True)
 
-_ROUNDS_MAX = 4  # how many requests are shown in text; of those that go out together, the first
+_ROUNDS_MAX = 4  # rounds of requests that the text shows
 _WIDTH = 100
 _TEXT_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One request of an operation, as it goes out, and what came of it."""
+class ExplainedRequest:
+    """One request of an operation, with its estimate and its consumption."""
 
     operation: str
     body: Mapping[str, Any]
-    together: int  # how many go out at once, this one among them
+    concurrent: int  # how many are sent at once, including this one
     estimate: Estimate | None
-    consumed: Mapping[Place, Units] | None  # None: it was not sent
-    scanned: int | None  # items read, of a query or scan that was run
-    returned: int | None  # of those, the items that passed the filter
+    consumed: Mapping[CapacityOwner, Units] | None  # None: it was not sent
+    scanned: int | None  # items read by a query or scan, if it was run
+    returned: int | None  # items that passed the filter
 
     @property
-    def places(self) -> tuple[str, ...]:
-        """What it asks: tables, or the index of one."""
+    def targets(self) -> tuple[str, ...]:
+        """The tables or the index that it uses."""
         index = self.body.get("IndexName")
-        return tuple(place_text((table, index)) for table in self.tables)
+        return tuple(owner_name((table, index)) for table in self.tables)
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that it asks."""
+        """The tables that it uses."""
         table = self.body.get("TableName")
         if table is not None:
             return (table,)
@@ -54,66 +54,68 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Waste:
-    """What a filter threw away after it was read and paid for."""
+class FilterWaste:
+    """Items that a filter discarded after they were read and paid for."""
 
     scanned: int
     returned: int
-    units: float  # paid beyond what reading the returned items alone would have taken
+    units: float  # read units beyond those for the returned items alone
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Generic[R_co]):
-    """What an operation asks and costs; `str()` of it is for reading, `document()` for programs."""
+    """The requests and the cost of an operation; `str()` for people, `document()` for programs."""
 
     what: str
-    requests: tuple[Request, ...]
-    more: str  # what follows that only an answer can tell; empty: nothing does
-    usd_per_million: Decimal | None  # of such calls, on demand: by what was consumed, else by the estimate
-    book: str  # the price book that it is from: region and date
+    requests: tuple[ExplainedRequest, ...]
+    more: str  # requests that depend on a response and are not shown; empty: none
+    # On-demand price of a million calls, by consumption if run, else by the estimate
+    usd_per_million: Decimal | None
+    book: str  # the price book: region and date
     warnings: tuple[str, ...]
-    waste: Waste | None = None
+    waste: FilterWaste | None = None
     ran: bool = False
-    result: R_co | None = None  # of an operation that was run
+    result: R_co | None = None  # if it was run
 
     @property
     def operation(self) -> str:
-        """DynamoDB's operation: of a read before a write, the write."""
+        """The DynamoDB operation; if a write reads first, the write."""
         return self.requests[-1].operation if self.requests else "nothing"
 
     @property
     def index(self) -> str | None:
-        """The index that is asked, None for the table itself."""
+        """The index that is read, None for the table itself."""
         return self.requests[0].body.get("IndexName") if self.requests else None
 
     @property
     def estimated(self) -> Units | None:
-        """The units that were foretold, None where one request's cannot be."""
-        known = [each.estimate for each in self.requests]
-        if any(each is None for each in known):
+        """The estimated units, None if those of one request cannot be estimated."""
+        if any(request.estimate is None for request in self.requests):
             return None
-        return total(added(each.by_place for each in known if each is not None))
+        return total_units(self.estimated_by_index)
 
     @property
-    def estimated_by_place(self) -> dict[Place, Units]:
-        """The units that were foretold, by table and index."""
-        return added(each.estimate.by_place for each in self.requests if each.estimate is not None)
+    def estimated_by_index(self) -> dict[CapacityOwner, Units]:
+        """The estimated units by table and index."""
+        return merge_units(
+            request.estimate.by_owner for request in self.requests if request.estimate is not None
+        )
 
     @property
     def consumed(self) -> Units | None:
-        """The units that DynamoDB told, None if it was not run."""
-        return total(self.consumed_by_place) if self.ran else None
+        """The consumed units, None if it was not run."""
+        return total_units(self.consumed_by_index) if self.ran else None
 
     @property
-    def consumed_by_place(self) -> dict[Place, Units]:
-        """The units that DynamoDB told, by table and index."""
-        return added(each.consumed for each in self.requests if each.consumed is not None)
+    def consumed_by_index(self) -> dict[CapacityOwner, Units]:
+        """The consumed units by table and index."""
+        return merge_units(request.consumed for request in self.requests if request.consumed is not None)
 
     @property
-    def assumed(self) -> tuple[str, ...]:
-        """What the estimate takes for granted, one sentence each."""
-        estimates = (each.estimate for each in self.requests if each.estimate is not None)
-        return tuple(dict.fromkeys(sentence for each in estimates for sentence in each.assumed))
+    def assumptions(self) -> tuple[str, ...]:
+        """The assumptions of the estimate, one sentence each."""
+        estimates = (request.estimate for request in self.requests if request.estimate is not None)
+        return tuple(dict.fromkeys(sentence for estimate in estimates for sentence in estimate.assumptions))
 
     def document(self) -> dict[str, Any]:
         """Return it as plain data that JSON can hold, money as text."""
@@ -124,13 +126,13 @@ class Explanation(Generic[R_co]):
             "operation": self.operation,
             "index": self.index,
             "requests": [
-                {"operation": each.operation, "request": each.body, "together": each.together}
-                for each in self.requests
+                {"operation": request.operation, "request": request.body, "concurrent": request.concurrent}
+                for request in self.requests
             ],
             "more": self.more or None,
-            "estimated": _units_document(self.estimated, self.estimated_by_place),
-            "assumed": list(self.assumed),
-            "consumed": _units_document(self.consumed, self.consumed_by_place) if self.ran else None,
+            "estimated": _units_document(self.estimated, self.estimated_by_index),
+            "assumptions": list(self.assumptions),
+            "consumed": _units_document(self.consumed, self.consumed_by_index) if self.ran else None,
             "usd_per_million": None if dollars is None else f"{dollars.normalize():f}",
             "prices": self.book,
             "waste": None
@@ -150,34 +152,34 @@ class Explanation(Generic[R_co]):
         yield self.what
         at = rounds = 0
         while at < len(self.requests) and rounds < _ROUNDS_MAX:
-            each = self.requests[at]
-            many = "" if each.together == 1 else f", and {each.together - 1} more at once"
-            yield f"  {each.operation} on {', '.join(each.places)}{many}"
-            yield from (f"    {line}" for line in _request_lines(each.body))
-            at, rounds = at + each.together, rounds + 1
+            request = self.requests[at]
+            many = "" if request.concurrent == 1 else f", and {request.concurrent - 1} more concurrently"
+            yield f"  {request.operation} on {', '.join(request.targets)}{many}"
+            yield from (f"    {line}" for line in _request_lines(request.body))
+            at, rounds = at + request.concurrent, rounds + 1
         if at < len(self.requests):
             yield f"  and {len(self.requests) - at:,} more requests"
         if self.more:
             yield f"  then       {self.more}"
-        yield f"  estimated  {_units_text(self.estimated, self.estimated_by_place)}"
-        for sentence in self.assumed:
+        yield f"  estimated  {_units_text(self.estimated, self.estimated_by_index)}"
+        for sentence in self.assumptions:
             yield f"  assuming   {sentence}"
         if self.ran:
-            yield f"  consumed   {_units_text(self.consumed, self.consumed_by_place)}"
+            yield f"  consumed   {_units_text(self.consumed, self.consumed_by_index)}"
         dollars = self.usd_per_million
         if dollars is not None:
-            yield f"  cost       {dollars.normalize():f} USD for a million of these, on demand ({self.book})"
+            yield f"  cost       {dollars.normalize():f} USD per million calls, on demand ({self.book})"
         if self.waste is not None:
             yield (
                 f"  filter     {self.waste.scanned:,} items read, {self.waste.returned:,} returned, "
-                f"{self.waste.units:g} read units for nothing"
+                f"{self.waste.units:g} read units wasted"
             )
         for sentence in self.warnings:
             yield f"  warning    {sentence}"
 
 
 def _request_lines(request: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a request a line for each member, and one for each attribute of an item; long texts are cut short."""
+    """Yield one line for each member of a request, and for each attribute of an item; long texts are shortened."""
     for name, value in request.items():
         if isinstance(value, str):
             yield f"{name}: {value}"
@@ -191,49 +193,54 @@ def _request_lines(request: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _member_lines(value: Mapping[str, Any] | list[Any]) -> Iterator[str]:
-    """Yield the members of an item, the actions of a transaction, or how many a batch has and the first."""
+    """Yield the attributes of an item, the actions of a transaction, or the size of a batch and its first member."""
     if isinstance(value, list):
         for action in value:
-            for verb, told in action.items():
+            for verb, members in action.items():
                 yield f"{verb}:"
-                yield from (f"  {line}" for line in _request_lines(told))
+                yield from (f"  {line}" for line in _request_lines(members))
         return
-    for name, each in value.items():
-        many = each.get("Keys") if isinstance(each, Mapping) else each
-        if isinstance(many, list):
-            yield f"{name}: {len(many)}, the first of them {_short(many[0])}"
+    for name, member in value.items():
+        members = member.get("Keys") if isinstance(member, Mapping) else member
+        if isinstance(members, list):
+            yield f"{name}: {len(members)}, the first is {_short(members[0])}"
         else:
-            yield f"{name}: {_short(each)}"
+            yield f"{name}: {_short(member)}"
 
 
 def _short(value: Any) -> str:
-    return json.dumps(_cut(value), ensure_ascii=False)
+    return json.dumps(_shorten(value), ensure_ascii=False)
 
 
-def _cut(value: Any) -> Any:
+def _shorten(value: Any) -> Any:
     if isinstance(value, str) and len(value) > _TEXT_MAX:
         return f"{value[:_TEXT_MAX]}… ({len(value):,} characters)"
     if isinstance(value, Mapping):
-        return {name: _cut(each) for name, each in value.items()}
-    return [_cut(each) for each in value] if isinstance(value, list) else value
+        return {name: _shorten(member) for name, member in value.items()}
+    return [_shorten(element) for element in value] if isinstance(value, list) else value
 
 
-def _units_text(units: Units | None, by_place: Mapping[Place, Units]) -> str:
+def _units_text(units: Units | None, by_owner: Mapping[CapacityOwner, Units]) -> str:
     if units is None:
-        return "not known before it is run"
-    if len(by_place) < 2:
+        return "unknown until it is run"
+    if len(by_owner) < 2:
         return str(units)
-    return f"{units}: {', '.join(f'{place_text(place)} {each}' for place, each in by_place.items())}"
+    return f"{units}: {', '.join(f'{owner_name(owner)} {owner_units}' for owner, owner_units in by_owner.items())}"
 
 
-def _units_document(units: Units | None, by_place: Mapping[Place, Units]) -> dict[str, Any] | None:
+def _units_document(units: Units | None, by_owner: Mapping[CapacityOwner, Units]) -> dict[str, Any] | None:
     if units is None:
         return None
     return {
         "read_units": units.reads,
         "write_units": units.writes,
-        "by_place": [
-            {"table": table, "index": index, "read_units": each.reads, "write_units": each.writes}
-            for (table, index), each in by_place.items()
+        "by_index": [
+            {
+                "table": table,
+                "index": index,
+                "read_units": owner_units.reads,
+                "write_units": owner_units.writes,
+            }
+            for (table, index), owner_units in by_owner.items()
         ],
     }

@@ -1,4 +1,4 @@
-"""The programs behind `db.explain`: each walks the program of one client operation with what the model says of its items."""
+"""The programs behind `db.explain`: each dry-runs the program of one client operation with what the model says of its items."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 from tavola.client import batches, items, reading, transactions
-from tavola.client.arguments import check_collection, check_scanned
 from tavola.client.context import Context
 from tavola.client.effects import Program
+from tavola.client.explain.dry_run import PriceSource, Subject, explain_program, known_items
 from tavola.client.explain.explanation import Explanation
-from tavola.client.explain.walk import Prices, Subject, explained, known_of
-from tavola.client.intents import Intent
-from tavola.client.marshalling import item_of
+from tavola.client.marshalling import describe_item, item_of, resolve_target
 from tavola.client.pages import FetchedPage
-from tavola.client.queries import shards_asked
-from tavola.client.updates import PreparedUpdate
-from tavola.client.writes import keyed, named
+from tavola.client.queries import shard_count
+from tavola.client.reading import check_collection, check_scanned
+from tavola.client.updates import IndexKeyUpdate
+from tavola.client.writes import Intent
 from tavola.model import (
     AccessPattern,
     Change,
     Collection,
     Condition,
     Entity,
+    EntityShape,
     PrimaryKey,
     Selection,
-    Shape,
     Table,
     members_of,
     request_of,
@@ -38,28 +37,17 @@ E = TypeVar("E", bound=Entity)
 C = TypeVar("C", bound=Collection)
 R = TypeVar("R")
 
-_PAGES = "further requests of the same kind, 1 MB each, while the answer goes on"
-_FETCHED = "BatchGetItem for the entries found, since the index does not hold whole items"
-_AGAIN = "the same again on the newer item, if another writer comes between the read and the write"
+_PAGES = "further requests of the same kind, 1 MB each, until the last page"
+_HYDRATE = "BatchGetItem for the entries found, since the index does not hold whole items"
+_REPEAT = "the same again with the newer item, if another writer changes it between the read and the write"
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainContext:
-    """What every explanation of one client shares: the client's context and the prices to use."""
+    """What all explanations of one client share: the client's context and the prices to use."""
 
     client: Context
-    prices: Prices
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """What a caller of one explanation gave: whether to run the operation, and what is known of its items."""
-
-    run: bool = False
-    item_bytes: int | None = None  # size of one item where the design declares none
-    current: tuple[
-        Entity, ...
-    ] = ()  # entities as they are stored now, which makes the estimate of a write exact
+    prices: PriceSource
 
 
 def get(
@@ -71,11 +59,10 @@ def get(
     item_bytes: int | None = None,
 ) -> Program[Explanation[E | None]]:
     """Explain `db.get`."""
-    client, options = context.client, _Options(run, item_bytes)
-    shape, _, _ = keyed(key)
-    known = known_of(client, [shape], item_bytes=_read_bytes(options, shape))
-    program: Program[E | None] = items.get(client, key, consistent=consistent)
-    return explained(Subject(f"get {key!r}", known), program, context.prices, run=run)
+    shape, _, _ = resolve_target(key)
+    known = known_items(context.client, [shape], item_bytes=_read_bytes(item_bytes, shape))
+    program: Program[E | None] = items.get(context.client, key, consistent=consistent)
+    return explain_program(Subject(f"get {key!r}", known), program, context.prices, run=run)
 
 
 def put(
@@ -88,23 +75,21 @@ def put(
 ) -> Program[Explanation[E]]:
     """Explain `db.put`, replacing the `current` entity if given, or else storing a new item."""
     program = items.put(context.client, entity, when=when)
-    return _explain_put(context, "put", entity, program, _Options(run, current=_as_tuple(current)))
+    return _explain_put(context, "put", entity, program, run, current)
 
 
 def create(context: ExplainContext, entity: E, *, run: bool = False) -> Program[Explanation[E]]:
     """Explain `db.create`."""
-    return _explain_put(context, "create", entity, items.create(context.client, entity), _Options(run))
+    return _explain_put(context, "create", entity, items.create(context.client, entity), run, None)
 
 
 def _explain_put(
-    context: ExplainContext, verb: str, entity: E, program: Program[E], options: _Options
+    context: ExplainContext, verb: str, entity: E, program: Program[E], run: bool, current: E | None
 ) -> Program[Explanation[E]]:
-    shape, keys, _ = keyed(entity)
-    known = known_of(
-        context.client, [shape], item_bytes=None, standing=_items_of(context.client, options.current)
-    )
-    subject = Subject(f"{verb} {named(shape, keys)}", known, writes=True)
-    return explained(subject, program, context.prices, run=options.run)
+    shape, keys, _ = resolve_target(entity)
+    known = known_items(context.client, [shape], current=_items_of(context.client, current))
+    subject = Subject(f"{verb} {describe_item(shape, keys)}", known, writes=True)
+    return explain_program(subject, program, context.prices, run=run)
 
 
 def update(
@@ -118,25 +103,24 @@ def update(
     current: E | None = None,
 ) -> Program[Explanation[E]]:
     """Explain `db.update`; an update that must read before it writes does read, and shows both requests."""
-    client, options = context.client, _Options(run, item_bytes, _as_tuple(current))
-    shape, keys, _ = keyed(target)
-    plan = PreparedUpdate(shape, keys, changes, when, create)
-    reads = bool(plan.unsettled) and shape.policy == "read"
-    known = known_of(
-        client,
+    shape, keys, _ = resolve_target(target)
+    index_keys = IndexKeyUpdate(shape, keys, changes, when, create)
+    reads_first = bool(index_keys.undetermined) and shape.policy == "read"
+    known = known_items(
+        context.client,
         [shape],
-        item_bytes=_write_bytes(options, shape, "update", plan.touched),
-        standing=_items_of(client, options.current),
+        item_bytes=_write_bytes(item_bytes, shape, "update", index_keys.touched),
+        current=_items_of(context.client, current),
     )
     subject = Subject(
-        f"update {named(shape, keys)}",
+        f"update {describe_item(shape, keys)}",
         known,
-        more=_AGAIN if reads else "",
-        warnings=(_read_first(shape, plan),) if reads else (),
+        more=_REPEAT if reads_first else "",
+        warnings=(_why_it_reads(shape, index_keys),) if reads_first else (),
         writes=True,
     )
-    program = items.update(client, target, *changes, when=when, create=create)
-    return explained(subject, program, context.prices, run=run)
+    program = items.update(context.client, target, *changes, when=when, create=create)
+    return explain_program(subject, program, context.prices, run=run)
 
 
 def delete(
@@ -149,15 +133,16 @@ def delete(
     current: E | None = None,
 ) -> Program[Explanation[E | None]]:
     """Explain `db.delete`; an entity is estimated by its own size."""
-    client, options = context.client, _Options(run, item_bytes, _as_tuple(current))
-    shape, keys, entity = keyed(target)
-    standing = _items_of(client, options.current)
-    if entity is not None and not standing:
-        standing = (item_of(shape, entity, client),)
-    bytes_ = _write_bytes(options, shape, "delete", frozenset())
-    known = known_of(client, [shape], item_bytes=bytes_, standing=standing)
-    subject = Subject(f"delete {named(shape, keys)}", known, writes=True)
-    return explained(subject, items.delete(client, target, when=when), context.prices, run=run)
+    shape, keys, entity = resolve_target(target)
+    known = known_items(
+        context.client,
+        [shape],
+        item_bytes=_write_bytes(item_bytes, shape, "delete", frozenset()),
+        current=_items_of(context.client, current) or _items_of(context.client, entity),
+    )
+    subject = Subject(f"delete {describe_item(shape, keys)}", known, writes=True)
+    program = items.delete(context.client, target, when=when)
+    return explain_program(subject, program, context.prices, run=run)
 
 
 def query(
@@ -173,28 +158,18 @@ def query(
     item_bytes: int | None = None,
 ) -> Program[Explanation[list[E]]]:
     """Explain `db.query`; with `run` and without a limit, all results are read."""
-    client, options = context.client, _Options(run, item_bytes)
-    question = request_of(selection)
-    pattern = question.pattern
-    shape = shape_of(pattern.owner)
-    known = known_of(
-        client,
-        [shape],
-        item_bytes=_read_bytes(options, shape, pattern.access),
-        items=_per_request(pattern.access, shards_asked(pattern, question)),
-        fetches=pattern.hydrate and not run,  # when run, each request is estimated as it is made
-    )
-    more = _FETCHED if pattern.hydrate else _PAGES if limit is None else ""
+    hydrates = request_of(selection).pattern.hydrate
     program = _all_pages(
         lambda start: reading.query(
-            client, selection, limit=limit, cursor=start, newest_first=newest_first,
+            context.client, selection, limit=limit, cursor=start, newest_first=newest_first,
             consistent=consistent, page_size=page_size,
         ),
         limit,
         cursor,
     )  # fmt: skip
-    subject = Subject(f"query {_told(selection)}", known, more=more)
-    return explained(subject, program, context.prices, run=run)
+    open_end = _HYDRATE if hydrates else _PAGES if limit is None else ""
+    subject = _query_subject(context, "query", selection, open_end, item_bytes, hydrates=hydrates and not run)
+    return explain_program(subject, program, context.prices, run=run)
 
 
 def count(
@@ -206,20 +181,31 @@ def count(
     item_bytes: int | None = None,
 ) -> Program[Explanation[int]]:
     """Explain `db.count`, which reads everything that it counts."""
-    client, options = context.client, _Options(run, item_bytes)
-    question = request_of(selection)
-    pattern = question.pattern
+    subject = _query_subject(context, "count", selection, _PAGES, item_bytes)
+    program = reading.count(context.client, selection, consistent=consistent)
+    return explain_program(subject, program, context.prices, run=run)
+
+
+def _query_subject(
+    context: ExplainContext,
+    verb: str,
+    selection: Selection[Any],
+    more: str,
+    item_bytes: int | None,
+    *,
+    hydrates: bool = False,  # when run, each request is estimated as it is made
+) -> Subject:
+    request = request_of(selection)
+    pattern = request.pattern
     shape = shape_of(pattern.owner)
-    known = known_of(
-        client,
+    known = known_items(
+        context.client,
         [shape],
-        item_bytes=_read_bytes(options, shape, pattern.access),
-        items=_per_request(pattern.access, shards_asked(pattern, question)),
+        item_bytes=_read_bytes(item_bytes, shape, pattern.access),
+        items=_items_per_request(pattern.access, shard_count(pattern, request)),
+        hydrates=hydrates,
     )
-    subject = Subject(f"count {_told(selection)}", known, more=_PAGES)
-    return explained(
-        subject, reading.count(client, selection, consistent=consistent), context.prices, run=run
-    )
+    return Subject(f"{verb} {_describe_selection(selection)}", known, more=more)
 
 
 def scan(
@@ -245,7 +231,8 @@ def scan(
         limit,
         cursor,
     )  # fmt: skip
-    return _explain_scan(context, what, program, limit, _Options(run, item_bytes))
+    subject = _scan_subject(context, what.__name__, [shape_of(what)], limit, item_bytes)
+    return explain_program(subject, program, context.prices, run=run)
 
 
 def scan_table(
@@ -270,20 +257,16 @@ def scan_table(
         limit,
         cursor,
     )  # fmt: skip
-    return _explain_scan(context, table, program, limit, _Options(run, item_bytes))
+    shapes = [shape_of(entity) for entity in table.entities.values()]
+    subject = _scan_subject(context, table.__name__, shapes, limit, item_bytes)
+    return explain_program(subject, program, context.prices, run=run)
 
 
-def _explain_scan(
-    context: ExplainContext,
-    what: type[Entity] | type[Table],
-    program: Program[list[R]],
-    limit: int | None,
-    options: _Options,
-) -> Program[Explanation[list[R]]]:
-    shapes = [shape_of(what)] if issubclass(what, Entity) else [shape_of(e) for e in what.entities.values()]
-    known = known_of(context.client, shapes, item_bytes=options.item_bytes)
-    subject = Subject(f"scan {what.__name__}", known, more=_PAGES if limit is None else "")
-    return explained(subject, program, context.prices, run=options.run)
+def _scan_subject(
+    context: ExplainContext, name: str, shapes: list[EntityShape], limit: int | None, item_bytes: int | None
+) -> Subject:
+    known = known_items(context.client, shapes, item_bytes=item_bytes)
+    return Subject(f"scan {name}", known, more=_PAGES if limit is None else "")
 
 
 def collect(
@@ -297,19 +280,21 @@ def collect(
     item_bytes: int | None = None,
 ) -> Program[Explanation[C]]:
     """Explain `db.collect`."""
-    client, options = context.client, _Options(run, item_bytes)
     check_collection(collection)
     kind = type(collection)
     shapes = [shape_of(member.entity) for member in members_of(kind)]
     access = kind.__access__
-    known = known_of(
-        client, shapes, item_bytes=_read_bytes(options, shapes[0], access), items=_per_request(access, 1)
+    known = known_items(
+        context.client,
+        shapes,
+        item_bytes=_read_bytes(item_bytes, shapes[0], access),
+        items=_items_per_request(access, 1),
     )
     subject = Subject(f"collect {collection!r}", known, more=_PAGES if limit is None else "")
     program = reading.collect(
-        client, collection, consistent=consistent, newest_first=newest_first, limit=limit
+        context.client, collection, consistent=consistent, newest_first=newest_first, limit=limit
     )
-    return explained(subject, program, context.prices, run=run)
+    return explain_program(subject, program, context.prices, run=run)
 
 
 def get_many(
@@ -323,7 +308,9 @@ def get_many(
     """Explain `db.get_many`; each get costs as much as by itself."""
     key_list = list(keys)
     program = batches.get_many(context.client, key_list, consistent=consistent)
-    return _explain_gets(context, "get_many", key_list, program, _Options(run, item_bytes))
+    return explain_program(
+        _gets_subject(context, "get_many", key_list, item_bytes), program, context.prices, run=run
+    )
 
 
 def get_all(
@@ -335,7 +322,9 @@ def get_all(
 ) -> Program[Explanation[tuple[Any, ...]]]:
     """Explain `db.get_all`."""
     program: Program[Any] = batches.get_all(context.client, *keys, consistent=consistent)
-    return _explain_gets(context, "get_all", keys, program, _Options(run, item_bytes))
+    return explain_program(
+        _gets_subject(context, "get_all", keys, item_bytes), program, context.prices, run=run
+    )
 
 
 @overload
@@ -357,22 +346,18 @@ def get_together(
     """Explain `db.get_together`, whose reads cost four times as much as eventually consistent ones."""
     key_list = list(keys if all(isinstance(key, PrimaryKey) for key in keys) else keys[0])
     program = transactions.get_together(context.client, key_list)
-    return _explain_gets(context, "get_together", key_list, program, _Options(run, item_bytes))
-
-
-def _explain_gets(
-    context: ExplainContext,
-    verb: str,
-    keys: Sequence[PrimaryKey[Any]],
-    program: Program[R],
-    options: _Options,
-) -> Program[Explanation[R]]:
-    shapes = [keyed(key)[0] for key in keys]
-    sizes = {_read_bytes(options, shape) for shape in shapes}
-    known = known_of(context.client, shapes, item_bytes=sizes.pop() if len(sizes) == 1 else None)
-    return explained(
-        Subject(f"{verb} of {len(keys):,} keys", known), program, context.prices, run=options.run
+    return explain_program(
+        _gets_subject(context, "get_together", key_list, item_bytes), program, context.prices, run=run
     )
+
+
+def _gets_subject(
+    context: ExplainContext, verb: str, keys: Sequence[PrimaryKey[Any]], item_bytes: int | None
+) -> Subject:
+    shapes = [resolve_target(key)[0] for key in keys]
+    sizes = {_read_bytes(item_bytes, shape) for shape in shapes}
+    known = known_items(context.client, shapes, item_bytes=sizes.pop() if len(sizes) == 1 else None)
+    return Subject(f"{verb} of {len(keys):,} keys", known)
 
 
 def put_many(
@@ -402,16 +387,18 @@ def write_many(
     item_bytes: int | None = None,
 ) -> Program[Explanation[int]]:
     """Explain `db.write_many`: puts store new items, deleted entities are estimated by their size."""
-    client = context.client
     entities, deleted = list(puts), list(deletes)
-    shapes = [keyed(each)[0] for each in (*entities, *deleted)]
-    standing = _items_of(client, [each for each in deleted if isinstance(each, Entity)])
-    known = known_of(client, shapes, item_bytes=item_bytes, standing=standing)
+    known = known_items(
+        context.client,
+        [resolve_target(entity)[0] for entity in (*entities, *deleted)],
+        item_bytes=item_bytes,
+        current=_items_of(context.client, *(entity for entity in deleted if isinstance(entity, Entity))),
+    )
     parts = [f"put_many of {len(entities):,} entities"] if entities else []
     parts += [f"delete_many of {len(deleted):,} keys"] if deleted else []
     subject = Subject(" and ".join(parts) or "nothing", known, writes=True)
-    program = batches.write_many(client, puts=entities, deletes=deleted)
-    return explained(subject, program, context.prices, run=run)
+    program = batches.write_many(context.client, puts=entities, deletes=deleted)
+    return explain_program(subject, program, context.prices, run=run)
 
 
 def transaction(
@@ -423,14 +410,18 @@ def transaction(
     item_bytes: int | None,
     current: Sequence[Entity],
 ) -> Program[Explanation[None]]:
-    """Explain a transaction; items it must know before its requests are known are read."""
+    """Explain a transaction; items that its requests depend on are read."""
     client = context.client
-    deleted = [each.entity for each in intents if each.kind == "delete" and each.entity is not None]
-    standing = _items_of(client, [*current, *deleted])
-    known = known_of(client, [each.shape for each in intents], item_bytes=item_bytes, standing=standing)
-    writes = ", ".join(f"{each.kind} {each.what}" for each in intents)
+    deleted = [intent.entity for intent in intents if intent.kind == "delete"]
+    known = known_items(
+        client,
+        [intent.shape for intent in intents],
+        item_bytes=item_bytes,
+        current=_items_of(client, *current, *deleted),
+    )
+    writes = ", ".join(f"{intent.kind} {intent.what}" for intent in intents)
     subject = Subject(f"transaction of {writes}", known, writes=True)
-    return explained(subject, transactions.commit(client, intents, token), context.prices, run=run)
+    return explain_program(subject, transactions.commit(client, intents, token), context.prices, run=run)
 
 
 def _all_pages(
@@ -445,51 +436,54 @@ def _all_pages(
     return results
 
 
-def _as_tuple(entity: Entity | None) -> tuple[Entity, ...]:
-    return () if entity is None else (entity,)
+def _items_of(context: Context, *entities: Entity | None) -> tuple[Item, ...]:
+    return tuple(
+        item_of(shape_of(type(entity)), entity, context) for entity in entities if entity is not None
+    )
 
 
-def _items_of(context: Context, entities: Iterable[Entity]) -> tuple[Item, ...]:
-    return tuple(item_of(shape_of(type(entity)), entity, context) for entity in entities)
+def _describe_selection(selection: Selection[Any]) -> str:
+    request = request_of(selection)
+    parts = [f"{name}={value!r}" for name, value in {**request.values, **request.fixed}.items()]
+    if request.range is not None:
+        operands = ", ".join(map(repr, request.range.operands))
+        parts.append(f"{request.range.part}.{request.range.operator}({operands})")
+    filtered = "" if request.filter is None else ", filtered"
+    return f"{request.pattern.place}({', '.join(parts)}){filtered}"
 
 
-def _told(selection: Selection[Any]) -> str:
-    question = request_of(selection)
-    told = [f"{name}={value!r}" for name, value in {**question.values, **question.fixed}.items()]
-    if question.range is not None:
-        operands = ", ".join(map(repr, question.range.operands))
-        told.append(f"{question.range.part}.{question.range.operator}({operands})")
-    filtered = "" if question.filter is None else ", filtered"
-    return f"{question.pattern.place}({', '.join(told)}){filtered}"
+def _read_bytes(
+    item_bytes: int | None, shape: EntityShape, access: AccessPattern | None = None
+) -> int | None:
+    """Return the size of an item: the caller's, that of the access pattern, or that of the key's access pattern."""
+    key_access = None if shape.key is None else shape.key.access
+    sizes = (item_bytes, *(pattern.item_bytes for pattern in (access, key_access) if pattern is not None))
+    return next((size for size in sizes if size is not None), None)
 
 
-def _read_bytes(options: _Options, shape: Shape, access: AccessPattern | None = None) -> int | None:
-    """Return the size of an item: as it was given, as the access pattern says, or as the key's own says."""
-    own = None if shape.key is None else shape.key.access
-    told = (options.item_bytes, *(each.item_bytes for each in (access, own) if each is not None))
-    return next((bytes_ for bytes_ in told if bytes_ is not None), None)
+def _write_bytes(
+    item_bytes: int | None, shape: EntityShape, kind: str, touched: frozenset[str]
+) -> int | None:
+    """Return the size of an item that is replaced: the caller's, or that of a write pattern."""
+    if item_bytes is not None:
+        return item_bytes
+    declared = [write for write in shape.writes if write.kind == kind and write.item_bytes is not None]
+    # Patterns of the same changes first
+    declared.sort(key=lambda pattern: frozenset(pattern.changes) != touched)
+    return declared[0].item_bytes if declared else _read_bytes(item_bytes, shape)
 
 
-def _write_bytes(options: _Options, shape: Shape, kind: str, touched: frozenset[str]) -> int | None:
-    """Return the size of an item that is written over: as it was given, or as a write pattern says."""
-    if options.item_bytes is not None:
-        return options.item_bytes
-    declared = [each for each in shape.writes if each.kind == kind and each.item_bytes is not None]
-    declared.sort(key=lambda each: frozenset(each.changes) != touched)  # one of just these changes first
-    return declared[0].item_bytes if declared else _read_bytes(options, shape)
-
-
-def _per_request(access: AccessPattern | None, requests: int) -> int | None:
+def _items_per_request(access: AccessPattern | None, requests: int) -> int | None:
     if access is None or access.items is None:
         return None
     return -(-access.items // requests)
 
 
-def _read_first(shape: Shape, plan: PreparedUpdate) -> str:
-    indexes = " and ".join(key.index.label for key in plan.unsettled if key.index is not None)
-    absent = sorted({name for key in plan.unsettled for name in key.fields - plan.known.keys()})
+def _why_it_reads(shape: EntityShape, update: IndexKeyUpdate) -> str:
+    indexes = " and ".join(key.index.label for key in update.undetermined if key.index is not None)
+    absent = sorted({name for key in update.undetermined for name in key.fields - update.known.keys()})
     fixed = " & ".join(f"({shape.entity.__name__}.{name} == …)" for name in absent)
     return (
-        f"The item is read first, because its key in {indexes} is made of {' and '.join(absent)} too; with "
+        f"The item is read first, because its key in {indexes} also contains {' and '.join(absent)}; with "
         f"when={fixed} one request is enough."
     )

@@ -45,6 +45,11 @@ def with_entity(table: TableDesign, entity: EntityDesign) -> TableDesign:
     )
 
 
+def with_index(table: TableDesign, index: IndexDesign) -> TableDesign:
+    """Return a table with the index of the same name replaced."""
+    return replace(table, indexes=tuple(index if each.name == index.name else each for each in table.indexes))
+
+
 def with_patterns(entity: EntityDesign, change: Callable[[PatternDesign], PatternDesign]) -> EntityDesign:
     """Return an entity with `change` applied to each pattern, including its key."""
     primary = None if entity.primary is None else change(entity.primary)
@@ -65,30 +70,30 @@ def without_fixed_units(design: Design) -> Design:
 
 def needed_attributes(design: Design, table: TableDesign, index: IndexDesign) -> frozenset[str] | None:
     """Return the attributes that are read from index entries; None if nothing reads the index."""
-    asked = False
+    is_read = False
     needed: set[str] = set()
     views = {view.name: view for view in design.views}
     for entity in table.entities:
         for pattern in entity.patterns:
             if pattern.index != index.name:
                 continue
-            asked = True
+            is_read = True
             if not pattern.hydrate:
                 needed |= {field.attribute for field in read_fields(entity, pattern, views)}
     for collection in table.collections:
         if collection.index == index.name:
-            asked = True
+            is_read = True
             for member in collection.members:
                 needed |= {field.attribute for field in table.entity(member.entity).fields}
     for need in design.needs:
         if need.route is not None and need.route.index == index.name:
-            asked = True
+            is_read = True
             reads = () if need.access is None else need.access.reads
             for entity in table.entities:
                 if entity.name in need.entities:
                     needed |= {field.attribute for field in entity.fields if not reads or field.name in reads}
             needed |= {given.field for given in need.route.filters}
-    return frozenset(needed) if asked else None
+    return frozenset(needed) if is_read else None
 
 
 def read_fields(
@@ -97,10 +102,9 @@ def read_fields(
     """Return the fields that a pattern uses: those it names, else those of its result."""
     access = pattern.access
     if access is not None and access.reads:
-        wanted = {*access.reads, *access.filters}
-        return tuple(field for field in entity.fields if field.name in wanted)
-    given = views.get(pattern.result, entity)
-    return given.fields
+        used = {*access.reads, *access.filters}
+        return tuple(field for field in entity.fields if field.name in used)
+    return views.get(pattern.result, entity).fields
 
 
 def with_narrow_projection(
@@ -116,14 +120,12 @@ def with_narrow_projection(
         if entity.key_on(index.name) is not None
         for name in item_size(table, entity).attributes
     }
-    held = projected_names(table, index, present)
-    wanted = tuple(name for name in held if name in kept and name not in keys)
-    if len(wanted) == len([name for name in held if name not in keys]):
+    projected = [name for name in projected_names(table, index, present) if name not in keys]
+    narrow = tuple(name for name in projected if name in kept)
+    if len(narrow) == len(projected):
         return None
-    thin = replace(index, projection=wanted or "KEYS_ONLY")
-    changed = replace(
-        table, indexes=tuple(thin if each.name == index.name else each for each in table.indexes)
-    )
+    thin = replace(index, projection=narrow or "KEYS_ONLY")
+    changed = with_index(table, thin)
     for entity in table.entities:
         if entity.key_on(index.name) is None:
             continue
@@ -144,15 +146,13 @@ def with_hydrated_queries(design: Design, table: TableDesign, index: IndexDesign
 
     Collections use what the index has, and needs have their own routes.
     """
-    held = any(collection.index == index.name for collection in table.collections)
+    in_collection = any(collection.index == index.name for collection in table.collections)
     routed = any(need.route is not None and need.route.index == index.name for need in design.needs)
-    if index.projection == "KEYS_ONLY" or held or routed:
+    if index.projection == "KEYS_ONLY" or in_collection or routed:
         return None
     thin = replace(index, projection="KEYS_ONLY")
-    changed = replace(
-        table, indexes=tuple(thin if each.name == index.name else each for each in table.indexes)
-    )
-    asked = False
+    changed = with_index(table, thin)
+    is_changed = False
     for entity in table.entities:
 
         def whole(pattern: PatternDesign, name: str = entity.name) -> PatternDesign:
@@ -160,13 +160,13 @@ def with_hydrated_queries(design: Design, table: TableDesign, index: IndexDesign
                 return pattern
             access = pattern.access
             if access is not None and index.projection != "ALL":
-                access = replace(access, item_bytes=None)  # it was that of an entry
+                access = replace(access, item_bytes=None)  # it was the size of an index entry
             return replace(pattern, hydrate=True, result=name, access=access)
 
         hydrated = with_patterns(entity, whole)
-        asked = asked or hydrated != entity
+        is_changed = is_changed or hydrated != entity
         changed = with_entity(changed, hydrated)
-    return changed if asked else None
+    return changed if is_changed else None
 
 
 def without_index(table: TableDesign, index: IndexDesign) -> TableDesign:
@@ -181,29 +181,31 @@ def without_index(table: TableDesign, index: IndexDesign) -> TableDesign:
     )
 
 
-def with_eventual_reads(table: TableDesign, entity: EntityDesign, asked: PatternDesign) -> TableDesign:
+def with_eventual_reads(table: TableDesign, entity: EntityDesign, target: PatternDesign) -> TableDesign:
     """Return a table with one pattern read with eventual consistency."""
 
     def change(pattern: PatternDesign) -> PatternDesign:
-        if pattern != asked or pattern.access is None:
+        if pattern != target or pattern.access is None:
             return pattern
         return replace(pattern, access=replace(pattern.access, consistent=False))
 
     return with_entity(table, with_patterns(entity, change))
 
 
-def with_eventual_collection(table: TableDesign, asked: CollectionDesign) -> TableDesign:
+def with_eventual_collection(table: TableDesign, collection: CollectionDesign) -> TableDesign:
     """Return a table with one collection read with eventual consistency."""
-    assert asked.access is not None, "who calls has looked"
-    changed = replace(asked, access=replace(asked.access, consistent=False))
-    return replace(table, collections=tuple(changed if each == asked else each for each in table.collections))
+    assert collection.access is not None, "the caller checks it"
+    changed = replace(collection, access=replace(collection.access, consistent=False))
+    return replace(
+        table, collections=tuple(changed if each == collection else each for each in table.collections)
+    )
 
 
-def with_shards(table: TableDesign, entity: EntityDesign, sharded: KeyDesign, count: int) -> TableDesign:
+def with_shards(table: TableDesign, entity: EntityDesign, key: KeyDesign, count: int) -> TableDesign:
     """Return `table` with one key resharded; `count=1` removes sharding."""
-    assert sharded.shards is not None, "who calls has looked"
-    shards = Shards(count, sharded.shards.by, sharded.shards.of) if count > 1 else None
-    keys = tuple(replace(key, shards=shards) if key == sharded else key for key in entity.keys)
+    assert key.shards is not None, "the caller checks it"
+    shards = Shards(count, key.shards.by, key.shards.of) if count > 1 else None
+    keys = tuple(replace(each, shards=shards) if each == key else each for each in entity.keys)
     return with_entity(table, replace(entity, keys=keys))
 
 
@@ -288,7 +290,7 @@ def with_split_entity(
             return replace(pattern, access=None)
         return _resize_pattern(_with_size(pattern, size.total), lambda whole: whole * (1 - share))
 
-    locked = any(field.lock for field in entity.fields)  # which counts every change of either part
+    locked = any(field.lock for field in entity.fields)  # the lock counts every change of either part
     rest: list[WritePattern] = []
     parts: list[WritePattern] = []
     for write in entity.writes:
@@ -307,7 +309,7 @@ def with_split_entity(
     key = entity.key
     key_fields = () if key is None else key.fields
     beside = EntityDesign(
-        f"{entity.name}, apart",
+        f"{entity.name} (split)",
         entity.tag,
         tuple(field for field in entity.fields if field.name in moved or field.name in key_fields),
         key,
@@ -332,7 +334,7 @@ def with_split_entity(
 
 def keyed_fields(entity: EntityDesign) -> frozenset[str]:
     """Return the fields that any key of an entity uses."""
-    return frozenset(name for key in (entity.key, *entity.keys) if key is not None for name in key.fields)
+    return frozenset(name for key in entity.all_keys for name in key.fields)
 
 
 def bound_fields(table: TableDesign, entity: EntityDesign) -> frozenset[str]:
@@ -350,18 +352,18 @@ def _is_returned_elsewhere(
     """Return whether an index or a route returns fields that would move to another item."""
     views = {view.name: view for view in design.views}
 
-    def held(index: str | None, names: frozenset[str]) -> bool:
+    def is_projected(index: str | None, names: frozenset[str]) -> bool:
         attributes = {entity.field(name).attribute for name in names}
         return index is None or bool(attributes & set(projected_names(table, table.index(index), attributes)))
 
     for pattern in entity.patterns:
         if pattern.index is not None and not pattern.hydrate:
             reads = {field.name for field in read_fields(entity, pattern, views)}
-            if held(pattern.index, moved & reads):
+            if is_projected(pattern.index, moved & reads):
                 return True
     for collection in table.collections:
         member = any(each.entity == entity.name for each in collection.members)
-        if member and collection.index is not None and held(collection.index, moved):
+        if member and collection.index is not None and is_projected(collection.index, moved):
             return True
     names = {each.name for each in table.indexes}
     for need in design.needs:
@@ -373,7 +375,7 @@ def _is_returned_elsewhere(
             {*access.reads, *access.filters} | filtered if access is not None and access.reads else set(moved)
         )
         by_key = need.route.operation in ("get", "batch_get") or need.route.index is not None
-        if not by_key or (moved & reads and held(need.route.index, moved & frozenset(reads))):
+        if not by_key or (moved & reads and is_projected(need.route.index, moved & frozenset(reads))):
             return True
     return False
 
@@ -416,7 +418,7 @@ def _read_both_parts(access: AccessPattern, whole: float, *, alone: bool) -> Acc
 
 def _reads_whole_items(table: TableDesign, pattern: PatternDesign) -> bool:
     """Return whether a pattern reads whole items from an index."""
-    assert pattern.index is not None, "who calls has looked"
+    assert pattern.index is not None, "the caller checks it"
     return table.index(pattern.index).projection == "ALL"
 
 

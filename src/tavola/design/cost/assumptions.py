@@ -14,11 +14,13 @@ Class = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 Term = Literal["one_year", "three_years"]
 
 HOURS_PER_MONTH = 730  # as in AWS's calculator; real months have 672 to 744
-TARGET = 70  # per cent utilisation that auto scaling aims at, unless a table declares its own
+TARGET = 70  # target utilization of auto scaling in percent, unless a table declares its own
 
 
-class CostRefused(TavolaError):
+class CostError(TavolaError):
     """A design or number for which no bill can be computed."""
+
+    code = "cost-refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +41,17 @@ class Assumptions:
 
     def __post_init__(self) -> None:
         if not 20 <= self.target <= 90:
-            raise CostRefused(f"a target of {self.target} % is none that auto scaling takes; give 20 to 90")
+            raise CostError(
+                f"auto scaling does not support a target utilization of {self.target}%; use 20 to 90"
+            )
         if not 1 <= self.hours_per_day <= 24:
-            raise CostRefused(f"{self.hours_per_day} hours a day are none; give 1 to 24")
+            raise CostError(f"hours per day must be 1 to 24, not {self.hours_per_day}")
         if self.hours_per_month < 1:
-            raise CostRefused(f"a month of {self.hours_per_month} hours is none; 730 is usual")
+            raise CostError(f"hours per month must be 1 or more, not {self.hours_per_month}; AWS uses 730")
         if not 0 <= self.sparse_share <= 1:
-            raise CostRefused(f"a share of {self.sparse_share} is none; give 0 to 1")
+            raise CostError(f"the sparse share must be 0 to 1, not {self.sparse_share}")
         if self.backups < 0 or not 0 <= self.stream_polls_per_second < float("inf"):
-            raise CostRefused("backups and polls of a stream cannot be fewer than none; give 0 or more")
+            raise CostError("backups and stream polls must be 0 or more")
         for name, size in self.storage_gb.items():
             if not 0 <= size < float("inf"):
-                raise CostRefused(f"{name} of {size} GB is no size; give 0 or more")
+                raise CostError(f"the size of {name} must be 0 GB or more, not {size}")

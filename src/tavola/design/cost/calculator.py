@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import ceil
 
-from tavola.design.cost.assumptions import Assumptions, CostRefused
+from tavola.design.cost.assumptions import Assumptions, CostError
 from tavola.design.cost.capacity import pattern_units, write_pattern_units
 from tavola.design.cost.month import MonthlyBill, estimate_month
+from tavola.design.text import format_price
 from tavola.limits import GLOBAL_INDEXES_MAX, ITEM_BYTES_MAX
 from tavola.model.document import (
     AccessPattern,
@@ -28,12 +29,12 @@ from tavola.model.document import (
 )
 from tavola.prices import PriceBook
 
-DOCUMENT = "support-desk"  # whose calculator is retold
+DOCUMENT = "support-desk"  # its calculator is compared with this one
 
 _KB = 1024
-_RATE_MAX = 1e9  # a second
+_RATE_MAX = 1e9  # per second
 _TABLE = "table"
-_DOCUMENT_DAYS = 30  # of a month of requests, where the document counts 730 hours of units
+_DOCUMENT_DAYS = 30  # days of requests per month in the document, which counts 730 hours of capacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +47,20 @@ class TableDemand:
     storage_gb: float = 0.0
     hours_per_day: int = 24
     consistent: bool = True
-    indexes: int = 0  # that hold whole items, and are written with each
+    indexes: int = 0  # that project all attributes, and are written with every item
 
     def __post_init__(self) -> None:
-        for word, told in (("reads", self.reads_per_second), ("writes", self.writes_per_second)):
-            if not 0 <= told < float("inf"):
-                raise CostRefused(f"{told} {word} a second are no rate; give 0 or more")
-            if told > _RATE_MAX:
-                raise CostRefused(f"{told:g} {word} a second cannot be; give {_RATE_MAX:g} at most")
+        for word, rate in (("reads", self.reads_per_second), ("writes", self.writes_per_second)):
+            if not 0 <= rate < float("inf"):
+                raise CostError(f"{word} per second must be 0 or more, not {rate}")
+            if rate > _RATE_MAX:
+                raise CostError(f"{word} per second must be at most {_RATE_MAX:g}, not {rate:g}")
         if not 0 < self.item_kb <= ITEM_BYTES_MAX / _KB:
-            raise CostRefused(f"an item of {self.item_kb} KB cannot be; give up to {ITEM_BYTES_MAX // _KB}")
+            raise CostError(
+                f"the item size must be above 0 and at most {ITEM_BYTES_MAX // _KB} KB, not {self.item_kb}"
+            )
         if not 0 <= self.indexes <= GLOBAL_INDEXES_MAX:
-            raise CostRefused(f"{self.indexes} indexes cannot be; give 0 to {GLOBAL_INDEXES_MAX}")
+            raise CostError(f"the number of indexes must be 0 to {GLOBAL_INDEXES_MAX}, not {self.indexes}")
 
     @property
     def item_bytes(self) -> int:
@@ -75,8 +78,8 @@ class CostBreakdown:
     reads: Decimal
     writes: Decimal
     storage: Decimal
-    other: Decimal = Decimal(0)  # backups, and what is free
-    unpriced: tuple[str, ...] = ()  # prices that the book lacks: the sum is not known
+    other: Decimal = Decimal(0)  # backups and free tier
+    unpriced: tuple[str, ...] = ()  # prices missing from the book: the total is unknown
 
     @property
     def total(self) -> Decimal:
@@ -91,35 +94,35 @@ class Calculation:
     demand: TableDemand
     read_units: float  # of one read
     write_units: float
-    read_capacity: int  # units a second that serve the demand
+    read_capacity: int  # units per second that serve the demand
     write_capacity: int
     on_demand: CostBreakdown
     fixed: CostBreakdown
     scaled: CostBreakdown
-    month: MonthlyBill  # the one on demand: it has the book, the notes and the lines
+    month: MonthlyBill  # the on-demand bill, with the book and the notes
 
     @property
-    def unpriced(self) -> tuple[str, ...]:
+    def missing_prices(self) -> tuple[str, ...]:
         """The prices that the book lacks."""
-        each = (self.on_demand, self.fixed, self.scaled)
-        return tuple(dict.fromkeys(name for sums in each for name in sums.unpriced))
+        alternatives = (self.on_demand, self.fixed, self.scaled)
+        return tuple(dict.fromkeys(name for sums in alternatives for name in sums.unpriced))
 
     @property
-    def recommended(self) -> str | None:
+    def recommended_mode(self) -> str | None:
         """The cheaper of on-demand and provisioned; None if a price is missing."""
-        if self.unpriced:
+        if self.missing_prices:
             return None
-        return "on demand" if self.on_demand.total <= self.provisioned.total else "provisioned"
+        return "on-demand" if self.on_demand.total <= self.cheapest_provisioned.total else "provisioned"
 
     @property
-    def provisioned(self) -> CostBreakdown:
+    def cheapest_provisioned(self) -> CostBreakdown:
         """The cheaper kind of provisioned capacity."""
         return min(self.fixed, self.scaled, key=lambda sums: sums.total)
 
     @property
     def saving(self) -> Decimal:
         """How much the recommended option saves."""
-        return abs(self.on_demand.total - self.provisioned.total)
+        return abs(self.on_demand.total - self.cheapest_provisioned.total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,7 @@ def calculate(demand: TableDemand, book: PriceBook, assumptions: Assumptions | N
     design = design_for_demand(demand)
     table = design.tables[0]
     entity = table.entities[0]
-    assert entity.primary is not None, "it was made with one"
+    assert entity.primary is not None, "design_for_demand declares one"
     read = pattern_units(table, entity, entity.primary)[0].read
     write = write_pattern_units(table, entity, entity.writes[0])[0].write
     reads = max(1, ceil(round(demand.reads_per_second * read, 9)))
@@ -150,10 +153,12 @@ def calculate(demand: TableDemand, book: PriceBook, assumptions: Assumptions | N
         design,
         tables=tuple(
             replace(
-                each,
-                settings=replace(each.settings, read_units=reads if each is table else 1, write_units=writes),
+                candidate,
+                settings=replace(
+                    candidate.settings, read_units=reads if candidate is table else 1, write_units=writes
+                ),
             )
-            for each in design.tables
+            for candidate in design.tables
         ),
     )
     month = estimate_month(design, replace(assumed, mode="on-demand"), book)
@@ -243,25 +248,21 @@ def compare_with_document(
     longer = (on_demand.reads + on_demand.writes) * month + on_demand.storage
     comparison = [
         ComparisonStep(
-            f"as the {DOCUMENT} document counts, at its prices: requests {on_demand.reads:.2f} + {on_demand.writes:.2f}, units "
+            f"as in the {DOCUMENT} document, at its prices: requests {on_demand.reads:.2f} + {on_demand.writes:.2f}, capacity "
             f"{provisioned.reads:.2f} + {provisioned.writes:.2f}, storage {on_demand.storage:.2f}; the difference is "
             f"{abs(on_demand.total - provisioned.total):.2f}",
             on_demand.total,
             provisioned.total,
         ),
+        ComparisonStep("730 hours per month for requests too, instead of 30 days", longer, provisioned.total),
         ComparisonStep(
-            "a month of 730 hours for requests too, where the document takes 30 days of them",
-            longer,
-            provisioned.total,
-        ),
-        ComparisonStep(
-            f"units and not requests: of {demand.item_kb:g} KB a write takes {right.write_units:g} and a read "
+            f"units instead of requests: for {demand.item_kb:g} KB a write consumes {right.write_units:g} units and a read "
             f"{right.read_units:g}, rounded up",
             right.on_demand.total,
             right.fixed.total,
         ),
         ComparisonStep(
-            f"at the prices of {book.title}: {_price_changes(document, book)}",
+            f"prices of {book.title}: {_price_changes(document, book)}",
             today.on_demand.total,
             today.fixed.total,
         ),
@@ -270,22 +271,20 @@ def compare_with_document(
 
 
 def _price_changes(document: PriceBook, book: PriceBook) -> str:
-    words = {
-        "read_request_unit": "a million reads",
-        "write_request_unit": "a million writes",
-        "read_capacity_unit_hour": "an hour of a read unit",
-        "write_capacity_unit_hour": "an hour of a write unit",
+    units = {
+        "read_request_unit": ("million read request units", 1_000_000),
+        "write_request_unit": ("million write request units", 1_000_000),
+        "read_capacity_unit_hour": ("1,000 RCU-hours", 1_000),
+        "write_capacity_unit_hour": ("1,000 WCU-hours", 1_000),
     }
     changes = []
-    for name, word in words.items():
+    for name, (unit, count) in units.items():
         before, after = document.prices.get(name), book.prices.get(name)
-        if (
-            before is not None
-            and after is not None
-            and before.of(before.per) / before.per != after.of(after.per) / after.per
-        ):
-            changes.append(f"{word} {after.amount} instead of {before.amount}")
-    return ", ".join(changes) or "the same"
+        if before is not None and after is not None and before.of(count) != after.of(count):
+            changes.append(
+                f"{format_price(after.of(count))} per {unit} instead of {format_price(before.of(count))}"
+            )
+    return ", ".join(changes) or "unchanged"
 
 
 def _sums(month: MonthlyBill) -> CostBreakdown:

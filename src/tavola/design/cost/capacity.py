@@ -38,9 +38,9 @@ from tavola.values import (
 
 EffectKind = Literal["added", "removed", "entered", "moved", "changed", "untouched"]
 
-SPARSE_SHARE = 0.1  # of an entity's items that are in a sparse index, where nobody says how many
+SPARSE_SHARE = 0.1  # assumed share of an entity's items that are in a sparse index
 
-_GUARD_BYTES = 120  # of the item that keeps a unique value taken, its key aside
+_GUARD_BYTES = 120  # size of the item that reserves a unique value, without its key
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class RequestUnits:
     index: str | None  # None: the table itself
     read: float = 0.0
     write: float = 0.0
-    transacted: float = 0.0  # the part of them, reads of a read or writes of a write, that a transaction adds
-    moved: float = 0.0  # the part that is paid because an index key changes: the entry is put again elsewhere
+    transacted: float = 0.0  # the part that a transaction adds
+    moved: float = 0.0  # the part for rewriting an index entry whose key changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ class IndexEffect:
     """What one write does to its item's entry in one index."""
 
     index: str
-    kind: EffectKind  # `entered`: what decides whether the item is in the index changes
+    kind: EffectKind  # `entered`: the item enters or leaves a sparse index
     entry_bytes: int
-    units: float  # of a mean item: not all are in a sparse index
-    moved: float = 0.0  # the part of them that is paid because its key changes
+    units: float  # mean over all items: not all are in a sparse index
+    moved: float = 0.0  # the part for a changed key
 
 
 def pattern_units(
@@ -90,7 +90,7 @@ def pattern_units(
             ),
         )
     index = table.index(pattern.index)
-    whole = item_bytes(table, entity)
+    full_bytes = item_bytes(table, entity)
     entry = entry_bytes(table, entity, index)
     if access.item_bytes is not None and not pattern.hydrate:
         entry = access.item_bytes
@@ -104,12 +104,14 @@ def pattern_units(
         )
     ]
     if pattern.hydrate:
-        size = access.item_bytes or whole
+        size = access.item_bytes or full_bytes
         units.append(
             RequestUnits(table.name, None, read=items * read_units(size, consistent=access.consistent))
         )
     elif index.local and not _projects_all(table, entity, index, access.reads):
-        units.append(RequestUnits(table.name, None, read=items * read_units(whole, consistent=consistent)))
+        units.append(
+            RequestUnits(table.name, None, read=items * read_units(full_bytes, consistent=consistent))
+        )
     return tuple(units)
 
 
@@ -133,18 +135,18 @@ def need_units(design: Design, need: Need) -> tuple[RequestUnits, ...]:
     items of the table.
     """
     route = need.route
-    found = [
+    owners = [
         (table, entity)
         for table in design.tables
         for entity in table.entities
         if entity.name in need.entities and (route is None or _has_index(table, route.index))
     ]
-    if route is None or not found:
+    if route is None or not owners:
         return ()
     access = need.access or AccessPattern(need.name)
     by_table: list[RequestUnits] = []
-    fetched = max(len(found), access.items or 0, route.queries) / len(found)  # of each entity, by its key
-    for table, entity in found:
+    fetched = max(len(owners), access.items or 0, route.queries) / len(owners)  # items of each entity
+    for table, entity in owners:
         index = None if route.index is None else table.index(route.index)
         items = 1 if access.items is None else access.items
         size = access.item_bytes or (
@@ -154,11 +156,14 @@ def need_units(design: Design, need: Need) -> tuple[RequestUnits, ...]:
             by_table.append(_fetch_units(table, size, fetched, access))
         elif all(
             units.table != table.name for units in by_table
-        ):  # one query gives all the entities of a table
+        ):  # one query returns all entities of a table
             if route.operation == "scan" and access.items is None:
                 items, size = (
                     1,
-                    max(size, sum((each.items or 0) * item_bytes(table, each) for each in table.entities)),
+                    max(
+                        size,
+                        sum((entity.items or 0) * item_bytes(table, entity) for entity in table.entities),
+                    ),
                 )
             consistent = access.consistent and (index is None or index.local)
             share = read_units(-(-items // route.queries) * size, consistent=consistent)
@@ -191,12 +196,7 @@ def write_pattern_units(
         )
     ]
     by_place += [
-        RequestUnits(
-            table.name,
-            effect.index,
-            write=effect.units * many,
-            moved=effect.moved * many,
-        )
+        RequestUnits(table.name, effect.index, write=effect.units * many, moved=effect.moved * many)
         for effect in index_effects(table, entity, write, sparse_share=sparse_share)
         if effect.units
     ]
@@ -223,7 +223,7 @@ def index_effects(
         if kind == "added":
             units *= begins_in(entity, key, sparse_share)
         elif kind == "removed" or not decided:
-            units *= share_in(entity, key, sparse_share)  # an item that is not there has no entry to change
+            units *= share_in(entity, key, sparse_share)  # items outside the index have no entry to change
         else:
             effects.append(_crossing_effect(entity, index, key, decided, kind, size, sparse_share))
             continue
@@ -250,9 +250,9 @@ def _crossing_effect(
         stay, before, after = stay * stays, before * (stays + leaves), after * (stays + comes)
     others = share_in(entity, key, sparse_share, of=deciding_fields(entity, key) - decided)
     stay, crossed = stay * others, (before + after - 2 * stay) * others
-    kept = stay * _effect_units(kind, size)
-    units = round(kept + crossed * _effect_units("entered", size), 9)
-    moved = kept / 2 if kind == "moved" else 0.0
+    staying_units = stay * _effect_units(kind, size)
+    units = round(staying_units + crossed * _effect_units("entered", size), 9)
+    moved = staying_units / 2 if kind == "moved" else 0.0
     return IndexEffect(index.name, "entered" if crossed > 0 else kind, size, units, moved)
 
 
@@ -304,8 +304,8 @@ def _extra_read_units(table: TableDesign, entity: EntityDesign, write: WritePatt
         return 0.0
     new = write.kind == "put" and not changed_fields(entity, write)
     first = read_units(1 if new else size, consistent=True)
-    alone = not write.transactional and not write.together
-    again = write.kind == "update" and alone and _changes_guards(table, entity, write)
+    is_single = not write.transactional and not write.together
+    again = write.kind == "update" and is_single and _changes_guards(table, entity, write)
     return 2 * first if again else first
 
 
@@ -437,7 +437,7 @@ def _count_guards(entity: EntityDesign, write: WritePattern) -> int:
     """Return the number of guards of unique values that a write adds or removes."""
     unique = [field for field in entity.fields if field.unique]
     changed = changed_fields(entity, write)
-    if write.kind == "update" or changed:  # the old value's, and the new one's
+    if write.kind == "update" or changed:  # of the old and the new value
         return 2 * len([field for field in unique if changed & {field.name, *field.within}])
     return len(unique)
 
@@ -453,27 +453,27 @@ def _fetch_units(table: TableDesign, size: int, items: float, access: AccessPatt
 def _sharded_read_units(
     items: int, size: int, shards: int, pattern: PatternDesign, *, consistent: bool
 ) -> float:
-    """Return the units of a query over so many shards, each of which is asked and pays at least the least.
+    """Return the units of a query over all shards, each of which costs at least half a unit.
 
-    What is merged in order takes from any shard up to the whole answer; without an order they share it.
+    A sorted query may read the whole result from any one shard; without an order the shards divide it.
     """
-    each = items if shards == 1 or pattern.sorts else -(-items // shards)
-    return shards * read_units(each * size, consistent=consistent)
+    items_per_shard = items if shards == 1 or pattern.sorts else -(-items // shards)
+    return shards * read_units(items_per_shard * size, consistent=consistent)
 
 
 def _projects_all(
     table: TableDesign, entity: EntityDesign, index: IndexDesign, reads: tuple[str, ...]
 ) -> bool:
     """Return whether index entries have all fields that are read; without names, all fields."""
-    held = table.projected_attributes(index)
-    wanted = reads or tuple(field.name for field in entity.fields)
-    return held is None or all(
-        entity.field(name).attribute in held for name in wanted if _has_field(entity, name)
+    projected = table.projected_attributes(index)
+    names = reads or tuple(field.name for field in entity.fields)
+    return projected is None or all(
+        entity.field(name).attribute in projected for name in names if _has_field(entity, name)
     )
 
 
 def _has_index(table: TableDesign, index: str | None) -> bool:
-    return index is None or any(each.name == index for each in table.indexes)
+    return index is None or any(candidate.name == index for candidate in table.indexes)
 
 
 def _has_field(entity: EntityDesign, name: str) -> bool:
@@ -481,5 +481,5 @@ def _has_field(entity: EntityDesign, name: str) -> bool:
 
 
 def _mean(sizes: Iterable[int]) -> int:
-    counted = list(sizes)
-    return -(-sum(counted) // len(counted)) if counted else 1
+    values = list(sizes)
+    return -(-sum(values) // len(values)) if values else 1

@@ -8,16 +8,21 @@ from dataclasses import dataclass, replace
 
 from tavola.design.cost.alterations import without_fixed_units
 from tavola.design.cost.assumptions import Assumptions
-from tavola.design.cost.break_even import BreakEven, break_evens
+from tavola.design.cost.cost_savings import CostSaving, savings
 from tavola.design.cost.month import MonthlyBill, estimate_month
-from tavola.design.cost.payment_options import PaymentOption, payment_options, recommend_payment
-from tavola.design.cost.savings import Saving, savings
+from tavola.design.cost.payments import (
+    BreakEven,
+    PaymentOption,
+    break_evens,
+    payment_options,
+    recommend_payment,
+)
 from tavola.design.text import format_count, list_first
 from tavola.model.document import Design
 from tavola.model.sizes import item_size
 from tavola.prices import PriceBook, unknown_prices
 
-BOOK_DAYS_MAX = 180  # after which a book is said to be old
+BOOK_DAYS_MAX = 180  # age from which on a note says that a book is old
 
 _NAMES_MAX = 6  # in one note
 
@@ -30,7 +35,7 @@ class CostReport:
     month: MonthlyBill
     ways: tuple[PaymentOption, ...]
     break_evens: tuple[BreakEven, ...]
-    savings: tuple[Saving, ...]
+    savings: tuple[CostSaving, ...]
     recommendation: str
     notes: tuple[str, ...]
 
@@ -62,18 +67,17 @@ def book_notes(book: PriceBook, today: datetime.date) -> tuple[str, ...]:
     days = (today - book.date).days
     if book.label is not None:
         notes.append(
-            f"the prices are those that the {book.label} document tells, right or wrong, and not AWS's; leave --prices "
-            "out for a dated book"
+            f"Prices are those of the {book.label} document, not AWS's; omit --prices to use a dated price book"
         )
     elif days > BOOK_DAYS_MAX:
         notes.append(
-            f"the price book of {book.title} is {days} days old and may be out of date; give another with --prices "
-            "FILE.toml, a file of the same form as those in tavola/prices/books"
+            f"The price book of {book.title} is {days} days old and may be out of date; use another with --prices "
+            "FILE.toml, in the format of the files in tavola/prices/books"
         )
-    strange = unknown_prices(book)
-    if strange:
+    unknown = unknown_prices(book)
+    if unknown:
         notes.append(
-            f"nothing is computed with {_list(strange)} of the price book of {book.title}; look at how the books here call it"
+            f"The price book of {book.title} has unknown prices, which are ignored: {_list(unknown)}; see the names in tavola/prices/books"
         )
     return tuple(notes)
 
@@ -82,42 +86,42 @@ def _notes(design: Design, month: MonthlyBill, assumptions: Assumptions) -> tupl
     notes = []
     if month.unrated:
         notes.append(
-            f"{format_count(len(month.unrated), 'access pattern')} without a rate, counted as nothing: {_list(month.unrated)}; "
-            "declare per_second= in its AccessPattern or WritePattern"
+            f"{format_count(len(month.unrated), 'access pattern')} without a rate, not included: {_list(month.unrated)}; "
+            "declare per_second= in the AccessPattern or WritePattern"
         )
     if month.unwritten:
         notes.append(
-            f"{format_count(len(month.unwritten), 'entity', 'entities')} without a write pattern, counted as never written: "
+            f"{format_count(len(month.unwritten), 'entity', 'entities')} without a write pattern, so without writes: "
             f"{_list(month.unwritten)}; declare writes=(WritePattern(…),)"
         )
     if month.unsized:
         notes.append(
-            f"storage is not counted of {format_count(len(month.unsized), 'entity', 'entities')}: {_list(month.unsized)}; declare "
-            "items= of the entity, or give the table's size with --storage-gb"
+            f"Storage of {format_count(len(month.unsized), 'entity', 'entities')} is not included: {_list(month.unsized)}; declare "
+            "items= of the entity, or set the table's size with --storage-gb"
         )
-    guessed = _entities_of_guessed_size(design)
-    if guessed:
+    estimated = _entities_of_estimated_size(design)
+    if estimated:
         notes.append(
-            f"the size of {format_count(len(guessed), 'entity', 'entities')} is guessed from the types of the fields, every field taken as there: "
-            f"{_list(guessed)}; declare item_bytes= of a write or of the key's AccessPattern, or typical_bytes= of the fields"
+            f"Item sizes of {format_count(len(estimated), 'entity', 'entities')} are estimated from field types, with every field present: "
+            f"{_list(estimated)}; declare item_bytes= of a write or of the key's AccessPattern, or typical_bytes= of fields"
         )
     if month.unpriced:
         notes.append(
-            f"the price book of {month.book} has no price for {_list(month.unpriced)}: that is not in the sum; give "
+            f"The price book of {month.book} has no price for {_list(month.unpriced)}, which is not included; use "
             "another book with --prices"
         )
     streams = [table.name for table in design.tables if table.settings.stream is not None]
     if streams and not assumptions.stream_polls_per_second:
         notes.append(
-            f"the stream of {_list(streams)} is taken to be read by Lambda, which pays nothing for it; of a reader of your "
-            "own give its GetRecords calls with --stream-polls"
+            f"The stream of {_list(streams)} is assumed to be read by Lambda, at no charge; for other consumers set their "
+            "GetRecords calls with --stream-polls"
         )
     if not assumptions.free_tier:
-        notes.append("what an account has free each month is not taken off; --free-tier does")
+        notes.append("The free tier is not subtracted; use --free-tier")
     return (*month.notes, *notes)
 
 
-def _entities_of_guessed_size(design: Design) -> tuple[str, ...]:
+def _entities_of_estimated_size(design: Design) -> tuple[str, ...]:
     """Return the entities without a declared item size, with the size that is assumed."""
     return tuple(
         f"{entity.name} {size.total:,} B"

@@ -12,15 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from tavola.design.cost.assumptions import Assumptions, CostRefused
-from tavola.design.cost.load import LoadPart, TableLoad, What, compute_load
-from tavola.design.cost.storage import entities_without_count
+from tavola.design.cost.assumptions import Assumptions, CostError
+from tavola.design.cost.load import LoadPart, TableLoad, What, compute_load, entities_without_count
 from tavola.design.cost.traffic import HOURS, AccessKind, PlaceTraffic, RatedAccess, hourly_units
 from tavola.model.document import Design, TableDesign
 from tavola.prices import Price, PriceBook
 
 REQUESTS: tuple[What, ...] = ("reads", "writes", "transactions", "key changes", "replicated writes")
-IDLE = "capacity that nobody asks for"
+IDLE = "idle capacity"
 
 _STEP = Decimal("1e-10")
 _AMOUNT_MAX = Decimal("1e14")  # largest charge: beyond it, sums would not be exact
@@ -79,7 +78,7 @@ class ProvisionedCapacity:
         return sum(self.hourly) * self.regions
 
     @property
-    def used(self) -> float:
+    def used_units(self) -> float:
         """How many of these units are used."""
         return self.mean * HOURS * self.regions
 
@@ -128,8 +127,9 @@ class _Charge:
 class _Ledger:
     """Collects charges, priced from one book, and the names of missing prices."""
 
-    def __init__(self, book: PriceBook) -> None:
+    def __init__(self, book: PriceBook, assumptions: Assumptions) -> None:
         self.book = book
+        self.assumptions = assumptions
         first_price = next(iter(book.prices.values()), None)
         self.currency = "USD" if first_price is None else first_price.currency
         self.charges: list[_Charge] = []
@@ -159,12 +159,22 @@ class _Ledger:
         amount = found.of(quantity)
         if amount > _AMOUNT_MAX:
             place = table if index is None else f"{table}/{index}"
-            raise CostRefused(
-                f"{place} would have {quantity:.3g} of {found.unit} in a month, which is more than can be summed up; look at "
-                "its rates, its sizes and how many items there are, and give what can be"
+            raise CostError(
+                f"{place} would use {quantity:.3g} {found.unit}s per month, which is too much to compute; check its rates, item sizes "
+                "and item counts"
             )
         amount = amount.quantize(_STEP)
         self.charges.append(_Charge(access, (table, index, what, price), quantity, amount))
+
+    def is_provisioned(self, table: TableDesign) -> bool:
+        mode = self.assumptions.mode
+        return table.settings.read_units is not None if mode is None else mode == "provisioned"
+
+    def is_standard_class(self, table: TableDesign) -> bool:
+        return (self.assumptions.table_class or table.settings.table_class) == "STANDARD"
+
+    def count_replicas(self, table: TableDesign) -> int:
+        return len([region for region in table.settings.replicas if region != self.book.region])
 
     def credit(self, what: What, price: str, units: Decimal, amount: Decimal) -> None:
         self.charges.append(_Charge(None, ("", None, what, price), units, -amount.quantize(_STEP)))
@@ -178,17 +188,15 @@ def estimate_month(
     Patterns without a rate cost nothing and are listed in `unrated`.
     """
     if not design.tables:
-        raise CostRefused(
-            "the design has no table, so there is nothing to pay for; declare one, or solve it first"
-        )
+        raise CostError("the design has no table; declare one, or run `tavola solve` first")
     load = compute_load(design, assumptions, times)
     accesses = load.accesses
-    ledger = _Ledger(book)
+    ledger = _Ledger(book, assumptions)
     for each in load.tables:
-        _charge_requests(ledger, each, assumptions)
-        _charge_storage(ledger, each, assumptions)
+        _charge_requests(ledger, each)
+        _charge_storage(ledger, each)
     if assumptions.reserved is not None:
-        _credit_reserved(ledger, assumptions)
+        _credit_reserved(ledger)
     if assumptions.free_tier:
         _credit_free_tier(ledger)
     return MonthlyBill(
@@ -213,32 +221,34 @@ def estimate_month(
     )
 
 
-def _charge_requests(ledger: _Ledger, load: TableLoad, assumptions: Assumptions) -> None:
+def _charge_requests(ledger: _Ledger, load: TableLoad) -> None:
     table = load.table
     kinds: tuple[AccessKind, ...] = ("read", "write")
-    provisioned = _is_provisioned(table, assumptions)
+    provisioned = ledger.is_provisioned(table)
     for index in (None, *(index.name for index in table.indexes if not index.local)):
         for kind in kinds:
             place = (index, kind)
             parts = load.parts.get(place, ())
             if not provisioned:
-                _charge_on_demand(ledger, table, kind, parts, assumptions)
+                _charge_on_demand(ledger, table, kind, parts)
                 continue
-            capacity = _capacity(ledger, table, index, kind, load.flows.get(place, ()), assumptions)
+            capacity = _capacity(ledger, table, index, kind, load.flows.get(place, ()))
             ledger.capacities.append(capacity)
             _note_throttling(ledger, capacity)
-            _charge_capacity_hours(ledger, table, capacity, parts, assumptions)
-            if kind == "write" and _count_replicas(table, ledger.book):
-                _charge_replicas(ledger, load, index, assumptions)
+            _charge_capacity_hours(ledger, table, capacity, parts)
+            if kind == "write" and ledger.count_replicas(table):
+                _charge_replicas(ledger, load, index)
 
 
 def _charge_on_demand(
-    ledger: _Ledger, table: TableDesign, kind: AccessKind, parts: Sequence[LoadPart], assumptions: Assumptions
+    ledger: _Ledger, table: TableDesign, kind: AccessKind, parts: Sequence[LoadPart]
 ) -> None:
-    active_s = _HOUR_S * assumptions.hours_per_month * Decimal(assumptions.hours_per_day) / HOURS
-    replicas = _count_replicas(table, ledger.book) if kind == "write" else 0
+    active_s = (
+        _HOUR_S * ledger.assumptions.hours_per_month * Decimal(ledger.assumptions.hours_per_day) / HOURS
+    )
+    replicas = ledger.count_replicas(table) if kind == "write" else 0
     for part in parts:
-        name = _price_name(ledger, table, part.index, kind, "request_unit", assumptions)
+        name = _price_name(ledger, table, part.index, kind, "request_unit")
         quantity = part.per_second * active_s
         ledger.add(table.name, part.index, part.what, name, quantity, part.access)
         if part.copied:
@@ -246,48 +256,37 @@ def _charge_on_demand(
 
 
 def _charge_capacity_hours(
-    ledger: _Ledger,
-    table: TableDesign,
-    capacity: ProvisionedCapacity,
-    parts: Sequence[LoadPart],
-    assumptions: Assumptions,
+    ledger: _Ledger, table: TableDesign, capacity: ProvisionedCapacity, parts: Sequence[LoadPart]
 ) -> None:
     """Distribute the hours of provisioned units among the accesses that use them."""
-    hours = Decimal(capacity.units) * assumptions.hours_per_month / HOURS
-    asked = sum((part.per_second for part in parts), Decimal(0))
-    if not asked:
+    hours = Decimal(capacity.units) * ledger.assumptions.hours_per_month / HOURS
+    demand = sum((part.per_second for part in parts), Decimal(0))
+    if not demand:
         what: What = "reads" if capacity.kind == "read" else "writes"
         parts = [LoadPart(None, capacity.index, what, Decimal(1), copied=True)]
-        asked = Decimal(1)
+        demand = Decimal(1)
     for part in parts:
-        name = _price_name(ledger, table, part.index, capacity.kind, "capacity_unit_hour", assumptions)
-        ledger.add(table.name, part.index, part.what, name, hours * part.per_second / asked, part.access)
+        name = _price_name(ledger, table, part.index, capacity.kind, "capacity_unit_hour")
+        ledger.add(table.name, part.index, part.what, name, hours * part.per_second / demand, part.access)
 
 
-def _charge_replicas(ledger: _Ledger, load: TableLoad, index: str | None, assumptions: Assumptions) -> None:
+def _charge_replicas(ledger: _Ledger, load: TableLoad, index: str | None) -> None:
     """Charge the write capacity of each replica: whole units, and at least one."""
     table, place = load.table, (index, _WRITE)
     copied = [
         replace(part, what="replicated writes") for part in load.parts.get(place, ()) if part.copied
     ] or [LoadPart(None, index, "replicated writes", Decimal(1), copied=True)]
-    own = _capacity(ledger, table, index, "write", load.copied.get(place, ()), assumptions)
-    capacity = replace(own, regions=_count_replicas(table, ledger.book), reservable=False)
+    own = _capacity(ledger, table, index, "write", load.copied.get(place, ()))
+    capacity = replace(own, regions=ledger.count_replicas(table), reservable=False)
     ledger.capacities.append(capacity)
-    _charge_capacity_hours(ledger, table, capacity, copied, assumptions)
+    _charge_capacity_hours(ledger, table, capacity, copied)
 
 
-def _price_name(
-    ledger: _Ledger,
-    table: TableDesign,
-    index: str | None,
-    kind: AccessKind,
-    unit: str,
-    assumptions: Assumptions,
-) -> str:
+def _price_name(ledger: _Ledger, table: TableDesign, index: str | None, kind: AccessKind, unit: str) -> str:
     """Return the price name of a unit; writes to a global table have their own, if the book has it."""
-    standard = _is_standard_class(table, assumptions)
+    standard = ledger.is_standard_class(table)
     plain = f"{'' if standard else 'ia_'}{kind}_{unit}"
-    if kind == "write" and index is None and standard and _count_replicas(table, ledger.book):
+    if kind == "write" and index is None and standard and ledger.count_replicas(table):
         own = f"replicated_{plain}"
         if ledger.price(own) is not None or ledger.price(plain) is None:
             return own
@@ -295,30 +294,25 @@ def _price_name(
 
 
 def _capacity(
-    ledger: _Ledger,
-    table: TableDesign,
-    index: str | None,
-    kind: AccessKind,
-    met: Sequence[PlaceTraffic],
-    assumptions: Assumptions,
+    ledger: _Ledger, table: TableDesign, index: str | None, kind: AccessKind, flows: Sequence[PlaceTraffic]
 ) -> ProvisionedCapacity:
     """Return the units of a table or index for each hour: fixed, or as auto scaling sets them."""
     settings = table.settings
-    mean, peak = sum(flow.mean for flow in met), sum(flow.peak for flow in met)
-    hours = assumptions.hours_per_day
+    mean, peak = sum(flow.mean for flow in flows), sum(flow.peak for flow in flows)
+    hours = ledger.assumptions.hours_per_day
     fixed = settings.read_units if kind == "read" else settings.write_units
     scaling = settings.scaling
     if fixed is not None and scaling is None:
         hourly: tuple[int, ...] = (fixed,) * HOURS
     elif scaling is None:
-        hourly = hourly_units(mean, peak, hours, assumptions.target)
+        hourly = hourly_units(mean, peak, hours, ledger.assumptions.target)
     elif kind == "read":
         hourly = hourly_units(mean, peak, hours, scaling.target, scaling.read_min, scaling.read_max)
     else:
         hourly = hourly_units(mean, peak, hours, scaling.target, scaling.write_min, scaling.write_max)
-    standard = _is_standard_class(table, assumptions)
-    name = _price_name(ledger, table, index, kind, "capacity_unit_hour", assumptions)
-    copied = kind == "write" and index is None and bool(_count_replicas(table, ledger.book))
+    standard = ledger.is_standard_class(table)
+    name = _price_name(ledger, table, index, kind, "capacity_unit_hour")
+    copied = kind == "write" and index is None and bool(ledger.count_replicas(table))
     used = mean * hours / HOURS
     return ProvisionedCapacity(
         table.name, index, kind, hourly, used, peak, standard, name, reservable=standard and not copied
@@ -330,46 +324,50 @@ def _note_throttling(ledger: _Ledger, capacity: ProvisionedCapacity) -> None:
     if most < capacity.peak:
         where = capacity.table if capacity.index is None else f"{capacity.table}/{capacity.index}"
         ledger.notes.append(
-            f"{where} has at most {most:,} {capacity.kind} units and is asked for {capacity.peak:,.0f} a second at its peak: "
-            f"the rest is throttled, and is not in this sum; raise its {capacity.kind}_units or the bound of its scaling"
+            f"{where} has at most {most:,} {capacity.kind} units, but needs {capacity.peak:,.0f} per second at peak: requests above "
+            f"are throttled and not included; raise its {capacity.kind}_units or the maximum of its auto scaling"
         )
 
 
-def _charge_storage(ledger: _Ledger, load: TableLoad, assumptions: Assumptions) -> None:
+def _charge_storage(ledger: _Ledger, load: TableLoad) -> None:
     """Charge what is independent of requests: storage, recovery, backups, streams."""
-    table, held = load.table, load.held
+    table, stored = load.table, load.stored
     name, settings = table.name, table.settings
-    standard = _is_standard_class(table, assumptions)
-    copies = 1 + _count_replicas(table, ledger.book)
-    for each in held:
+    standard = ledger.is_standard_class(table)
+    copies = 1 + ledger.count_replicas(table)
+    for each in stored:
         price = "storage_gb_month" if standard else "ia_storage_gb_month"
         ledger.add(name, each.index, "storage", price, each.gb * copies)
-    backed_up = sum((each.gb for each in held if each.index is None or each.local), Decimal(0))
+    backed_up = sum((each.gb for each in stored if each.index is None or each.local), Decimal(0))
     if settings.recovery:
         ledger.add(name, None, "recovery", "pitr_gb_month", backed_up * copies)
-    ledger.add(name, None, "backups", "backup_gb_month", backed_up * assumptions.backups)
+    ledger.add(name, None, "backups", "backup_gb_month", backed_up * ledger.assumptions.backups)
     if settings.stream is not None:
-        polls = Decimal(str(assumptions.stream_polls_per_second)) * _HOUR_S * assumptions.hours_per_month
+        polls = (
+            Decimal(str(ledger.assumptions.stream_polls_per_second))
+            * _HOUR_S
+            * ledger.assumptions.hours_per_month
+        )
         ledger.add(name, None, "streams", "stream_read_request", polls)
     guessed = load.sparse
     if guessed:
         ledger.notes.append(
-            f"of {name}, {', '.join(guessed)} {'are' if len(guessed) > 1 else 'is'} taken to hold "
-            f"{assumptions.sparse_share:.0%} of the items that may be there (--sparse-share)"
+            f"Sparse indexes of {name} ({', '.join(guessed)}) are assumed to contain {ledger.assumptions.sparse_share:.0%} of the items "
+            "(--sparse-share)"
         )
     if copies > 1:
         ledger.notes.append(
-            f"{name} has {copies - 1} more region{'s' if copies > 2 else ''} ({', '.join(settings.replicas)}), priced as "
-            f"{ledger.book.region}; traffic between regions is not counted, and on-demand backups are of one region"
+            f"{name} has {copies - 1} replica region{'s' if copies > 2 else ''} ({', '.join(settings.replicas)}) at the prices of "
+            f"{ledger.book.region}; data transfer between regions is not included, and on-demand backups are of one region"
         )
 
 
-def _credit_reserved(ledger: _Ledger, assumptions: Assumptions) -> None:
+def _credit_reserved(ledger: _Ledger) -> None:
     """Credit the savings of reserved capacity: as many blocks as are used enough to pay off."""
-    discount = ledger.book.discounts.get(f"reserved_{assumptions.reserved}")
+    discount = ledger.book.discounts.get(f"reserved_{ledger.assumptions.reserved}")
     if discount is None:
-        raise CostRefused(
-            f"the price book of {ledger.book.title} has no discount for reserved capacity; give another with --prices"
+        raise CostError(
+            f"the price book of {ledger.book.title} has no discount for reserved capacity; use another with --prices"
         )
     paid = 1 - discount.percent_max / 100
     kinds: tuple[AccessKind, ...] = ("read", "write")
@@ -391,13 +389,13 @@ def _credit_reserved(ledger: _Ledger, assumptions: Assumptions) -> None:
             )
         if low:
             saved = price.of(
-                (_reserved_share(hourly, low) - low * _BLOCK * paid) * assumptions.hours_per_month
+                (_reserved_share(hourly, low) - low * _BLOCK * paid) * ledger.assumptions.hours_per_month
             )
             ledger.credit("reserved", name, Decimal(low * _BLOCK), saved)
 
 
 def _reserved_share(hourly: list[int], blocks: int) -> Decimal:
-    """Return the units in use within so many blocks, as a mean over the day."""
+    """Return the units in use within this number of blocks, as a mean over the day."""
     return Decimal(sum(min(units, blocks * _BLOCK) for units in hourly)) / HOURS
 
 
@@ -424,16 +422,8 @@ def _lines(ledger: _Ledger) -> tuple[BillLine, ...]:
         quantities[charge.line] = quantities.get(charge.line, Decimal(0)) + charge.quantity
         amounts[charge.line] = amounts.get(charge.line, Decimal(0)) + charge.amount
     return tuple(
-        BillLine(
-            table,
-            index,
-            what,
-            quantity,
-            ledger.book.prices[price].unit,
-            price,
-            amounts[table, index, what, price],
-        )
-        for (table, index, what, price), quantity in quantities.items()
+        BillLine(*line[:3], quantity, ledger.book.prices[line[3]].unit, line[3], amounts[line])
+        for line, quantity in quantities.items()
     )
 
 
@@ -445,35 +435,13 @@ def _bills(ledger: _Ledger, accesses: tuple[RatedAccess, ...]) -> tuple[AccessBi
             own = parts.setdefault(charge.access, {})
             own[what] = own.get(what, Decimal(0)) + charge.amount
 
-    def bill(
-        number: int | None, kind: AccessKind, place: str, title: str, rate: float | None, units: float
-    ) -> AccessBill:
+    def bill(number: int | None, access: RatedAccess) -> AccessBill:
         own = parts.get(number, {})
-        return AccessBill(kind, place, title, rate, units, sum(own.values(), Decimal(0)), tuple(own.items()))
-
-    bills = [
-        bill(
-            number,
-            access.kind,
-            access.place,
-            access.title,
-            access.per_second,
-            sum(units.read + units.write for units in access.units),
+        units = sum((units.read + units.write for units in access.units), 0.0)
+        amount = sum(own.values(), Decimal(0))
+        return AccessBill(
+            access.kind, access.place, access.title, access.per_second, units, amount, tuple(own.items())
         )
-        for number, access in enumerate(accesses)
-    ]
-    return (*bills, bill(None, "read", "", IDLE, None, 0.0)) if None in parts else tuple(bills)
 
-
-def _is_provisioned(table: TableDesign, assumptions: Assumptions) -> bool:
-    if assumptions.mode is not None:
-        return assumptions.mode == "provisioned"
-    return table.settings.read_units is not None
-
-
-def _is_standard_class(table: TableDesign, assumptions: Assumptions) -> bool:
-    return (assumptions.table_class or table.settings.table_class) == "STANDARD"
-
-
-def _count_replicas(table: TableDesign, book: PriceBook) -> int:
-    return len([region for region in table.settings.replicas if region != book.region])
+    bills = [bill(number, access) for number, access in enumerate(accesses)]
+    return (*bills, bill(None, RatedAccess("read", "", IDLE, (), None))) if None in parts else tuple(bills)

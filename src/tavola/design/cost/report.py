@@ -5,105 +5,121 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from decimal import Decimal
 from textwrap import wrap
 from typing import Any
 
 from tavola.design.cost.cost_report import CostReport
 from tavola.design.cost.month import AccessBill, BillLine, MonthlyBill
-from tavola.design.cost.payment_options import format_money
-from tavola.design.text import format_units, truncate
+from tavola.design.cost.payments import format_bill
+from tavola.design.text import format_count, format_units, truncate
 
 WIDTH = 110
 
-_SAVINGS = 10  # that a page shows
-_WORTH = Decimal("0.01")  # of the month, below which a page leaves a saving out
+_SAVINGS = 10  # shown in the text report
+_WORTH = Decimal("0.01")  # share of the bill below which the text report omits a saving
 _TITLE = 66  # characters of a title in a table
+_CHARGES = {
+    "key changes": "index key changes",
+    "recovery": "point-in-time recovery",
+    "streams": "stream reads",
+    "reserved": "reserved capacity",
+}
 
 
 def describe_prices(month: MonthlyBill) -> str:
     """Return the price book, currency and length of the month, which belong to every amount."""
-    return f"a month of {month.hours} hours, prices of {month.book}, in {month.currency}"
+    return f"{month.hours} hours per month, prices of {month.book}, in {month.currency}"
 
 
-def render_text(costing: CostReport) -> str:
+def render_text(report: CostReport) -> str:
     """Return a cost report as plain text."""
-    month = costing.month
-    lines = [*wrap(f"{', '.join(costing.tables)}: {describe_prices(month)}", WIDTH), ""]
-    lines += [*wrap(f"{format_money(month.total, month)} a month. {costing.recommendation}", WIDTH), ""]
-    lines += layout_table(("line", "quantity", "unit", "a month"), _line_rows(month), "lrlr")
+    month = report.month
+    lines = [*wrap(f"{', '.join(report.tables)}: {describe_prices(month)}", WIDTH), ""]
+    if _is_unknown(month):
+        return "\n".join((*lines, *_unknown_lines(report)))
+    lines += [*wrap(f"{format_bill(month.total, month)} per month. {report.recommendation}", WIDTH), ""]
+    lines += layout_table(("Charge", "Quantity", "Unit", "Per month"), _line_rows(month), "lrlr")
     lines += [
         "",
-        *layout_table(("access pattern", "a second", "units each", "a month"), _bill_rows(month), "lrrr"),
+        *layout_table(("Access pattern", "Per second", "Units each", "Per month"), _bill_rows(month), "lrrr"),
     ]
-    lines += ["", *layout_table(("way of paying", "a month"), _way_rows(costing), "lr")]
-    lines += bullet_list(_unknown_ways(costing))
-    if costing.break_evens:
-        lines += ["", "break-even"]
-        lines += bullet_list(each.sentence for each in costing.break_evens)
-    lines += _savings_lines(costing)
-    if costing.notes:
-        lines += ["", "taken for this"]
-        lines += bullet_list(costing.notes)
+    lines += ["", *layout_table(("Capacity mode", "Per month"), _way_rows(report), "lr")]
+    lines += bullet_list(_unknown_ways(report))
+    if report.break_evens:
+        lines += ["", "Break-even points"]
+        lines += bullet_list(each.sentence for each in report.break_evens)
+    lines += _savings_lines(report)
+    if report.notes:
+        lines += ["", "Assumptions"]
+        lines += bullet_list(report.notes)
     return "\n".join(lines)
 
 
-def _savings_lines(costing: CostReport) -> list[str]:
-    month = costing.month
+def _is_unknown(month: MonthlyBill) -> bool:
+    """Return whether nothing in the design says what it costs: no rate, no size and no provisioned capacity."""
+    has_rate = any(bill.per_second is not None for bill in month.bills)
+    return not (has_rate or month.unpriced or any(line.quantity for line in month.lines))
+
+
+def _unknown_lines(report: CostReport) -> list[str]:
+    """Return what is missing for an estimate, and how to declare it."""
+    queries = (name.partition(": ")[0] for name in report.month.unrated)
+    example = next((name for name in queries if "." in name), None)
+    named = "" if example is None else f", such as {example}"
+    return [
+        "The cost is unknown, because no rates are declared.",
+        "",
+        "Declare",
+        *bullet_list(
+            (
+                f'the rate of each query{named}: access=AccessPattern("…", per_second=…)',
+                'the rate of each write: writes=(WritePattern("…", per_second=…),)',
+                "the number of items of each entity, for the storage: items=…",
+                "the size of an item, if the estimate from the field types is wrong: item_bytes=…",
+            )
+        ),
+    ]
+
+
+def _savings_lines(report: CostReport) -> list[str]:
+    month = report.month
     lines: list[str] = []
     if not any(bill.per_second for bill in month.bills):
         return lines
     least = month.total * _WORTH
-    shown = [each for each in costing.savings if each.amount >= least][:_SAVINGS]
-    lines += ["", "what would change it, each by itself"]
+    shown = [each for each in report.savings if each.amount >= least][:_SAVINGS]
+    lines += ["", "Possible savings, each on its own"]
     if shown:
-        rows = [(format_money(each.amount, month), each.change, each.place) for each in shown]
+        rows = [(format_bill(each.amount, month), each.change, each.place) for each in shown]
         widths = [max(len(row[column]) for row in rows) for column in range(2)]
         for row, saving in zip(rows, shown, strict=True):
             head = f"  {row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  "
             lines += wrap(
                 f"{row[2]}: {saving.sentence}", WIDTH, initial_indent=head, subsequent_indent=" " * len(head)
             )
-    more = len(costing.savings) - len(shown)
+    more = len(report.savings) - len(shown)
     if more and shown:
-        lines.append(f"  and {more} smaller {'one' if more == 1 else 'ones'}, which --json has")
+        lines.append(f"  and {format_count(more, 'smaller saving')}, see --json")
     elif more:
-        lines.append(f"  nothing by a hundredth or more; --json has {more} below")
-    lines += bullet_list(("other keys, and several changes at once, are weighed by `tavola solve`",))
+        lines.append(f"  none of 1% or more; {format_count(more, 'smaller saving')}, see --json")
+    lines += bullet_list(("`tavola solve` compares other keys and combinations of changes",))
     return lines
 
 
-def render_document(costing: CostReport) -> dict[str, Any]:
+def render_document(report: CostReport) -> dict[str, Any]:
     """Return a cost report as JSON. Amounts are exact decimal texts."""
-    month = costing.month
+    month = report.month
     return {
-        "tables": list(costing.tables),
+        "tables": list(report.tables),
         "book": {"title": month.book, "region": month.region, "date": month.date.isoformat()},
         "currency": month.currency,
         "hours": month.hours,
         "total": format_exact(month.total),
-        "lines": [
-            {
-                "table": line.table,
-                "index": line.index,
-                "what": line.what,
-                "quantity": format_exact(line.quantity),
-                "unit": line.unit,
-                "price": line.price,
-                "amount": format_exact(line.amount),
-            }
-            for line in month.lines
-        ],
+        "lines": [plain(line) for line in month.lines],
         "access_patterns": [
-            {
-                "kind": bill.kind,
-                "place": bill.place,
-                "title": bill.title,
-                "per_second": bill.per_second,
-                "units": bill.units,
-                "amount": format_exact(bill.amount),
-                "parts": {what: format_exact(amount) for what, amount in bill.parts},
-            }
+            plain(bill) | {"parts": {what: format_exact(amount) for what, amount in bill.parts}}
             for bill in month.bills
         ],
         "ways": [
@@ -115,35 +131,27 @@ def render_document(costing: CostReport) -> dict[str, Any]:
                 "total": None if way.total is None else format_exact(way.total),
                 "reason": way.reason,
             }
-            for way in costing.ways
+            for way in report.ways
         ],
         "break_even": [
             {
                 "name": each.name,
                 "share": format_exact(each.share),
-                "stands": None if each.stands is None else format_exact(each.stands),
+                "stands": None if each.design_share is None else format_exact(each.design_share),
                 "sentence": each.sentence,
             }
-            for each in costing.break_evens
+            for each in report.break_evens
         ],
-        "savings": [
-            {
-                "change": each.change,
-                "place": each.place,
-                "sentence": each.sentence,
-                "amount": format_exact(each.amount),
-            }
-            for each in costing.savings
-        ],
-        "recommendation": costing.recommendation,
-        "notes": list(costing.notes),
+        "savings": [plain(each) for each in report.savings],
+        "recommendation": report.recommendation,
+        "notes": list(report.notes),
         "unrated": list(month.unrated),
     }
 
 
-def render_csv(costing: CostReport) -> str:
+def render_csv(report: CostReport) -> str:
     """Return the lines and access pattern bills as CSV; the first column says which."""
-    month = costing.month
+    month = report.month
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(
@@ -171,22 +179,19 @@ def _line_rows(month: MonthlyBill) -> Iterator[tuple[str, ...]]:
     for line in sorted(month.lines, key=lambda line: line.table == ""):
         if line.table != table:
             table = line.table
-            yield (table or "everything", "", "", "")
+            yield (table or "All tables", "", "", "")
         yield (
             f"  {_line_label(line)}",
-            f"{line.quantity:,.{_digits(line)}f}",
+            f"{line.quantity:,.{2 if line.unit.startswith('GB') else 0}f}",
             line.unit,
-            format_money(line.amount, month),
+            format_bill(line.amount, month),
         )
-    yield ("total", "", "", format_money(month.total, month))
+    yield ("Total", "", "", format_bill(month.total, month))
 
 
 def _line_label(line: BillLine) -> str:
-    return line.what if line.index is None else f"{line.index}: {line.what}"
-
-
-def _digits(line: BillLine) -> int:
-    return 2 if line.unit.startswith("GB") else 0
+    what = _CHARGES.get(line.what, line.what)
+    return what if line.index is None else f"{line.index}: {what}"
 
 
 def _bill_rows(month: MonthlyBill) -> Iterator[tuple[str, ...]]:
@@ -196,9 +201,9 @@ def _bill_rows(month: MonthlyBill) -> Iterator[tuple[str, ...]]:
             _bill_title(bill),
             rate,
             format_units(bill.units) if bill.units else "-",
-            format_money(bill.amount, month),
+            format_bill(bill.amount, month),
         )
-    yield ("all requests", "", "", format_money(month.requests, month))
+    yield ("All requests", "", "", format_bill(month.requests, month))
 
 
 def _bill_title(bill: AccessBill) -> str:
@@ -206,20 +211,20 @@ def _bill_title(bill: AccessBill) -> str:
     return truncate((bill.place or bill.title) if named else f"{bill.place}: {bill.title}", _TITLE)
 
 
-def _way_rows(costing: CostReport) -> Iterator[tuple[str, ...]]:
-    month = costing.month
-    yield ("the lines above", format_money(month.total, month))
-    for way in costing.ways:
-        yield (way.name, "not known" if way.total is None else format_money(way.total, month))
+def _way_rows(report: CostReport) -> Iterator[tuple[str, ...]]:
+    month = report.month
+    yield ("As declared", format_bill(month.total, month))
+    for way in report.ways:
+        yield (way.name, "unknown" if way.total is None else format_bill(way.total, month))
 
 
-def _unknown_ways(costing: CostReport) -> Iterator[str]:
+def _unknown_ways(report: CostReport) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
-    for way in costing.ways:
+    for way in report.ways:
         if way.total is None:
             reasons.setdefault(way.reason, []).append(way.name)
     for reason, names in reasons.items():
-        yield f"not known of {'; '.join(names)}: {reason}"
+        yield f"{'; '.join(names)}: unknown, {reason}"
 
 
 def layout_table(heads: Sequence[str], rows: Iterable[tuple[str, ...]], sides: str) -> list[str]:
@@ -227,14 +232,14 @@ def layout_table(heads: Sequence[str], rows: Iterable[tuple[str, ...]], sides: s
     table = [tuple(heads), *rows]
     widths = [max(len(row[column]) for row in table) for column in range(len(heads))]
 
-    def laid(row: Sequence[str]) -> str:
+    def layout_row(row: Sequence[str]) -> str:
         cells = [
             cell.rjust(width) if side == "r" else cell.ljust(width)
             for cell, width, side in zip(row, widths, sides, strict=True)
         ]
         return "  ".join(cells).rstrip()
 
-    return [laid(table[0]), *(laid(row) for row in table[1:])]
+    return [layout_row(row) for row in table]
 
 
 def bullet_list(sentences: Iterable[str]) -> list[str]:
@@ -243,6 +248,14 @@ def bullet_list(sentences: Iterable[str]) -> list[str]:
     for sentence in sentences:
         lines += wrap(sentence, WIDTH, initial_indent="  - ", subsequent_indent="    ")
     return lines
+
+
+def plain(record: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass for JSON, with exact amounts."""
+    return {
+        name: format_exact(value) if isinstance(value, Decimal) else value
+        for name, value in asdict(record).items()
+    }
 
 
 def format_exact(number: Decimal) -> str:

@@ -19,7 +19,7 @@ from tavola.design.cost.capacity import (
     pattern_units,
     write_pattern_units,
 )
-from tavola.model.document import AccessPattern, Design, EntityDesign, TableDesign, WritePattern
+from tavola.model.document import AccessPattern, Design, TableDesign
 from tavola.model.identity_cache import IdentityCache
 
 AccessKind = Literal["read", "write"]
@@ -76,34 +76,31 @@ def _accesses(design: Design, sparse_share: float) -> Iterator[RatedAccess]:
         yield from own
     for need in design.needs:
         if need.route is not None and need.title not in titles:
-            told = need.access or AccessPattern(need.name)
-            yield _read(need.name, told, need_units(design, need))
+            access = need.access or AccessPattern(need.name)
+            yield _read(need.name, access, need_units(design, need))
 
 
 def _of_table(table: TableDesign, sparse_share: float) -> tuple[RatedAccess, ...]:
     found: list[RatedAccess] = []
     for entity in table.entities:
-        for pattern in (entity.primary, *entity.patterns):
+        for pattern in entity.all_patterns:
             # A key without an AccessPattern is not an access; a query always is.
-            if pattern is not None and (pattern.access is not None or pattern != entity.primary):
-                told = pattern.access or AccessPattern(pattern.name)
+            if pattern.access is not None or pattern != entity.primary:
+                access = pattern.access or AccessPattern(pattern.name)
                 units = pattern_units(table, entity, pattern)
-                found.append(_read(f"{entity.name}.{pattern.name}", told, units))
+                found.append(_read(f"{entity.name}.{pattern.name}", access, units))
         for write in entity.writes:
             units = write_pattern_units(table, entity, write, sparse_share=sparse_share)
-            found.append(_write(entity, write, units))
+            rates = write.per_second, write.peak_per_second
+            found.append(RatedAccess("write", entity.name, write.title, units, *rates))
     for collection in table.collections:
-        told = collection.access or AccessPattern(collection.name)
-        found.append(_read(collection.name, told, collection_units(table, collection)))
+        access = collection.access or AccessPattern(collection.name)
+        found.append(_read(collection.name, access, collection_units(table, collection)))
     return tuple(found)
 
 
 def _read(place: str, access: AccessPattern, units: tuple[RequestUnits, ...]) -> RatedAccess:
     return RatedAccess("read", place, access.title, units, access.per_second, access.peak_per_second)
-
-
-def _write(entity: EntityDesign, write: WritePattern, units: tuple[RequestUnits, ...]) -> RatedAccess:
-    return RatedAccess("write", entity.name, write.title, units, write.per_second, write.peak_per_second)
 
 
 def traffic_by_place(accesses: Iterable[RatedAccess]) -> tuple[PlaceTraffic, ...]:

@@ -3,8 +3,8 @@
 Regions and accounts are ignored, since a design does not know them. A reference in place of a table's ARN (`${Tickets.Arn}`) is
 taken as the table that the policy is about.
 
-Decisions come from `tavola.iam`, including Deny, for made-up requests: by a caller for whom every policy variable is `me`, for
-partition keys of someone else.
+Decisions come from `tavola.iam`, including Deny, for hypothetical requests: the caller's value of every policy variable is
+`me`, and the requested partition keys belong to `another` tenant.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from tavola.design.findings import DesignPath
 from tavola.design.lint.rule import LintContext
-from tavola.iam import Principal, PrincipalPolicies, Rule, compile_policy, decide, select_rules
+from tavola.iam import PolicyRule, Principal, PrincipalPolicies, compile_policy, decide, select_rules
 from tavola.model.document import EntityDesign, KeyDesign, Policy, TableDesign
 from tavola.protocol.policy_documents import (
     ConditionTest,
@@ -33,8 +33,8 @@ from tavola.protocol.policy_values import Variable, parse_pieces
 
 POLICY_RULES = frozenset(
     """
-    leading-keys-match-nothing policy-changes-immutable policy-misses-index policy-of-no-table policy-without-leading-keys
-    scan-past-leading-keys unreadable-policy wildcard-policy
+    leading-keys-mismatch policy-allows-immutable-updates policy-omits-indexes unknown-policy-resource policy-without-leading-keys
+    scan-bypasses-leading-keys invalid-policy wildcard-policy
     """.split()
 )
 LEADING = ("dynamodb:leadingkeys", "dynamodb:firstpartitionkeyvalues")
@@ -56,11 +56,9 @@ REWRITES = (
 )
 _ACCOUNT = "123456789012"
 _ARN = f"arn:aws:dynamodb:us-east-1:{_ACCOUNT}:"
-_SOMEBODY = Principal(_ACCOUNT, "user", "somebody", f"arn:aws:iam::{_ACCOUNT}:user/somebody", "AIDASOMEBODY")
-_ME, _ANOTHER = (
-    "me",
-    "another",
-)  # what a variable says of who asks, and whose the items are that are asked for
+_CALLER = Principal(_ACCOUNT, "user", "caller", f"arn:aws:iam::{_ACCOUNT}:user/caller", "AIDACALLER")
+# The caller's value of every policy variable, and the tenant of the requested items
+_ME, _ANOTHER = "me", "another"
 _REFERENCE = re.compile(r"\$\{[^}]*\}(?P<rest>.*)", re.DOTALL)
 _PARAMETER = re.compile(r"\$\{(AWS::[^}]*|[^:}]*)\}")  # of a template; a variable of IAM has one colon
 _NAMED = re.compile(rf"table/{_PARAMETER.pattern}")
@@ -82,39 +80,48 @@ class PolicyGrants:
         return DesignPath(kind="policy", table=table, name=self.policy.name)
 
     @cached_property
-    def rules(self) -> tuple[tuple[PolicyStatement, Rule], ...]:
+    def rules(self) -> tuple[tuple[PolicyStatement, PolicyRule], ...]:
         """The statements, each with its compiled rule."""
-        compiled = compile_policy(self.document, "identity", self.policy.name, _SOMEBODY, self._known)
+        compiled = compile_policy(self.document, "identity", self.policy.name, _CALLER, self._caller_values)
         return tuple(zip(self.document.statements, compiled, strict=True))
 
     @cached_property
-    def _known(self) -> dict[str, tuple[str, ...]]:
+    def _caller_values(self) -> dict[str, tuple[str, ...]]:
         """The condition values of the caller: every variable in the policy is `me`."""
-        known = dict(_SOMEBODY.condition_keys())
+        values = dict(_CALLER.condition_keys())
         for statement in self.document.statements if self.document.has_variables else ():
             texts = (*(statement.resources or ()), *(v for test in statement.conditions for v in test.values))
             for text in texts:
                 for piece in parse_pieces(text, wildcards=False, variables=True):
                     if isinstance(piece, Variable):
-                        known[piece.key.lower()] = (_ME,)
-        return known
+                        values[piece.key.lower()] = (_ME,)
+        return values
 
     @cached_property
     def _all_rules(self) -> PrincipalPolicies:
         """The rules with all conditions."""
-        return PrincipalPolicies(_SOMEBODY, tuple(rule for _, rule in self.rules))
+        return PrincipalPolicies(_CALLER, tuple(rule for _, rule in self.rules))
 
     @cached_property
     def _key_rules(self) -> PrincipalPolicies:
         """The rules with conditions on partition keys only: others are taken as met for Allow and not met for Deny."""
-        kept = []
+        statements = []
         for statement in self.document.statements:
             by_key = tuple(test for test in statement.conditions if test.key.lower() in _KEYED)
             if statement.allows or len(by_key) == len(statement.conditions):
-                kept.append(replace(statement, conditions=by_key))
-        document = replace(self.document, statements=tuple(kept))
+                statements.append(replace(statement, conditions=by_key))
+        document = replace(self.document, statements=tuple(statements))
         return PrincipalPolicies(
-            _SOMEBODY, compile_policy(document, "identity", self.policy.name, _SOMEBODY, self._known)
+            _CALLER, compile_policy(document, "identity", self.policy.name, _CALLER, self._caller_values)
+        )
+
+    def covers_tables(self, statement: PolicyStatement) -> bool:
+        """Return whether a statement applies to a table of the design, or to an index of one."""
+        rule = next(rule for each, rule in self.rules if each is statement)
+        return any(
+            rule.matches_resource(resource_arn(table, index), None)
+            for table in self.tables
+            for index in (None, *(index.name for index in table.indexes))
         )
 
     def statements_allowing(
@@ -125,14 +132,14 @@ class PolicyGrants:
         Empty if a statement without conditions denies it.
         """
         arn = resource_arn(table, index)
-        meant = [
+        matching = [
             (statement, rule)
             for statement, rule in self.rules
             if rule.matches_action(action) and rule.matches_resource(arn, None)
         ]
-        if any(rule.denies and not statement.conditions for statement, rule in meant):
+        if any(rule.denies and not statement.conditions for statement, rule in matching):
             return ()
-        return tuple(statement for statement, rule in meant if not rule.denies)
+        return tuple(statement for statement, rule in matching if not rule.denies)
 
     def find_allow(self, action: str, table: TableDesign, leading: str) -> PolicyStatement | None:
         """Return the statement that allows an action on items of a partition key; None if it is not allowed."""
@@ -145,10 +152,10 @@ class PolicyGrants:
         return self._decide(self._key_rules, action, resource_arn(table, index), leading)
 
     def _decide(
-        self, book: PrincipalPolicies, action: str, arn: str, leading: tuple[str, ...]
+        self, policies: PrincipalPolicies, action: str, arn: str, leading: tuple[str, ...]
     ) -> PolicyStatement | None:
         decision = decide(
-            select_rules(book, (), action, arn, cross_account=False), _PolicyRequest(leading), arn
+            select_rules(policies, (), action, arn, cross_account=False), _PolicyRequest(leading), arn
         )
         if not decision.allowed or decision.rule is None:
             return None
@@ -177,7 +184,7 @@ def readable_policies(context: LintContext) -> Iterator[PolicyGrants]:
         try:
             document = read_grants(policy, context.design.tables)
         except PolicyRefused:
-            continue  # a rule of its own says so
+            continue  # reported by invalid-policy
         yield PolicyGrants(policy, document, tables_of_policy(policy, context.design.tables))
 
 
@@ -192,17 +199,20 @@ def read_grants(policy: Policy, tables: tuple[TableDesign, ...]) -> PolicyDocume
     data: Mapping[str, Any] = policy.document
     if "Statement" not in data and "Effect" in data:
         data = {"Version": "2012-10-17", "Statement": [dict(data)]}
-    meant = tables_of_policy(policy, tables)
+    policy_tables = tables_of_policy(policy, tables)
     listed = data.get("Statement")
     statements = listed if isinstance(listed, list) else [listed]
     kind = (
         "resource"
-        if any(isinstance(each, dict) and "Principal" in each for each in statements)
+        if any(isinstance(statement, dict) and "Principal" in statement for statement in statements)
         else "identity"
     )
-    resolved = [_resolve_references(each, meant) if isinstance(each, dict) else each for each in statements]
+    resolved = [
+        _resolve_references(statement, policy_tables) if isinstance(statement, dict) else statement
+        for statement in statements
+    ]
     document = read_policy({**data, "Statement": resolved}, "resource" if kind == "resource" else "identity")
-    aliased = _alias_tables(document, meant, tables) if policy.tables else {}
+    aliased = _alias_tables(document, policy_tables, tables) if policy.tables else {}
     return replace(
         document,
         statements=tuple(_relocate_statement(statement, aliased) for statement in document.statements),
@@ -259,40 +269,40 @@ def partition_text(entity: EntityDesign, key: KeyDesign) -> str | None:
 
 def _resolve_references(statement: Mapping[str, Any], tables: tuple[TableDesign, ...]) -> dict[str, Any]:
     """Return a statement with template references in its resources resolved."""
-    out = dict(statement)
+    resolved = dict(statement)
     for member in ("Resource", "NotResource"):
-        if member in out:
-            listed = out[member] if isinstance(out[member], list) else [out[member]]
-            texts = [text for each in listed for text in _resource_texts(each, tables)]
-            out[member] = texts or out[member]
-    return out
+        if member in resolved:
+            listed = resolved[member] if isinstance(resolved[member], list) else [resolved[member]]
+            texts = [text for resource in listed for text in _resource_texts(resource, tables)]
+            resolved[member] = texts or resolved[member]
+    return resolved
 
 
 def _resource_texts(value: Any, tables: tuple[TableDesign, ...]) -> list[Any]:
     text = _flatten_resource(value)
     if text is None:
         return [value]
-    found = _REFERENCE.fullmatch(text)
-    if found is not None and not text.startswith("${aws:"):
-        return [f"arn:aws:dynamodb:*:*:table/{arn_name(table)}{found['rest']}" for table in tables]
+    match = _REFERENCE.fullmatch(text)
+    if match is not None and not text.startswith("${aws:"):
+        return [f"arn:aws:dynamodb:*:*:table/{arn_name(table)}{match['rest']}" for table in tables]
     if _NAMED.search(text):
         return [_PARAMETER.sub("*", _NAMED.sub(f"table/{arn_name(table)}", text)) for table in tables]
-    return [_PARAMETER.sub("*", each) for each in _expand_parameters(text, tables)]
+    return [_PARAMETER.sub("*", resource) for resource in _expand_parameters(text, tables)]
 
 
 def _expand_parameters(text: str, tables: tuple[TableDesign, ...]) -> list[str]:
     """Return a resource once for each table that its parameterised name can match; else unchanged."""
     head, slash, rest = text.partition(":table/")
-    name, between, more = rest.partition("/")
+    name, separator, index_part = rest.partition("/")
     if not slash or not _PARAMETER.search(name):
         return [text]
     pattern = _PARAMETER.sub("*", name)
-    found = [table for table in tables if table.name == name or fnmatchcase(arn_name(table), pattern)]
-    return [f"{head}{slash}{arn_name(table)}{between}{more}" for table in found] or [text]
+    matching = [table for table in tables if table.name == name or fnmatchcase(arn_name(table), pattern)]
+    return [f"{head}{slash}{arn_name(table)}{separator}{index_part}" for table in matching] or [text]
 
 
 def _flatten_resource(value: Any) -> str | None:
-    """Return the text of a resource, with `${…}` for references; None if it is no resource."""
+    """Return the text of a resource, with `${…}` for references; None if it is not a resource."""
     match value:
         case str():
             return value
@@ -308,27 +318,27 @@ def _flatten_resource(value: Any) -> str | None:
 
 
 def _alias_tables(
-    document: PolicyDocument, meant: tuple[TableDesign, ...], tables: tuple[TableDesign, ...]
+    document: PolicyDocument, policy_tables: tuple[TableDesign, ...], tables: tuple[TableDesign, ...]
 ) -> Mapping[str, str]:
     """Return the unknown table names in a policy, mapped to the only table that it is about."""
-    if len(meant) != 1:
+    if len(policy_tables) != 1:
         return {}
     known = {arn_name(table) for table in tables}
     names = {
-        found["name"]
+        match["name"]
         for statement in document.statements
         for text in (*(statement.resources or ()), *(statement.not_resources or ()))
-        if (found := _TABLE.fullmatch(text.split(":", 5)[-1])) is not None
+        if (match := _TABLE.fullmatch(text.split(":", 5)[-1])) is not None
     }
-    return {} if names & known else dict.fromkeys(names, arn_name(meant[0]))
+    return {} if names & known else dict.fromkeys(names, arn_name(policy_tables[0]))
 
 
 def _relocate_statement(statement: PolicyStatement, aliases: Mapping[str, str]) -> PolicyStatement:
-    def placed(texts: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    def relocate(texts: tuple[str, ...] | None) -> tuple[str, ...] | None:
         return None if texts is None else tuple(_relocate_arn(text, aliases) for text in texts)
 
     return replace(
-        statement, resources=placed(statement.resources), not_resources=placed(statement.not_resources)
+        statement, resources=relocate(statement.resources), not_resources=relocate(statement.not_resources)
     )
 
 
@@ -336,7 +346,7 @@ def _relocate_arn(text: str, aliases: Mapping[str, str]) -> str:
     parts = text.split(":", 5)
     if len(parts) < 6 or parts[2] not in ("dynamodb", "*"):
         return text
-    found = _TABLE.fullmatch(parts[5])
-    if found is not None and found["name"] in aliases:
-        return f"{_ARN}table/{aliases[found['name']]}{found['rest'] or ''}"
+    match = _TABLE.fullmatch(parts[5])
+    if match is not None and match["name"] in aliases:
+        return f"{_ARN}table/{aliases[match['name']]}{match['rest'] or ''}"
     return f"{_ARN}{parts[5]}"

@@ -1,9 +1,9 @@
 """Partition heat: the units per second that reach the busiest partition of a key, from all accesses.
 
-A partition serves at most 1,000 write units and 3,000 read units per second, whatever the capacity of the table. Counted is
-every access that names a partition: keys and queries, items that a query of an index fetches from the table, collections,
+A partition serves at most 1,000 write units and 3,000 read units per second, whatever the capacity of the table. Every access that names a partition
+counts: keys and queries, items that a query of an index fetches from the table, collections,
 needs with a route, and writes, for all entities whose partition keys are made alike. A local index shares the partitions of
-its table. Scans go from partition to partition and are not counted; `scanned-pattern` reports them.
+its table. Scans go from partition to partition and are not counted; `frequent-scan` reports them.
 
 Peaks are added up as if simultaneous, and the busiest value of one access is taken as the busiest of all. What a design does
 not declare adds nothing.
@@ -25,8 +25,7 @@ from tavola.design.cost.capacity import (
     pattern_units,
     write_pattern_units,
 )
-from tavola.design.lint.index_writes import omits_index_key
-from tavola.design.lint.key_texts import can_render
+from tavola.design.lint.item_keys import can_render, omits_index_key
 from tavola.design.lint.naming import split_words
 from tavola.design.lint.rates import PLANNED_SHARE, busiest_share, peak_rate
 from tavola.design.lint.rule import LintContext
@@ -113,10 +112,10 @@ class PartitionHeat:
 
     @property
     def overload(self) -> str | None:
-        """A description of the load beyond the limits; None if there is none."""
+        """A description of the load that exceeds the limits; None if none does."""
         sentences = [
-            f"{format_rate(self.units_per_second(kind, self.shards))} {kind} units a second at the peak ({join_titles(self._busiest_titles(kind))}), "
-            f"and a partition takes {_LIMITS[kind]:,}"
+            f"{format_rate(self.units_per_second(kind, self.shards))} {kind} units per second at peak "
+            f"({join_titles(self._busiest_titles(kind))}); a partition supports {_LIMITS[kind]:,}"
             for kind in self._overloaded_kinds
         ]
         return "; and ".join(sentences) or None
@@ -130,15 +129,15 @@ class PartitionHeat:
     def shards_needed(self, *kinds: HeatKind) -> int | None:
         """Return how many shards keep the load within the planned share; None if no number does."""
 
-        def bears(shards: int) -> bool:
+        def fits(shards: int) -> bool:
             return all(self.units_per_second(kind, shards) <= PLANNED_SHARE * _LIMITS[kind] for kind in kinds)
 
-        if not bears(_SHARDS_MAX):
+        if not fits(_SHARDS_MAX):
             return None
         low, high = 0, _SHARDS_MAX
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if bears(middle) else (middle, high)
+            low, high = (low, middle) if fits(middle) else (middle, high)
         return high
 
     def describe_remedy(self, finer: str) -> str:
@@ -146,15 +145,21 @@ class PartitionHeat:
         over = self._overloaded_kinds
         helped = [kind for kind in over if self.shards_needed(kind) is not None]
         shards = self.shards_needed(*helped) if helped else None
-        advice = [] if shards is None else [f"shard it into {shards:,} or more, or {finer}"]
+        advice = (
+            []
+            if shards is None
+            else [
+                f"{'Shard the key' if self.shards == 1 else 'Use more shards'} (shards={shards}), or {finer}"
+            ]
+        )
         if "read" in over and "read" not in helped:
-            asking = [load for load in self.loads if load.kind == "read" and load.reads_every_shard]
+            queries = [load for load in self.loads if load.kind == "read" and load.reads_every_shard]
             advice.append(
-                f"shards do not help {join_titles(self._busiest_titles('read', asking))}, which would ask every one of them: keep copies of what it reads "
-                f"under several keys and ask any one, cache it, or {finer}"
+                f"Shards do not help {join_titles(self._busiest_titles('read', queries))}, which reads all of them: replicate the data "
+                f"under several keys and read one of them, cache the result, or {finer}"
             )
         if "write" in over and "write" not in helped:
-            advice.append(f"no number of shards is enough for the writes; {finer}")
+            advice.append(f"No number of shards is enough for the writes: {finer}")
         return "; ".join(advice)
 
     def _busiest_titles(
@@ -184,8 +189,20 @@ def partition_heat(
     if count_active_partitions(context, table, entity, key) is None:
         return None
     together = _keys_sharing_partitions(context, table, entity, key)
-    crew = tuple((id(other), id(its)) for other, its in together)
-    return context.cached(("heat", id(table), crew), lambda: _collect_heat(context, table, together))
+    identity = tuple((id(other), id(its)) for other, its in together)
+    return context.compute_once(
+        ("heat", id(table), identity), lambda: _collect_heat(context, table, together)
+    )
+
+
+def overloaded_keys(
+    context: LintContext,
+) -> Iterator[tuple[TableDesign, EntityDesign, KeyDesign, PartitionHeat]]:
+    """Yield the keys whose busiest partition receives more than a partition supports, for the entity with most of the load."""
+    for table, entity, key in context.all_keys():
+        heat = partition_heat(context, table, entity, key)
+        if heat is not None and heat.overload is not None and heat.busiest_entity == entity.name:
+            yield table, entity, key, heat
 
 
 def _collect_heat(
@@ -193,9 +210,8 @@ def _collect_heat(
 ) -> PartitionHeat:
     loads: list[PartitionLoad] = []
     for entity, key in together:
-        loads += context.cached(
-            ("loads", id(table), id(entity), id(key)),
-            partial(_key_loads, context, table, entity, key),
+        loads += context.compute_once(
+            ("loads", id(table), id(entity), id(key)), partial(_key_loads, context, table, entity, key)
         )
     for collection in table.collections:
         loads += _collection_loads(context, table, collection, together)
@@ -224,7 +240,7 @@ def count_active_partitions(
     context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign
 ) -> int | None:
     """Return how many partition key values share the traffic; of time buckets only the current one is active."""
-    return context.cached(
+    return context.compute_once(
         ("values", id(table), id(entity), id(key)),
         lambda: _count_active_partitions(context, table, entity, key),
     )
@@ -253,7 +269,7 @@ def _keys_sharing_partitions(
     context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign
 ) -> list[tuple[EntityDesign, KeyDesign]]:
     """Return all keys in the same index that can have the same partition key values as this key."""
-    made = context.cached(
+    made = context.compute_once(
         ("made", table.name, key.index), lambda: _keys_by_outline(context, table, key.index)
     )
     outline = _outline(key)
@@ -313,7 +329,7 @@ def _write_loads(
         often = peak_rate(write)
         if not often or omits_index_key(table, entity, key, write):
             continue
-        found = context.cached(
+        found = context.compute_once(
             ("write units", id(table), id(entity), id(write)),
             partial(write_pattern_units, table, entity, write),
         )
@@ -354,24 +370,28 @@ def _read_loads(
     context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign, values: int
 ) -> Iterator[PartitionLoad]:
     places = _indexes_in_partitions(table, key)
-    for pattern in (entity.primary, *entity.patterns):
-        often = None if pattern is None else peak_rate(pattern.access)
-        if pattern is None or pattern.access is None or not often:
+    for pattern in entity.all_patterns:
+        often = peak_rate(pattern.access)
+        if pattern.access is None or not often:
             continue
         direct = pattern.index in places and pattern is not entity.primary
         share = busiest_share(values, pattern.access.skew if pattern.index in places else None)
-        found = context.cached(
-            ("read units", id(table), id(entity), id(pattern)),
-            partial(pattern_units, table, entity, pattern),
+        found = context.compute_once(
+            ("read units", id(table), id(entity), id(pattern)), partial(pattern_units, table, entity, pattern)
         )
         for index in places:
             units = sum(each.read for each in found if each.index == index)
             if not units:
                 continue
             if direct and index == pattern.index and not _knows_shard(key, pattern):
-                asked = _units_per_shard(table, entity, key, pattern, units)
+                per_shard = _units_per_shard(table, entity, key, pattern, units)
                 yield PartitionLoad(
-                    "read", pattern.access.title, entity.name, often * share, asked, reads_every_shard=True
+                    "read",
+                    pattern.access.title,
+                    entity.name,
+                    often * share,
+                    per_shard,
+                    reads_every_shard=True,
                 )
             else:
                 yield PartitionLoad(
@@ -476,14 +496,14 @@ def _need_loads(
             share /= route.queries  # one request per bucket, and only one bucket is current
         fetched = route.operation != "query"
         shards = count_shards(key)
-        asked = _constant_units(units / (shards if route.queries >= shards > 1 else 1))
+        per_shard = _constant_units(units / (shards if route.queries >= shards > 1 else 1))
         known = shards > route.queries  # it reads some of the shards, and knows which
         yield PartitionLoad(
             "read",
             need.title,
             entity.name,
             often * share,
-            asked,
+            per_shard,
             reads_every_shard=not fetched and not known,
             constant=constant,
         )
@@ -498,12 +518,12 @@ def _constant_partition(entity: EntityDesign, key: KeyDesign, need: Need) -> str
     always = {given.field: given for given in need.constants if given.operator == "="}
     for source in key.hash:
         keys = need.route.keys if need.route is not None else ()
-        asked = next((given.value for given in keys if given.field == source.attribute), None)
-        if asked is not None and not can_render(entity, source, asked):
+        value = next((given.value for given in keys if given.field == source.attribute), None)
+        if value is not None and not can_render(entity, source, value):
             return None
-        if asked is None and not all(name in always for name in source.fields):
+        if value is None and not all(name in always for name in source.fields):
             return ""
-        values.append(str(asked if asked is not None else [always[name].value for name in source.fields]))
+        values.append(str(value if value is not None else [always[name].value for name in source.fields]))
     return " ".join(values)
 
 

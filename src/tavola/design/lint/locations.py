@@ -1,7 +1,7 @@
 """Source locations: the file and line of each place in a design.
 
 Python modules are searched for declarations, design documents by JSON path, and files of other tools for the first line with
-the name. A place without a line of its own gets the line of what contains it, or the first line of the first file.
+the name. A place that has no line gets the line of its container, or the first line of the first file.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ class SourceLocation:
 
 def find_locations(sources: Sequence[SourceFile]) -> Mapping[str, SourceLocation]:
     """Return where each place is declared, by its name; the first source that declares it wins."""
-    found: dict[str, SourceLocation] = {}
+    locations: dict[str, SourceLocation] = {}
     for source in sources:
         for name, line in _declared_lines(source):
-            found.setdefault(name, SourceLocation(source.file, line))
-    return found
+            locations.setdefault(name, SourceLocation(source.file, line))
+    return locations
 
 
 def locate_place(
-    place: DesignPath, known: Mapping[str, SourceLocation], sources: Sequence[SourceFile]
+    place: DesignPath, locations: Mapping[str, SourceLocation], sources: Sequence[SourceFile]
 ) -> SourceLocation | None:
-    """Return the location of a place, or of what contains it; None without sources."""
+    """Return the location of a place or of its container; None without sources."""
     outer = place.name.partition(": ")[0].partition(".")[0]
     for name in (place.name, outer, *([place.table] if place.table else [])):
-        if name in known:
-            return known[name]
+        if name in locations:
+            return locations[name]
     for source in sources:
         for name in (place.name.rpartition(".")[2], place.table):
             if name and not source.file.endswith(".py") and (line := _first_mention(source.text, name)):
@@ -63,15 +63,15 @@ def locate_place(
 
 def _first_mention(text: str, name: str) -> int:
     """Return the number of the first line that has the name as a whole word; 0 if none has."""
-    found = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
-    return 0 if found is None else text.count("\n", 0, found.start()) + 1
+    match = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
+    return 0 if match is None else text.count("\n", 0, match.start()) + 1
 
 
 def json_lines(text: str) -> dict[JsonPath, int]:
     """Return the line on which the value of each JSON path begins. The text must be valid JSON."""
     offsets: dict[JsonPath, int] = {}
     _walk(text, 0, (), offsets)
-    return {path: text.count("\n", 0, at) + 1 for path, at in offsets.items()}
+    return {path: text.count("\n", 0, offset) + 1 for path, offset in offsets.items()}
 
 
 def _declared_lines(source: SourceFile) -> Iterator[tuple[str, int]]:
@@ -93,57 +93,57 @@ def _declared_lines(source: SourceFile) -> Iterator[tuple[str, int]]:
 def _document_paths(document: Mapping[str, Any]) -> Iterator[tuple[str, JsonPath]]:
     """Yield the places in a design document, each with its JSON path."""
     for word in ("needs", "policies"):
-        for at, part in enumerate(document.get(word, ())):
-            yield part["name"], (word, at)
+        for position, part in enumerate(document.get(word, ())):
+            yield part["name"], (word, position)
     for number, table in enumerate(document.get("tables", ())):
         path: JsonPath = ("tables", number)
         yield table["label"], path
         yield table["settings"]["name"], path
-        for at, index in enumerate(table.get("indexes", ())):
-            yield f"{table['label']}.{index['label']}", (*path, "indexes", at)
+        for position, index in enumerate(table.get("indexes", ())):
+            yield f"{table['label']}.{index['label']}", (*path, "indexes", position)
         for word in ("collections", "consumers"):
-            for at, part in enumerate(table.get(word, ())):
-                yield part["name"], (*path, word, at)
-        for at, entity in enumerate(table.get("entities", ())):
-            yield from _entity_paths(entity, (*path, "entities", at))
+            for position, part in enumerate(table.get(word, ())):
+                yield part["name"], (*path, word, position)
+        for position, entity in enumerate(table.get("entities", ())):
+            yield from _entity_paths(entity, (*path, "entities", position))
 
 
 def _entity_paths(entity: Mapping[str, Any], path: JsonPath) -> Iterator[tuple[str, JsonPath]]:
     name = entity["name"]
     yield name, path
-    for at, field in enumerate(entity.get("fields", ())):
-        yield f"{name}.{field['name']}", (*path, "fields", at)
+    for position, field in enumerate(entity.get("fields", ())):
+        yield f"{name}.{field['name']}", (*path, "fields", position)
     if entity.get("primary"):
         yield f"{name}.{entity['primary']['name']}", (*path, "primary")
-    for at, pattern in enumerate(entity.get("patterns", ())):
-        yield f"{name}.{pattern['name']}", (*path, "patterns", at)
-    for at, write in enumerate(entity.get("writes", ())):
-        yield f"{name}: {write['title']}", (*path, "writes", at)
+    for position, pattern in enumerate(entity.get("patterns", ())):
+        yield f"{name}.{pattern['name']}", (*path, "patterns", position)
+    for position, write in enumerate(entity.get("writes", ())):
+        yield f"{name}: {write['title']}", (*path, "writes", position)
 
 
-def _walk(text: str, at: int, path: JsonPath, offsets: dict[JsonPath, int]) -> int:
+def _walk(text: str, offset: int, path: JsonPath, offsets: dict[JsonPath, int]) -> int:
     """Record the offset of each value in `offsets`; return where this value ends."""
-    at = _skip_spaces(text, at)
-    offsets[path] = at
-    if text[at] == "{":
-        at = _skip_spaces(text, at + 1)
-        while text[at] != "}":
-            key, at = _DECODER.raw_decode(text, at)
-            at = _skip_spaces(text, _walk(text, _skip_spaces(text, at) + 1, (*path, key), offsets))
-            at = _skip_spaces(text, at + 1) if text[at] == "," else at
-        return at + 1
-    if text[at] == "[":
-        at = _skip_spaces(text, at + 1)
+    offset = _skip_spaces(text, offset)
+    offsets[path] = offset
+    if text[offset] == "{":
+        offset = _skip_spaces(text, offset + 1)
+        while text[offset] != "}":
+            key, offset = _DECODER.raw_decode(text, offset)
+            offset = _skip_spaces(text, _walk(text, _skip_spaces(text, offset) + 1, (*path, key), offsets))
+            offset = _skip_spaces(text, offset + 1) if text[offset] == "," else offset
+        return offset + 1
+    if text[offset] == "[":
+        offset = _skip_spaces(text, offset + 1)
         number = 0
-        while text[at] != "]":
-            at = _skip_spaces(text, _walk(text, at, (*path, number), offsets))
-            at = _skip_spaces(text, at + 1) if text[at] == "," else at
+        while text[offset] != "]":
+            offset = _skip_spaces(text, _walk(text, offset, (*path, number), offsets))
+            offset = _skip_spaces(text, offset + 1) if text[offset] == "," else offset
             number += 1
-        return at + 1
-    return _DECODER.raw_decode(text, at)[1]
+        return offset + 1
+    return _DECODER.raw_decode(text, offset)[1]
 
 
-def _skip_spaces(text: str, at: int) -> int:
-    while at < len(text) and text[at] in _SPACES:
-        at += 1
-    return at
+def _skip_spaces(text: str, offset: int) -> int:
+    while offset < len(text) and text[offset] in _SPACES:
+        offset += 1
+    return offset

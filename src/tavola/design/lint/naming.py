@@ -39,7 +39,7 @@ _SERVING = frozenset(
 
 def split_words(name: str) -> tuple[str, ...]:
     """Return the words of a name in lower case: of `expiresAt` and `EXPIRES_AT` alike `expires`, `at`."""
-    return tuple(found.lower() for found in _WORD.findall(name))
+    return tuple(part.lower() for part in _WORD.findall(name))
 
 
 def is_production(table: TableDesign) -> bool:
@@ -75,7 +75,7 @@ def serves_all_tenants(name: str) -> bool:
 
 
 def temporary_kind(entity: EntityDesign) -> str | None:
-    """Return what kind of temporary data an entity is, for messages; None if it is not."""
+    """Return what kind of temporary data an entity is, as a plural for messages; None if it is not."""
     literals = [
         segment
         for source in (entity.key.hash if entity.key is not None else ())
@@ -85,10 +85,10 @@ def temporary_kind(entity: EntityDesign) -> str | None:
     ]
     name_words = {word for text in (entity.name, entity.tag, *literals) for word in split_words(text)}
     if name_words & {"idempotency", "idempotent"}:
-        return "an idempotency key"
+        return "idempotency keys"
     if name_words & {"cache", "cached", "caches"}:
-        return "a cached answer"
-    return "a session" if _is_session(entity, literals) else None
+        return "cached responses"
+    return "sessions" if _is_session(entity, literals) else None
 
 
 def _is_session(entity: EntityDesign, literals: list[str]) -> bool:

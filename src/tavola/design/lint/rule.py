@@ -1,7 +1,7 @@
 """Rule, and LintContext: the design under test with facts that several rules need.
 
 A rule is a module in `rules`. Its docstring has the title, then the paragraphs Why, Example and Instead, which are also its
-page in the reference. Its `find` takes a LintContext and yields findings. A LintContext computes each fact once.
+page in the reference. Its `find` takes a LintContext and yields defects. A LintContext computes each fact once.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from typing import Any, TypeVar, cast
 from tavola.design.access_paths import AccessPath, access_paths, key_parts
 from tavola.design.cost.capacity import IndexEffect, index_effects
 from tavola.design.findings import DesignPath, Finding, Severity
+from tavola.design.lint.naming import is_production
+from tavola.design.lint.old_names import current_rule_name
 from tavola.model.document import (
     CollectionDesign,
+    Consumer,
     Design,
     EntityDesign,
     FieldDesign,
@@ -57,14 +60,18 @@ def load_rule(module: ModuleType) -> Rule:
     """Return the rule that a module implements; its texts are the paragraphs of the module docstring."""
     code = cast(Any, module)
 
+    name = module.__name__.rpartition(".")[2].replace("_", "-")
+
     def find(context: LintContext) -> Iterator[Finding]:
-        return map(context.with_need_title, code.find(context))
+        for defect in code.find(context):
+            severity = defect.severity or code.SEVERITY
+            yield Finding(name, severity, defect.place, context.message_of(defect), defect.remedy)
 
     text = cleandoc(module.__doc__ or "")
     title, *rest = _PARAGRAPH.split(text)
     paragraphs: Mapping[str, str] = dict(zip(rest[::2], map(str.strip, rest[1::2]), strict=True))
     return Rule(
-        module.__name__.rpartition(".")[2].replace("_", "-"),
+        name,
         code.SEVERITY,
         " ".join(title.split()),
         paragraphs["Why"],
@@ -73,6 +80,16 @@ def load_rule(module: ModuleType) -> Rule:
         find,
         getattr(module, "LAST", False),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """What a rule reports: where, what is wrong and what to do. `severity` replaces that of the rule."""
+
+    place: DesignPath
+    message: str
+    remedy: str
+    severity: Severity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +197,7 @@ class LintContext:
     def _cache(self) -> dict[Hashable, Any]:
         return {}
 
-    def cached(self, what: Hashable, find: Callable[[], T]) -> T:
+    def compute_once(self, what: Hashable, find: Callable[[], T]) -> T:
         """Return the cached value of a key, or compute it. Keys may contain the `id` of parts of the design."""
         if what not in self._cache:
             self._cache[what] = find()
@@ -190,13 +207,9 @@ class LintContext:
         self, table: TableDesign, entity: EntityDesign, write: WritePattern
     ) -> tuple[IndexEffect, ...]:
         """Return how a write changes the entries of its item in each index."""
-        return self.cached(
+        return self.compute_once(
             ("effects", id(table), id(entity), id(write)), lambda: index_effects(table, entity, write)
         )
-
-    @cached_property
-    def _reader_titles(self) -> Mapping[tuple[str, str | None], tuple[str, ...]]:
-        return self._find_reader_titles()
 
     @cached_property
     def keys_by_index(self) -> Mapping[tuple[str, str | None], tuple[tuple[EntityDesign, KeyDesign], ...]]:
@@ -221,13 +234,23 @@ class LintContext:
     def all_keys(self) -> Iterator[tuple[TableDesign, EntityDesign, KeyDesign]]:
         """Yield every key of every entity, in the table and in indexes."""
         for table, entity in self.all_entities():
-            for key in (entity.key, *entity.keys):
-                if key is not None:
-                    yield table, entity, key
+            for key in entity.all_keys:
+                yield table, entity, key
 
     def all_writes(self) -> Iterator[tuple[TableDesign, EntityDesign, WritePattern]]:
         """Yield every write pattern."""
         return ((table, entity, write) for table, entity in self.all_entities() for write in entity.writes)
+
+    def all_consumers(self) -> Iterator[tuple[TableDesign, Consumer]]:
+        """Yield every stream consumer with its table."""
+        return ((table, consumer) for table in self.design.tables for consumer in table.consumers)
+
+    def production_tables_without(self, setting: str) -> Iterator[TableDesign]:
+        """Yield the production tables that leave a setting off; a setting that an import does not know is not off."""
+        for table in self.design.tables:
+            off = not getattr(table.settings, setting) and setting not in table.settings.unknown
+            if off and (self.production or is_production(table)):
+                yield table
 
     def updates_of(self, entity: EntityDesign, field: str) -> tuple[WritePattern, ...]:
         """Return the updates of an entity that change a field."""
@@ -309,14 +332,14 @@ class LintContext:
         """Return the titles of the reads on an index, or on the table itself."""
         return self._reader_titles.get((table.name, index), ())
 
-    def _find_reader_titles(self) -> dict[tuple[str, str | None], tuple[str, ...]]:
+    @cached_property
+    def _reader_titles(self) -> Mapping[tuple[str, str | None], tuple[str, ...]]:
         titles_by_index: dict[tuple[str, str | None], list[str]] = {}
         for table in self.design.tables:
             for entity in table.entities:
-                for pattern in (entity.primary, *entity.patterns):
-                    if pattern is not None:
-                        title = pattern.access.title if pattern.access else f"{entity.name}.{pattern.name}"
-                        titles_by_index.setdefault((table.name, pattern.index), []).append(title)
+                for pattern in entity.all_patterns:
+                    title = pattern.access.title if pattern.access else f"{entity.name}.{pattern.name}"
+                    titles_by_index.setdefault((table.name, pattern.index), []).append(title)
             for found in table.collections:
                 title = found.access.title if found.access else found.name
                 titles_by_index.setdefault((table.name, found.index), []).append(title)
@@ -331,10 +354,6 @@ class LintContext:
             if best is not None and best.operation != "scan":
                 titles_by_index.setdefault((home[0].name, best.key.index), []).append(need.title)
         return {place: tuple(titles) for place, titles in titles_by_index.items()}
-
-    def has_constant_partition(self, key: KeyDesign) -> bool:
-        """Return whether all items share one partition key value, shards aside."""
-        return not key_parts(key.hash)
 
     # Places of findings.
 
@@ -355,8 +374,7 @@ class LintContext:
 
     def key_place(self, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> DesignPath:
         """Return the place of a key: the first pattern that uses it, else the entity."""
-        patterns = (*((entity.primary,) if entity.primary else ()), *entity.patterns)
-        for pattern in patterns:
+        for pattern in entity.all_patterns:
             if pattern.index == key.index:
                 return self.pattern_place(table, entity, pattern)
         return self.entity_place(table, entity)
@@ -378,15 +396,19 @@ class LintContext:
         """Return the place of a collection."""
         return DesignPath("collection", table.name, collection.name)
 
+    def consumer_place(self, table: TableDesign, consumer: Consumer) -> DesignPath:
+        """Return the place of a stream consumer."""
+        return DesignPath("consumer", table.name, consumer.name)
+
     def need_place(self, need: Need) -> DesignPath:
         """Return the place of a need."""
         home = self.entities_by_name.get(need.entities[0]) if need.entities else None
         return DesignPath("need", home[0].name if home else "", need.name)
 
-    def with_need_title(self, finding: Finding) -> Finding:
-        """Return a finding about a need with the need's title in its message, if it differs from the name."""
-        title = self._need_titles.get(finding.place.name) if finding.place.kind == "need" else None
-        return finding if title is None else replace(finding, message=f"“{title}”: {finding.message}")
+    def message_of(self, defect: Defect) -> str:
+        """Return the message of a defect; for a need, with the need's title if that differs from its name."""
+        title = self._need_titles.get(defect.place.name) if defect.place.kind == "need" else None
+        return defect.message if title is None else f"“{title}”: {defect.message}"
 
     @cached_property
     def _need_titles(self) -> Mapping[str, str]:
@@ -416,6 +438,16 @@ class LintContext:
             if need.route is not None and home is not None:
                 yield RoutedNeed(need, need.route, *home, self.find_index(home[0], need.route.index))
 
+    def routed_queries(self) -> Iterator[RoutedNeed]:
+        """Yield the needs that query a table or an index that exists."""
+        return (each for each in self.routed_needs() if each.route.operation == "query" and each.index_exists)
+
+    def best_paths(self) -> Iterator[tuple[Need, AccessPath, tuple[AccessPath, ...]]]:
+        """Yield the needs without a route, each with the best way to serve it and all ways."""
+        for need in self.design.needs:
+            if need.route is None and (paths := self.access_paths(need)):
+                yield need, paths[0], paths
+
     def find_index(self, table: TableDesign, name: str | None) -> IndexDesign | None:
         """Return an index by its name in DynamoDB; None if the table has no such index."""
         return next((index for index in table.indexes if index.name == name), None)
@@ -427,4 +459,4 @@ def suppresses(ignore: Ignore, finding: Finding) -> bool:
     inside = ignore.place in (place.name, "*") or place.name.startswith(
         (f"{ignore.place}.", f"{ignore.place}:")
     )
-    return ignore.rule == finding.rule and inside
+    return current_rule_name(ignore.rule) == finding.rule and inside

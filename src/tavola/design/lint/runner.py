@@ -6,29 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from tavola.design.errors import RulesMissing, RuleUnknown
+from tavola.design.errors import NoRulesSelected, UnknownRule
 from tavola.design.findings import SEVERITIES, DesignPath, Finding
+from tavola.design.lint.old_names import current_rule_name
 from tavola.design.lint.rule import LintContext, Rule, suppresses
 from tavola.design.lint.rules import RULES
+from tavola.design.lint.spelling import FileFormat, spell_for
 from tavola.model.document import Design, Ignore, TableDesign, TableSettings
 
 _ENTITY_RULES = frozenset(  # rules that need no key: they judge fields and writes
-    ("changed-immutable", "large-item", "racing-version", "sequence-by-count", "unbounded-list")
+    ("immutable-entity-updated", "large-item", "lost-update", "sequence-from-count", "unbounded-list")
 )
 _KEY_RULES = frozenset(  # rules that judge what a key is made of
-    (
-        "delimiter-collision",
-        "few-partitions",
-        "key-too-long",
-        "mutable-index-key",
-        "numbers-as-text",
-        "single-partition",
-        "template-overlap",
-        "time-ordered-partition",
-        "too-few-shards",
-        "unknown-as-value",
-        "version-in-status-index",
-    )
+    """
+    delimiter-collision hot-partition key-too-long mutable-index-key unpadded-number
+    constant-partition-key overlapping-keys time-based-partition-key too-few-shards null-in-index-key
+    old-versions-in-index
+    """.split()
 )
 
 
@@ -46,29 +40,31 @@ def lint(
     production: bool = False,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
+    file_format: FileFormat | None = None,
 ) -> LintReport:
     """Return the findings of a design, grouped by place: places with errors first, and the worst of a place first.
 
-    `select` names the rules to run (default: all), `ignore` rules to leave out. Raises `RuleUnknown` for a name that no
-    rule has, and `RulesMissing` if no rule is left.
+    `select` names the rules to run (default: all), `ignore` rules to leave out. `file_format` is the format that the design was
+    imported from: fixes then name its settings. Raises `UnknownRule` for a name that no
+    rule has, and `NoRulesSelected` if no rule is left.
     """
     rules = select_rules(select, ignore)
-    found = list(run_rules(rules, LintContext(design, production=production)))
+    raw_findings = list(run_rules(rules, LintContext(design, production=production)))
     findings: list[Finding] = []
     ignored: list[tuple[Finding, Ignore]] = []
     table_numbers = {table.name: number for number, table in reversed(tuple(enumerate(design.tables)))}
     worst: dict[str, int] = {}
-    for finding in found:
+    for finding in raw_findings:
         place, rank = str(finding.place), SEVERITIES.index(finding.severity)
         worst[place] = min(rank, worst.get(place, rank))
     for finding in sorted(
-        found, key=lambda finding: (worst[str(finding.place)], *_sort_key(table_numbers, finding))
+        raw_findings, key=lambda finding: (worst[str(finding.place)], *_sort_key(table_numbers, finding))
     ):
         suppressed_by = next(
-            (each for each in design.ignores if each.reason and suppresses(each, finding)), None
+            (ignore for ignore in design.ignores if ignore.reason and suppresses(ignore, finding)), None
         )
         if suppressed_by is None:
-            findings.append(finding)
+            findings.append(finding if file_format is None else spell_for(finding, file_format))
         else:
             ignored.append((finding, suppressed_by))
     return LintReport(tuple(findings), tuple(ignored))
@@ -89,18 +85,18 @@ def run_rules(rules: Sequence[Rule], context: LintContext) -> Iterable[Finding]:
     if not judges or not context.design.ignores:
         return
     names = frozenset(rule.name for rule in rules)
-    more = () if context.production else _find_as_production(rules, context, first)
-    last = replace(context, findings=(*first, *more), rules=names, known=frozenset(RULES))
+    production_findings = () if context.production else _find_as_production(rules, context, first)
+    last = replace(context, findings=(*first, *production_findings), rules=names, known=frozenset(RULES))
     for rule in judges:
         yield from rule.find(last)
 
 
 def find_rule(name: str) -> Rule:
-    """Return a rule by its name; `RuleUnknown` names the most similar one."""
-    rule = RULES.get(name)
+    """Return a rule by its current or old name; `UnknownRule` names the most similar one."""
+    rule = RULES.get(current_rule_name(name))
     if rule is None:
-        near = get_close_matches(name, RULES, 1, 0.6)
-        raise RuleUnknown(name, near[0] if near else None)
+        near = get_close_matches(name, RULES, 1, 0.6) or [rule for rule in RULES if name and name in rule]
+        raise UnknownRule(name, near[0] if near else None)
     return rule
 
 
@@ -110,18 +106,18 @@ def select_rules(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tupl
     excluded = {find_rule(name).name for name in ignore}
     rules = tuple(rule for rule in dict.fromkeys(named) if rule.name not in excluded)
     if not rules:
-        raise RulesMissing
+        raise NoRulesSelected
     return rules
 
 
 def _find_as_production(
-    rules: Sequence[Rule], context: LintContext, found: Sequence[Finding]
+    rules: Sequence[Rule], context: LintContext, findings: Sequence[Finding]
 ) -> tuple[Finding, ...]:
     """Return what the rules of apparently idle ignores find in production, so that such ignores do not count as idle."""
     idle = {
-        ignore.rule
+        current_rule_name(ignore.rule)
         for ignore in context.design.ignores
-        if not any(suppresses(ignore, finding) for finding in found)
+        if not any(suppresses(ignore, finding) for finding in findings)
     }
     idle_rules = [rule for rule in rules if rule.name in idle and not rule.last]
     production = context.as_production()
@@ -146,7 +142,9 @@ def _soften_guess(finding: Finding, guessed: frozenset[DesignPath]) -> Finding:
     """Return a finding about a guessed key as advice: the guess itself may be wrong."""
     if finding.rule not in _KEY_RULES or finding.place not in guessed:
         return finding
-    return replace(finding, severity="advice", message=f"{finding.message}; its key is a guess of the import")
+    return replace(
+        finding, severity="advice", message=f"{finding.message}; this key was inferred from sample items"
+    )
 
 
 def _keyless_design(design: Design) -> Design | None:

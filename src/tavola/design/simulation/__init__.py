@@ -1,4 +1,4 @@
-"""Simulate how a design bears its traffic: partitions, burst, splits for heat, and back-pressure from indexes.
+"""Simulate the traffic of a design: throttling by partitions, burst capacity, splits for heat, back-pressure from indexes.
 
 Owns the workload that access patterns or a recorded log describe, and the partitions it falls on. Everything is
 computed in aggregate and is reproducible from a seed. The rules are those of the engine's emulation, and tests compare the two.
@@ -7,14 +7,12 @@ It never touches a table.
 
 from __future__ import annotations
 
-from tavola.design.errors import SimulationRefused
+from tavola.design.errors import SimulationError
 
 try:
     import numpy as np  # noqa: F401 - imported here to report a missing extra clearly
 except ImportError as error:
-    raise SimulationRefused(
-        "a simulation needs numpy; install it with: pip install 'tavola[design]'"
-    ) from error
+    raise SimulationError("numpy is not installed; install it with: pip install 'tavola[design]'") from error
 
 from tavola.design.simulation.demand import build_workload
 from tavola.design.simulation.heat_map import chart
@@ -45,7 +43,7 @@ __all__ = [
     "Scenario",
     "ShardsNeeded",
     "Simulation",
-    "SimulationRefused",
+    "SimulationError",
     "build_workload",
     "chart",
     "describe_retries",

@@ -19,16 +19,11 @@ from tavola.design.cost.capacity import (
     pattern_units,
     write_pattern_units,
 )
-from tavola.design.errors import SimulationRefused
+from tavola.design.errors import SimulationError
 from tavola.design.simulation.keyspace import Spread
 from tavola.design.simulation.layout import FlowUnits
 from tavola.design.simulation.partitions import partitions_for
-from tavola.design.simulation.populations import (
-    ONE_VALUE,
-    Populations,
-    names_one_item,
-    spread_of_writes,
-)
+from tavola.design.simulation.populations import ONE_VALUE, Populations, names_one_item, spread_of_writes
 from tavola.design.simulation.rates import DailyRates, Rhythm
 from tavola.design.simulation.scenario import Scenario
 from tavola.design.simulation.workload import (
@@ -87,9 +82,8 @@ class _Builder:
     def rated_flows(self) -> Iterator[_RatedFlow]:
         for table in self.design.tables:
             for entity in table.entities:
-                for pattern in (entity.primary, *entity.patterns):
-                    if pattern is not None:
-                        yield from self._read(table, entity, pattern)
+                for pattern in entity.all_patterns:
+                    yield from self._read(table, entity, pattern)
                 for write in entity.writes:
                     yield from self._write(table, entity, write)
             for collection in table.collections:
@@ -128,8 +122,8 @@ class _Builder:
                 fan = float(max(1, access.items or 1))
             elif not single:
                 fan = _requests_for(units.read, float(self.keys.key_sets[keys].shards))
-            each = replace(units, read=units.read / fan)
-            draw = Draw(keys, self._skew(access), (self._arm(each, spread),))
+            query_units = replace(units, read=units.read / fan)
+            draw = Draw(keys, self._skew(access), (self._arm(query_units, spread),))
             flow = RequestFlow(name, access.title, (draw,), fan=fan)
             yield _RatedFlow(flow, Rhythm(rhythm.mean * fan, rhythm.peak * fan))
 
@@ -219,7 +213,7 @@ class _Builder:
         if rhythm is None:
             return
         for units in need_units(self.design, need):
-            table = next(each for each in self.design.tables if each.name == units.table)
+            table = next(table for table in self.design.tables if table.name == units.table)
             if need.route.operation == "scan":
                 keys, skew, spread = self.keys.of_scan(table), 0.0, "any"
             else:
@@ -256,13 +250,13 @@ class _Builder:
             self.zero.append(name)
             return None
         if peak is None:
-            self.keys.assumptions[f"peaks of {scenario.peak:g} times the mean, where no peak is declared"] = (
-                None
-            )
+            self.keys.assumptions[
+                f"Peak traffic is {scenario.peak:g} times the average if no peak is declared"
+            ] = None
             peak = mean * scenario.peak
         if pattern.skew is None:
             self.keys.assumptions[
-                f"traffic by Zipf's law with exponent {scenario.skew:g}, where no skew is declared"
+                f"Key popularity follows a Zipf distribution with exponent {scenario.skew:g} if no skew is declared"
             ] = None
         return Rhythm(mean * scenario.rate_factor, max(mean, peak) * scenario.rate_factor)
 
@@ -270,22 +264,20 @@ class _Builder:
 def build_workload(design: Design, scenario: Scenario) -> Workload:
     """Return the traffic of a design's access patterns; refuse a design without rates."""
     if not design.tables:
-        raise SimulationRefused(
-            "the design has no table; declare one, and its access patterns with their rates"
-        )
+        raise SimulationError("the design has no table; declare one, with access patterns and their rates")
     builder = _Builder(design, scenario)
     rated_flows = _merge_transactions(list(builder.rated_flows()))
     if not rated_flows:
-        raise SimulationRefused(_explain_no_rates(builder))
+        raise SimulationError(_explain_no_rates(builder))
     rates = DailyRates(
-        tuple(each.rhythm for each in rated_flows),
+        tuple(rated_flow.rhythm for rated_flow in rated_flows),
         scenario.seconds,
         scenario.seed,
         begins_at_s=scenario.begins_at_s,
         peak_at_s=scenario.peak_hour * 3600,
         bursts=scenario.bursts,
     )
-    flows = tuple(each.flow for each in rated_flows)
+    flows = tuple(rated_flow.flow for rated_flow in rated_flows)
     return Workload(
         plan_stations(design, scenario, flows, rates),
         tuple(builder.keys.key_sets),
@@ -303,7 +295,7 @@ def station_numbers(design: Design) -> dict[tuple[str, str | None], int]:
     places = [
         (table.name, index)
         for table in design.tables
-        for index in (None, *(each.name for each in table.indexes if not each.local))
+        for index in (None, *(index.name for index in table.indexes if not index.local))
     ]
     return {place: number for number, place in enumerate(places)}
 
@@ -318,8 +310,8 @@ def plan_stations(
     units_by_station = iter(peak_units.reshape(-1, 2))
     stations: list[Station] = []
     for table in design.tables:
-        for index in (None, *(each for each in table.indexes if not each.local)):
-            reads, writes = (float(each) for each in next(units_by_station))
+        for index in (None, *(index for index in table.indexes if not index.local)):
+            reads, writes = (float(amount) for amount in next(units_by_station))
             stored = sum(
                 (entity.items or 0)
                 * (
@@ -335,7 +327,7 @@ def plan_stations(
                     table.name,
                     None if index is None else index.name,
                     _plan_capacity(table, scenario, reads, writes, stored),
-                    whole_collections=index is None and any(each.local for each in table.indexes),
+                    whole_collections=index is None and any(index.local for index in table.indexes),
                 )
             )
     return tuple(stations)
@@ -353,14 +345,12 @@ def _plan_capacity(
     own_reads = scenario.read_units or settings.read_units or max(1, ceil(reads / _TARGET))
     own_writes = scenario.write_units or settings.write_units or max(1, ceil(writes / _TARGET))
     scaling = settings.scaling
+    count = partitions_for(own_reads, own_writes, stored)
+    fixed = StationCapacity(own_reads, own_writes, on_demand=False, partitions=count)
     if scaling is None or scenario.read_units or scenario.write_units:
-        count = partitions_for(own_reads, own_writes, stored)
-        return StationCapacity(own_reads, own_writes, on_demand=False, partitions=count)
-    return StationCapacity(
-        own_reads,
-        own_writes,
-        on_demand=False,
-        partitions=partitions_for(own_reads, own_writes, stored),
+        return fixed
+    return replace(
+        fixed,
         reads_max=scaling.read_max,
         writes_max=scaling.write_max,
         reads_min=scaling.read_min,
@@ -379,10 +369,10 @@ def _merge_draws(draws: list[Draw]) -> tuple[Draw, ...]:
     merged: list[Draw] = []
     for draw in draws:
         stations = {arm.station for arm in draw.arms}
-        for at, known in enumerate(merged):
+        for position, known in enumerate(merged):
             same = draw.keys == known.keys and draw.skew == known.skew
             if same and stations.isdisjoint(arm.station for arm in known.arms):
-                merged[at] = replace(known, arms=known.arms + draw.arms)
+                merged[position] = replace(known, arms=known.arms + draw.arms)
                 break
         else:
             merged.append(draw)
@@ -392,27 +382,29 @@ def _merge_draws(draws: list[Draw]) -> tuple[Draw, ...]:
 def _merge_transactions(rated: list[_RatedFlow]) -> list[_RatedFlow]:
     """Merge the writes of a transaction into one flow, since they pass or fail together."""
     flows: dict[str, _RatedFlow] = {}
-    for number, each in enumerate(rated):
-        transaction = each.together or f"\0{number}"
+    for number, rated_flow in enumerate(rated):
+        transaction = rated_flow.together or f"\0{number}"
         known = flows.get(transaction)
         if known is None:
-            flows[transaction] = each
+            flows[transaction] = rated_flow
             continue
         flow = replace(
             known.flow,
-            pattern=f"{known.flow.pattern} + {each.flow.pattern}",
-            title=each.together,
-            draws=known.flow.draws + each.flow.draws,
+            pattern=f"{known.flow.pattern} + {rated_flow.flow.pattern}",
+            title=rated_flow.together,
+            draws=known.flow.draws + rated_flow.flow.draws,
         )
-        rhythm = Rhythm(max(known.rhythm.mean, each.rhythm.mean), max(known.rhythm.peak, each.rhythm.peak))
-        flows[transaction] = _RatedFlow(flow, rhythm, each.together)
+        rhythm = Rhythm(
+            max(known.rhythm.mean, rated_flow.rhythm.mean), max(known.rhythm.peak, rated_flow.rhythm.peak)
+        )
+        flows[transaction] = _RatedFlow(flow, rhythm, rated_flow.together)
     return list(flows.values())
 
 
 def _explain_no_rates(builder: _Builder) -> str:
     if builder.zero and not builder.unrated:
-        return f"every rate is 0: {list_first(builder.zero, _NAMES_MAX)}; give per_second above 0 to one of them at least"
+        return f"all rates are 0: {list_first(builder.zero, _NAMES_MAX)}; set per_second above 0 for at least one"
     if not builder.unrated:
-        return "the design has no access pattern and no write; declare them, with per_second"
+        return "the design has no access patterns and no writes; declare them with per_second"
     zero = f" ({list_first(builder.zero, _NAMES_MAX)}: 0)" if builder.zero else ""
-    return f"no pattern says how often it is asked; give per_second to {list_first(builder.unrated, _NAMES_MAX)}{zero}"
+    return f"no access pattern has a rate; set per_second for {list_first(builder.unrated, _NAMES_MAX)}{zero}"

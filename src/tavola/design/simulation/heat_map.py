@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tavola.design.charts import load_matplotlib, save_figure
-from tavola.design.errors import SimulationRefused
+from tavola.design.errors import SimulationError
 from tavola.design.simulation.results import HeatMap, Simulation
-from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
+from tavola.design.simulation.workload import PARTITION_LIMITS
 
 _COLOURS = ("#f7f5ef", "#f6dfb3", "#efb372", "#dc7a4a", "#b23f42", "#6f1f4a", "#2a0f3a")
 _INK = "#22222a"
@@ -78,10 +78,12 @@ def _select_heat_maps(simulation: Simulation, place: str | None) -> list[HeatMap
         ]
         if not selected:
             names = ", ".join(f"{each.name} {each.access}s" for each in simulation.heat_maps)
-            raise SimulationRefused(f"nothing is asked of {place}; there are {names}")
+            raise SimulationError(f"{place} has no traffic; choose one of {names}")
         return selected
     worst = {(each.name, each.access): each.throttled for each in simulation.places}
-    heats = {(each.name, each.access): each.peak / _limit(each.access) for each in simulation.places}
+    heats = {
+        (each.name, each.access): each.peak / PARTITION_LIMITS[each.access] for each in simulation.places
+    }
     order = sorted(
         simulation.heat_maps,
         key=lambda each: (
@@ -95,17 +97,13 @@ def _select_heat_maps(simulation: Simulation, place: str | None) -> list[HeatMap
     return (throttled or order)[: _PANELS_MAX if throttled else 1]
 
 
-def _limit(access: str) -> float:
-    return float(PARTITION_READS_PER_S if access == "read" else PARTITION_WRITES_PER_S)
-
-
 def _draw(
     figure: Any, axis: Any, below: Any, heat_map: HeatMap, simulation: Simulation, plt: Any, collections: Any
 ) -> None:
     import numpy as np  # noqa: PLC0415
     from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415
 
-    limit = _limit(heat_map.access)
+    limit = PARTITION_LIMITS[heat_map.access]
     heat, refused = np.array(heat_map.heat), np.array(heat_map.throttled)
     rows, columns = heat.shape
     hours = simulation.seconds / 3600
@@ -121,12 +119,12 @@ def _draw(
         interpolation="nearest",
     )
     bar = figure.colorbar(image, ax=axis, pad=0.01, fraction=0.03, extend="max")
-    bar.set_label(f"{heat_map.access} units/s in a stretch of keys")
-    bar.set_ticks([0, limit / 2, limit], labels=["0", f"{limit / 2:,.0f}", f"{limit:,.0f}, a partition"])
+    bar.set_label(f"{heat_map.access} units/s per key range")
+    bar.set_ticks([0, limit / 2, limit], labels=["0", f"{limit / 2:,.0f}", f"{limit:,.0f} (partition limit)"])
     _draw_bounds(axis, heat_map, hours, collections)
     _mark_refused(axis, refused, columns * heat_map.column_s / 3600, np)
     axis.set_yticks([])
-    axis.set_ylabel(f"keys by their hash, {rows} stretches")
+    axis.set_ylabel(f"partition keys by hash, {rows} ranges")
     _label_keys(axis, heat_map)
     _set_time_axis(axis, heat_map, hours)
     worst = next(
@@ -157,8 +155,8 @@ def _draw(
     below.legend(loc="upper left", ncols=2, frameon=False, fontsize=8)
     _set_time_axis(below, heat_map, hours)
     below.set_xlabel(
-        f"Each column is the mean of {heat_map.column_s:,} s. Dots: throttled, larger where more is. Lines: edges of "
-        "partitions; arrows: split for heat; dashes: grown.",
+        f"Each column is the mean of {heat_map.column_s:,} s. Dots: throttled requests, by share. Lines: partition bounds; "
+        "arrows: splits for heat; dashes: growth.",
         fontsize=8,
         loc="left",
         color="#55555d",
@@ -170,7 +168,7 @@ def _draw(
 def _draw_bounds(axis: Any, heat_map: HeatMap, hours: float, collections: Any) -> None:
     """Draw partition bounds: initial ones over the whole width, later ones from the time of the split."""
     if len(heat_map.bounds) + len(heat_map.cuts) > _BOUNDS_MAX:
-        note = f"{len(heat_map.bounds)} partitions at first, {len(heat_map.bounds) + len(heat_map.cuts)} at the end; too many to draw"
+        note = f"{len(heat_map.bounds)} partitions at first, {len(heat_map.bounds) + len(heat_map.cuts)} at the end (bounds not drawn)"
         axis.text(
             1.0, 1.01, note, transform=axis.transAxes, fontsize=7.5, ha="right", va="bottom", color="#66666e"
         )
@@ -213,7 +211,7 @@ def _mark_refused(axis: Any, refused: Any, hours: float, np: Any) -> None:
 
 def _label_keys(axis: Any, heat_map: HeatMap) -> None:
     """Label the busiest keys at their positions, on the left, without overlap."""
-    limit = _limit(heat_map.access)
+    limit = PARTITION_LIMITS[heat_map.access]
     named = [key for key in heat_map.keys if key.peak > 0.02 * limit][:_LABELS]
     label_positions: list[float] = []
     for key in sorted(named, key=lambda each: each.position):

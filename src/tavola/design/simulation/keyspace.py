@@ -41,7 +41,7 @@ class KeySet:
     by_time: bool = False  # its shards are periods of time
 
     @property
-    def listed(self) -> int:
+    def listed_count(self) -> int:
         """How many values are listed one by one."""
         return min(self.count, max(LISTED_VALUES_MIN, LISTED_KEYS_MAX // self.shards))
 
@@ -58,7 +58,7 @@ class KeySet:
 
     def positions(self, seed: int, at_s: float = 0.0) -> Floats:
         """Return the positions of its keys; the same for the same seed, whatever else is simulated."""
-        size = self.listed * self.shards
+        size = self.listed_count * self.shards
         if self.places is not None:
             return np.asarray(self.places[:size], dtype=np.float64)
         period = 0 if self.period_s is None else int(at_s // self.period_s)
@@ -114,12 +114,12 @@ class Popularity:
 
 def popularity(keys: KeySet, skew: float, seed: int, at_s: float = 0.0) -> Popularity:
     """Return how requests are distributed over a key set by Zipf's law: the n-th busiest value gets 1/n^skew of the first one's share."""
-    ranks = np.arange(1, keys.listed + 1, dtype=np.float64)
+    ranks = np.arange(1, keys.listed_count + 1, dtype=np.float64)
     weights = ranks**-skew
-    rest = _unlisted_weight(keys.listed, keys.count, skew)
-    whole = weights.sum() + rest
-    shares = np.repeat(weights / whole / keys.shards, keys.shards)
-    return Popularity(keys.positions(seed, at_s), shares, float(rest / whole))
+    rest = _unlisted_weight(keys.listed_count, keys.count, skew)
+    total = weights.sum() + rest
+    shares = np.repeat(weights / total / keys.shards, keys.shards)
+    return Popularity(keys.positions(seed, at_s), shares, float(rest / total))
 
 
 def _unlisted_weight(listed: int, count: int, skew: float) -> float:

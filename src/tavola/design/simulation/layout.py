@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from tavola.design.simulation.keyspace import Floats, Spread
 from tavola.design.simulation.partitions import HeatSource, Partitions
-from tavola.design.simulation.workload import ACCESSES, Arm, KeyPopularities, Workload
-from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
+from tavola.design.simulation.workload import ACCESSES, PARTITION_LIMITS, Arm, KeyPopularities, Workload
 
 Integers = NDArray[np.intp]
 
@@ -83,21 +82,22 @@ class PartitionLayout:
     ) -> None:
         self.plan = plan
         self.parts = parts
-        self.bounds = [each.bounds for each in parts]  # a snapshot: partitions may be split later
+        self.bounds = [part.bounds for part in parts]  # a snapshot: partitions may be split later
         counts = [bounds.size for bounds in self.bounds]
         self.firsts = np.concatenate(([0], np.cumsum([2 * count for count in counts])))
         self.buckets = int(self.firsts[-1])
+        # By meter
         self.slices = [
             slice(
                 int(self.firsts[station]) + access * count, int(self.firsts[station]) + (access + 1) * count
             )
             for station, count in enumerate(counts)
             for access in (0, 1)
-        ]  # by meter
+        ]
         self.rate = np.empty(self.buckets)
         self.meter_of = np.empty(self.buckets, dtype=np.intp)
         for number, at in enumerate(self.slices):
-            self.rate[at] = PARTITION_WRITES_PER_S if number % 2 else PARTITION_READS_PER_S
+            self.rate[at] = PARTITION_LIMITS[ACCESSES[number % 2]]
             self.meter_of[at] = number
         self._popularities = popularities
         self._workload = workload
@@ -133,8 +133,8 @@ class PartitionLayout:
         self._slots = np.full((width, self._mass.size), self.buckets, dtype=np.intp)
         self._units = np.zeros((width, self._mass.size))
         start = 0
-        for size, bucket_rows, each in zip(sizes, slots, units, strict=True):
-            for row, (partition, unit) in enumerate(zip(bucket_rows, each, strict=True)):
+        for size, bucket_rows, bucket_units in zip(sizes, slots, units, strict=True):
+            for row, (partition, unit) in enumerate(zip(bucket_rows, bucket_units, strict=True)):
                 self._slots[row, start : start + size] = partition
                 self._units[row, start : start + size] = unit
             start += size
@@ -151,13 +151,13 @@ class PartitionLayout:
 
     def levels(self) -> Floats:
         """Return the units left in the buckets of partitions."""
-        return np.concatenate([each.levels.ravel() for each in self.parts]) if self.parts else np.zeros(0)
+        return np.concatenate([part.levels.ravel() for part in self.parts]) if self.parts else np.zeros(0)
 
     def store_levels(self, levels: Floats) -> None:
         """Store the units left in the partitions."""
-        for number, each in enumerate(self.parts):
+        for number, part in enumerate(self.parts):
             at = levels[int(self.firsts[number]) : int(self.firsts[number + 1])]
-            each.levels = at.reshape(2, -1).copy()
+            part.levels = at.reshape(2, -1).copy()
 
     def cells(self, active: NDArray[np.intp]) -> Cells:
         """Return the cells that use any of these buckets, numbered by their order, and one cell per draw for the rest."""
@@ -185,11 +185,10 @@ class PartitionLayout:
             for draw in flow.draws:
                 for arm in draw.arms:
                     if arm.station == station and rates[number] > 0:
-                        limit = PARTITION_READS_PER_S if arm.access == "read" else PARTITION_WRITES_PER_S
                         whole = self._workload.stations[station].whole_collections
                         popularity = self._popularities.of(draw, self.at_s)
                         spread: Spread = "point" if whole else arm.spread
-                        weight = float(rates[number]) * arm.units / limit
+                        weight = float(rates[number]) * arm.units / PARTITION_LIMITS[arm.access]
                         heat_sources.append(
                             HeatSource(popularity, spread, weight, ACCESSES.index(arm.access))
                         )

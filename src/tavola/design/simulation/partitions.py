@@ -117,12 +117,12 @@ class Partitions:
             return False
         split = False
         heat_sources = sources()
-        for at in due[::-1]:  # from the last, so that the numbers of the others stay valid
-            place = self.find_split(int(at), heat_sources) if len(self) < PARTITIONS_MAX else None
+        for position in due[::-1]:  # from the last, so that the numbers of the others stay valid
+            place = self.find_split(int(position), heat_sources) if len(self) < PARTITIONS_MAX else None
             if place is None:
-                self.hot_since_s[at] = now_s  # tried again after it was hot for as long
+                self.hot_since_s[position] = now_s  # tried again after it was hot for as long
                 continue
-            self._split(int(at), place, now_s, "heat")
+            self._split(int(position), place, now_s, "heat")
             split = True
         return split
 
@@ -135,18 +135,18 @@ class Partitions:
                     source.popularity.below(self.edges, source.spread)
                 )
             done = True
-            for at in np.flatnonzero(loads.max(axis=0) > HOT_SHARE)[::-1]:
-                place = self.find_split(int(at), sources) if len(self) < PARTITIONS_MAX else None
+            for position in np.flatnonzero(loads.max(axis=0) > HOT_SHARE)[::-1]:
+                place = self.find_split(int(position), sources) if len(self) < PARTITIONS_MAX else None
                 if place is not None:
-                    self._split(int(at), place, 0.0, "heat")
+                    self._split(int(position), place, 0.0, "heat")
                     done = False
             if done:
                 break
         self.cuts.clear()
 
-    def find_split(self, at: int, sources: Sequence[HeatSource]) -> float | None:
+    def find_split(self, position: int, sources: Sequence[HeatSource]) -> float | None:
         """Return the position that halves the heat of a partition best, or None if no split would help."""
-        low, high = float(self.bounds[at]), float(self.edges[at + 1])
+        low, high = float(self.bounds[position]), float(self.edges[position + 1])
         if high - low < KEY_WIDTH * 2.0**-8:
             return None
         candidates = [np.linspace(low, high, 66)[1:-1]]
@@ -168,19 +168,21 @@ class Partitions:
         heights = np.zeros(ends.size)
         for source in sources:
             heights += source.weight * source.popularity.below(ends, source.spread)
-        whole = heights[-1] - heights[0]
-        if whole <= 0:
+        total_heat = heights[-1] - heights[0]
+        if total_heat <= 0:
             return None
-        left = (heights[1:-1] - heights[0]) / whole
+        left = (heights[1:-1] - heights[0]) / total_heat
         best = int(np.argmin(np.abs(left - 0.5)))
         return float(positions[best]) if SPLIT_SHARE_MIN <= left[best] <= 1 - SPLIT_SHARE_MIN else None
 
-    def _split(self, at: int, place: float, now_s: float, reason: Literal["heat", "growth"]) -> None:
-        self.bounds = np.insert(self.bounds, at + 1, place)
+    def _split(self, position: int, place: float, now_s: float, reason: Literal["heat", "growth"]) -> None:
+        self.bounds = np.insert(self.bounds, position + 1, place)
         fresh = np.repeat(LIMITS[:, None], 2, axis=1)
-        self.levels = np.concatenate((self.levels[:, :at], fresh, self.levels[:, at + 1 :]), axis=1)
+        self.levels = np.concatenate(
+            (self.levels[:, :position], fresh, self.levels[:, position + 1 :]), axis=1
+        )
         self.hot_since_s = np.concatenate(
-            (self.hot_since_s[:at], [np.nan, np.nan], self.hot_since_s[at + 1 :])
+            (self.hot_since_s[:position], [np.nan, np.nan], self.hot_since_s[position + 1 :])
         )
         self.cuts.append(PartitionSplit(now_s, place, reason))
 

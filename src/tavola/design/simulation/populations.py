@@ -1,6 +1,6 @@
 """Populations: how many values the partition key of an entity has, in a table or in an index, and how they are used.
 
-Declarations count first: choices, `distinct` of fields, `items` of entities, shards. A partition key that identifies one item
+Declared numbers take precedence: choices, `distinct` of fields, `items` of entities, shards. A partition key that identifies one item
 has as many values as there are items; one with a date has one value at a time.
 """
 
@@ -31,7 +31,7 @@ ONE_VALUE = 30.0  # a Zipf exponent that gives nearly all traffic to the first v
 
 @dataclass(slots=True)
 class Populations:
-    """The key sets of a workload, each once, and the assumptions about them."""
+    """The distinct key sets of a workload, and the assumptions made about them."""
 
     scenario: Scenario
     key_sets: list[KeySet] = field(default_factory=list)
@@ -44,12 +44,12 @@ class Populations:
         for count in dict.fromkeys(self.guesses.values()):
             fields = [name for name, guess in self.guesses.items() if guess == count]
             sentences.append(
-                f"{count:,} values each of {', '.join(fields)}: give distinct=, or items= of the entity"
+                f"{count:,} distinct values each of {', '.join(fields)}; declare distinct=, or items= of the entity"
             )
         return tuple(sentences)
 
     def add(self, keys: KeySet) -> int:
-        """Return the number of a key set; one with the same template, table, shards and period is the same."""
+        """Add a key set and return its number; one with the same table, template, shards and period is merged with it."""
         for number, known in enumerate(self.key_sets):
             if _identity(known) == _identity(keys):
                 # A declared count replaces an assumed one; a larger count replaces a smaller one.
@@ -60,7 +60,7 @@ class Populations:
         return len(self.key_sets) - 1
 
     def of_key(self, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> int:
-        """Return the key set of an entity's partition key, in its table or in an index."""
+        """Return the number of the key set of an entity's partition key, in its table or in an index."""
         text = _template_text(key.hash)
         keys = self._key_set(table, entity, key, text)
         shards = key.shards
@@ -71,7 +71,7 @@ class Populations:
         return self.add(replace(keys, table=table.name))
 
     def of_collection(self, table: TableDesign, collection: CollectionDesign) -> int:
-        """Return the key set of a collection's partition."""
+        """Return the number of the key set of a collection's partition key."""
         for member in collection.members:
             entity = table.entity(member.entity)
             key = entity.key_on(collection.index)
@@ -81,7 +81,7 @@ class Populations:
         return self.add(KeySet(collection.partition.source, unknown, assumed=True, table=table.name))
 
     def share_first_value(self, entity: EntityDesign, names: list[str]) -> bool:
-        """Return whether all new items have the same partition key: a state that later updates change."""
+        """Return whether all new items have the same partition key: an initial status that updates change later."""
         if len(names) != 1:
             return False
         field_design = entity.field(names[0])
@@ -89,12 +89,12 @@ class Populations:
         if not field_design.choices or field_design.name not in changed:
             return False
         self.assumptions[
-            f"new items of {entity.name} begin with {field_design.name} {field_design.choices[0]}, as updates change it later"
+            f"New {entity.name} items have {field_design.name} {field_design.choices[0]}, which updates change later"
         ] = None
         return True
 
     def of_scan(self, table: TableDesign) -> int:
-        """Return the key set of a whole-table scan."""
+        """Return the number of the key set of a whole-table scan."""
         return self.add(KeySet(f"all of {table.name}", 10**9, table=table.name))
 
     def _key_set(self, table: TableDesign, entity: EntityDesign, key: KeyDesign, text: str) -> KeySet:
@@ -106,7 +106,7 @@ class Populations:
             field_design = entity.field(name)
             if field_design.type == "date" and field_design.distinct is None:
                 period_s = DAY_S
-                self.assumptions[f"{text}: one {name} at a time, as days go by"] = None
+                self.assumptions[f"{text}: all traffic goes to the current {name}"] = None
                 continue
             values = self._values(table, entity, key, field_design)
             if values is None:
@@ -125,16 +125,15 @@ class Populations:
     def _values(
         self, table: TableDesign, entity: EntityDesign, key: KeyDesign, field_design: FieldDesign
     ) -> int | None:
-        members = next((each for each in key.members if each.field == field_design.name), None)
+        members = next((member for member in key.members if member.field == field_design.name), None)
         if members is not None:
             return len([value for value in members.values if value is not None]) or 1
         if field_design.values is not None:
             return field_design.values
         if key.index is None and names_one_item(key) and entity.items is not None:
             return entity.items
-        for (
-            other
-        ) in table.entities:  # an entity that is identified by this field has as many items as it has values
+        # If the field identifies another entity, it has as many values as that entity has items.
+        for other in table.entities:
             if other.key is not None and names_one_item(other.key):
                 names = {name for source in other.key.hash for name in source.fields}
                 if names == {field_design.name} and other.items is not None:
@@ -170,7 +169,9 @@ def spread_of_writes(entity: EntityDesign, key: KeyDesign, *, new: bool) -> Spre
 
 
 def _template_text(sources: tuple[SourceDesign, ...]) -> str:
-    templates = [f"{{{each.field}}}" if each.template is None else each.template.source for each in sources]
+    templates = [
+        f"{{{source.field}}}" if source.template is None else source.template.source for source in sources
+    ]
     return _SHARD.sub("", "+".join(templates))
 
 
@@ -179,7 +180,7 @@ def _value_names(entity: EntityDesign, key: KeyDesign, names: tuple[str, ...]) -
     if len(names) != 1:
         return ()
     choices = entity.field(names[0]).choices
-    members = next((each for each in key.members if each.field == names[0]), None)
+    members = next((member for member in key.members if member.field == names[0]), None)
     if members is not None:
         choices = tuple(str(next(iter(value.values()))) for value in members.values if value is not None)
     if choices is None:

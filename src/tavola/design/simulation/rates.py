@@ -11,7 +11,7 @@ from math import lgamma, log
 
 import numpy as np
 
-from tavola.design.errors import SimulationRefused
+from tavola.design.errors import SimulationError
 from tavola.design.simulation.keyspace import Floats
 
 DAY_S = 86_400
@@ -29,9 +29,9 @@ class Burst:
 
     def __post_init__(self) -> None:
         if not (1 <= self.factor <= 1e6 and 1 <= self.seconds <= DAY_S and 0 < self.per_hour <= 3600):
-            raise SimulationRefused(
-                f"a burst of {self.factor:g} times for {self.seconds:g} s, {self.per_hour:g} an hour, cannot be; give "
-                "a factor from 1 on, 1 to 86400 seconds, and up to 3600 an hour"
+            raise SimulationError(
+                f"invalid burst of {self.factor:g} times for {self.seconds:g} s, {self.per_hour:g} per hour; use a factor of 1 or "
+                "more, 1 to 86400 seconds, and up to 3600 per hour"
             )
 
 
@@ -57,7 +57,7 @@ class DailyRates:
     _bells: tuple[float, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        bells = tuple(_bell(each.peak / each.mean if each.mean else 1.0) for each in self.rhythms)
+        bells = tuple(_bell(rhythm.peak / rhythm.mean if rhythm.mean else 1.0) for rhythm in self.rhythms)
         object.__setattr__(self, "_bells", bells)
 
     def block(self, start: int, count: int) -> Floats:
@@ -74,15 +74,15 @@ class DailyRates:
     def means(self) -> Floats:
         """Return each flow's mean over the run."""
         times = np.arange(0, self.seconds, max(1.0, self.seconds / 2000))
-        found: Floats = self._curve(times).mean(axis=0)
-        return found
+        rates: Floats = self._curve(times).mean(axis=0)
+        return rates
 
     def peaks(self) -> Floats:
         """Return each flow's rate at the busiest time of the run, bursts included."""
         times = np.arange(0, self.seconds, max(1.0, self.seconds / 2000))
-        most = max((each.factor for each in self.bursts), default=1.0)
-        found: Floats = self._curve(times).max(axis=0) * most
-        return found
+        most = max((burst.factor for burst in self.bursts), default=1.0)
+        rates: Floats = self._curve(times).max(axis=0) * most
+        return rates
 
     def busiest(self, seconds: int) -> DailyRates:
         """Return the period around the busiest hour of the day."""
@@ -94,17 +94,18 @@ class DailyRates:
         """Return the same rates with each flow multiplied by its factor."""
         pairs = zip(self.rhythms, factors, strict=True)
         return replace(
-            self, rhythms=tuple(Rhythm(each.mean * factor, each.peak * factor) for each, factor in pairs)
+            self,
+            rhythms=tuple(Rhythm(rhythm.mean * factor, rhythm.peak * factor) for rhythm, factor in pairs),
         )
 
     def _curve(self, times: Floats) -> Floats:
         angle = (times + self.begins_at_s - self.peak_at_s) * (2 * np.pi / DAY_S)
         hill = (1 + np.cos(angle)) / 2
-        columns = [np.full(times.size, each.mean) for each in self.rhythms]
-        for at, (rhythm, bell) in enumerate(zip(self.rhythms, self._bells, strict=True)):
+        columns = [np.full(times.size, rhythm.mean) for rhythm in self.rhythms]
+        for position, (rhythm, bell) in enumerate(zip(self.rhythms, self._bells, strict=True)):
             if bell > 0:
                 shape = hill**bell * np.exp(_log_height(bell))
-                columns[at] = rhythm.mean * (_BASE_SHARE + (1 - _BASE_SHARE) * shape)
+                columns[position] = rhythm.mean * (_BASE_SHARE + (1 - _BASE_SHARE) * shape)
         return np.stack(columns, axis=1)
 
     def _burst_factors(self, times: Floats) -> Floats:

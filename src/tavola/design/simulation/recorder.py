@@ -64,7 +64,7 @@ class Recorder:
         self.requests = np.zeros((columns, flows))
         self.refused = np.zeros((columns, flows))
         self.used = np.zeros((columns, meters))
-        self.asked = np.zeros((columns, meters))
+        self.requested = np.zeros((columns, meters))
         self.refused_units = np.zeros((columns, meters))  # by partitions
         self.refused_whole = np.zeros((columns, meters))  # by the station as a whole
         self.peak = np.zeros(meters)  # units requested in the busiest second
@@ -121,7 +121,7 @@ class Recorder:
         summed: Floats = rates.sum(axis=0)
         self._pending += summed
         self.requests[self._column] += summed
-        self.asked[self._column] += requested.sum(axis=0)
+        self.requested[self._column] += requested.sum(axis=0)
         np.maximum(self.peak, requested.max(axis=0), out=self.peak)
         np.maximum(self.pattern_peak, (rates @ self.patterns).max(axis=0), out=self.pattern_peak)
         if self._key_units is not None:
@@ -176,13 +176,13 @@ class Recorder:
         if self._pending_refused is not None:
             for number in np.unique(layout.meter_of[self._pending_refused > 0]):
                 self._distribute_refused(layout, int(number), self._pending_refused)
-        for at, key in enumerate(self.watched):
+        for position, key in enumerate(self.watched):
             refused_whole = self._pending_whole[key.meter]
             if refused_whole > 0:
                 share = float(self._pending @ key.units) / max(
                     float(self._pending @ rows[key.meter].sum(axis=1)), 1e-12
                 )
-                self.key_refused[at] += refused_whole * share
+                self.key_refused[position] += refused_whole * share
         self._pending = np.zeros_like(self._pending)
         self._pending_refused = None
         self._pending_whole = np.zeros_like(self._pending_whole)
@@ -204,14 +204,14 @@ class Recorder:
         self.throttled[number, :, self._column] += np.bincount(
             row, weights=requested * ratio[part], minlength=ROWS
         )
-        for at, key in enumerate(self.watched):
+        for row_number, key in enumerate(self.watched):
             if key.meter == number:
                 # A key with a time in it changes, and so does its position.
                 position = (
                     float(self._popularities.of(key.draw, layout.at_s).positions[key.rank]) + key.offset
                 )
                 place = int(np.searchsorted(bounds, position, side="right")) - 1
-                self.key_refused[at] += float(self._pending @ key.units) * float(ratio[place])
+                self.key_refused[row_number] += float(self._pending @ key.units) * float(ratio[place])
 
     def _row_shares(self, layout: PartitionLayout) -> list[Floats]:
         if self._rows is None:
@@ -226,8 +226,8 @@ class Recorder:
     def _arms(self, number: int) -> list[tuple[int, Draw, float, Spread]]:
         return [
             (flow, draw, arm.units, arm.spread)
-            for flow, each in enumerate(self._workload.flows)
-            for draw in each.draws
+            for flow, workload_flow in enumerate(self._workload.flows)
+            for draw in workload_flow.draws
             for arm in draw.arms
             if meter(arm) == number
         ]
@@ -240,13 +240,13 @@ class Recorder:
         for number in range(2 * len(self._workload.stations)):
             units: dict[tuple[int, int], Floats] = {}
             places: dict[tuple[int, int], tuple[Draw, int, float]] = {}
-            for flow, draw, each, spread in self._arms(number):
+            for flow, draw, arm_units, spread in self._arms(number):
                 popularity = self._popularities.of(draw, 0.0)
                 first = 0 if draw.rank is None else draw.rank * self._workload.keys[draw.keys].shards
                 for rank, share in enumerate(popularity.shares[:_CANDIDATES]):
                     key = (draw.keys, first + rank)
                     key_units = units.setdefault(key, np.zeros(flows))
-                    key_units[flow] += share * each
+                    key_units[flow] += share * arm_units
                     places.setdefault(key, (draw, rank, KEY_WIDTH * _OFFSET[spread]))
             busiest = sorted(units, key=lambda key: (-float(means @ units[key]), key))[:BUSIEST_KEYS_MAX]
             for keys, rank in busiest:
@@ -262,9 +262,9 @@ def _requests_per_pattern(workload: Workload) -> Floats:
     """Return how many calls of each pattern one request of each flow is, in the order of `pattern_flows`."""
     grouped = workload.pattern_flows()
     matrix = np.zeros((len(workload.flows), len(grouped)))
-    for at, numbers in enumerate(grouped.values()):
+    for position, numbers in enumerate(grouped.values()):
         if workload.traced:
-            matrix[numbers, at] = 1.0
+            matrix[numbers, position] = 1.0
         else:
-            matrix[numbers[0], at] = 1.0 / workload.flows[numbers[0]].fan
+            matrix[numbers[0], position] = 1.0 / workload.flows[numbers[0]].fan
     return matrix

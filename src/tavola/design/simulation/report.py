@@ -12,8 +12,8 @@ from tavola.design.simulation.waits import describe_retries
 _WIDTH = 110
 _KEYS = 3
 _BEGAN = {
-    "cold": "It begins cold, with the partitions of a new table; --warm begins with those that days of it leave.",
-    "settled": "It begins with the partitions that the day before has left; --cold begins with those of a new table.",
+    "cold": "Starts cold, with the partitions of a new table; use --warm to start with partitions after days of this traffic.",
+    "settled": "Starts with partitions after one day of this traffic; use --cold to start with those of a new table.",
 }
 
 
@@ -25,13 +25,13 @@ def report_lines(simulation: Simulation) -> Iterator[str]:
         span = f"{simulation.seconds:,} s"
     mean = simulation.requests / simulation.seconds
     yield (
-        f"{span} of {_count(mean)} requests a second ({_count(simulation.requests)} in all), seed {simulation.seed}: "
+        f"{span} at {_count(mean)} requests per second ({_count(simulation.requests)} in total), seed {simulation.seed}: "
         f"{_share(simulation.throttled)} throttled."
     )
     if simulation.seconds < DAY_S and simulation.began != "warm":
         yield _BEGAN[simulation.began]
     yield ""
-    rows = [("pattern", "asked/s", "peak/s", "throttled", "p99 wait", "given up", "held up by")]
+    rows = [("Access pattern", "Requests/s", "Peak/s", "Throttled", "p99 delay", "Failed", "Bottleneck")]
     rows += [
         (
             pattern.name,
@@ -46,7 +46,7 @@ def report_lines(simulation: Simulation) -> Iterator[str]:
     ]
     yield from _table(rows)
     yield ""
-    rows = [("place", "", "units/s", "peak/s", "throttled", "partitions", "splits")]
+    rows = [("Table or index", "", "Units/s", "Peak/s", "Throttled", "Partitions", "Splits")]
     for place in simulation.places:
         begun, ended = place.partitions
         rows.append(
@@ -66,34 +66,34 @@ def report_lines(simulation: Simulation) -> Iterator[str]:
             continue
         yield ""
         yield from _wrap(f"{place.name}, {place.access}s: {place.diagnosis}")
-        # Where a place is short of units as a whole, all its keys are refused alike.
+        # If the capacity of the whole table or index is exceeded, all keys are throttled alike.
         keys = place.busiest if place.by_partitions > NEGLIGIBLE_SHARE else ()
         hot = [key for key in keys if key.throttled > NEGLIGIBLE_SHARE][:_KEYS]
         for key in hot:
-            yield f"  {key.name}: {_count(key.mean)} units/s, {_count(key.peak)} at its busiest, {_share(key.throttled)} throttled"
+            yield f"  {key.name}: {_count(key.mean)} units/s, {_count(key.peak)} at peak, {_share(key.throttled)} throttled"
     if simulation.assumptions:
         yield ""
-        yield "Assumed, where the design does not say:"
+        yield "Assumptions"
         for sentence in simulation.assumptions:
             yield from _wrap(sentence, "  ")
     if simulation.without_rates:
         yield ""
-        yield from _wrap(f"Left out, without per_second: {', '.join(simulation.without_rates)}.")
+        yield from _wrap(f"Not simulated, no per_second: {', '.join(simulation.without_rates)}.")
     if simulation.zero_rates:
         yield ""
-        yield from _wrap(f"Left out, at a rate of 0: {', '.join(simulation.zero_rates)}.")
+        yield from _wrap(f"Not simulated, rate of 0: {', '.join(simulation.zero_rates)}.")
     if simulation.throttled > 0:
         yield ""
-        yield f"Waits are of {describe_retries()}."
+        yield f"Delays assume {describe_retries()}."
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    widths = [max(len(row[position]) for row in rows) for position in range(len(rows[0]))]
     texts = {0, 1} if rows[0][1] == "" else {0}
     for row in rows:
         cells = [
-            cell.ljust(width) if at in texts or at == len(row) - 1 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if position in texts or position == len(row) - 1 else cell.rjust(width)
+            for position, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  ".join(cells).rstrip()
 

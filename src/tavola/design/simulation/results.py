@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from tavola.design.simulation.workload import Access
+from tavola.design.simulation.workload import Access, TableOrIndex
 
 SCHEMA = "tavola.simulation/1"
 SHARDS_MAX = 1024  # the highest number tried
@@ -34,11 +34,9 @@ class ShardsNeeded:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceResult:
+class PlaceResult(TableOrIndex):
     """A table or global index, read or written."""
 
-    table: str
-    index: str | None
     access: Access
     mode: str  # on-demand or provisioned
     units: float  # capacity per second; with auto scaling, on average while it refused, else at the end
@@ -52,11 +50,6 @@ class PlaceResult:
     busiest: tuple[BusyKey, ...]
     diagnosis: str
     shards: tuple[ShardsNeeded, ...] = ()  # of each hot key
-
-    @property
-    def name(self) -> str:
-        """The display name."""
-        return self.table if self.index is None else f"{self.table}/{self.index}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +67,9 @@ class PatternResult:
 
 
 @dataclass(frozen=True, slots=True)
-class HeatMap:
+class HeatMap(TableOrIndex):
     """A place over time and key ranges: units per second, and the share that was refused."""
 
-    table: str
-    index: str | None
     access: Access
     column_s: int
     begins_at_s: float
@@ -87,11 +78,6 @@ class HeatMap:
     bounds: tuple[float, ...]  # initial partition bounds
     cuts: tuple[tuple[float, float, str], ...]  # time, position and reason of each split
     keys: tuple[BusyKey, ...]
-
-    @property
-    def name(self) -> str:
-        """The display name."""
-        return self.table if self.index is None else f"{self.table}/{self.index}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +98,7 @@ class Simulation:
     without_rates: tuple[str, ...]
     zero_rates: tuple[str, ...]  # patterns with a rate of 0
     times: tuple[float, ...]  # start of each column, in seconds
-    asked: tuple[float, ...]  # requests per second in each column
+    requested: tuple[float, ...]  # requests per second in each column
     refused: tuple[float, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -120,8 +106,8 @@ class Simulation:
         document: dict[str, Any] = _round_numbers(asdict(self))
         for place, place_result in zip(document["places"], self.places, strict=True):
             place["name"] = place_result.name
-        for heat_map, each in zip(document["heat_maps"], self.heat_maps, strict=True):
-            heat_map["name"] = each.name
+        for heat_map, source_map in zip(document["heat_maps"], self.heat_maps, strict=True):
+            heat_map["name"] = source_map.name
         return document
 
 
@@ -129,7 +115,7 @@ def _round_numbers(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.6g}") + 0.0  # no -0
     if isinstance(value, dict):
-        return {name: _round_numbers(each) for name, each in value.items()}
+        return {name: _round_numbers(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_round_numbers(each) for each in value]
+        return [_round_numbers(element) for element in value]
     return value

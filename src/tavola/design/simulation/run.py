@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tavola.design.simulation.demand import build_workload
@@ -48,7 +50,7 @@ def run_workload(workload: Workload, scenario: Scenario, progress: Progress | No
     places: list[PlaceResult] = []
     heat_maps: list[HeatMap] = []
     for number in range(recorder.peak.size):
-        if recorder.asked[:, number].sum() <= 0:
+        if recorder.requested[:, number].sum() <= 0:
             continue
         busiest = _busiest_keys(recorder, number, lengths)
         initial = initial_bounds[number // 2]
@@ -69,8 +71,8 @@ def run_workload(workload: Workload, scenario: Scenario, progress: Progress | No
         assumptions=workload.assumptions,
         without_rates=workload.without_rates,
         zero_rates=workload.zero_rates,
-        times=tuple(float(at * recorder.column_s) for at in range(columns)),
-        asked=tuple((recorder.requests.sum(axis=1) / lengths).tolist()),
+        times=tuple(float(position * recorder.column_s) for position in range(columns)),
+        requested=tuple((recorder.requests.sum(axis=1) / lengths).tolist()),
         refused=tuple((recorder.refused.sum(axis=1) / lengths).tolist()),
     )
 
@@ -78,8 +80,8 @@ def run_workload(workload: Workload, scenario: Scenario, progress: Progress | No
 def _busiest_keys(recorder: Recorder, number: int, lengths: Floats) -> tuple[BusyKey, ...]:
     """Return the keys of a place that stand out, the busiest first."""
     keys: list[BusyKey] = []
-    total = float(recorder.asked[:, number].sum())
-    for at, key in enumerate(recorder.watched):
+    total = float(recorder.requested[:, number].sum())
+    for position, key in enumerate(recorder.watched):
         if key.meter != number:
             continue
         units = recorder.requests @ key.units
@@ -90,8 +92,8 @@ def _busiest_keys(recorder: Recorder, number: int, lengths: Floats) -> tuple[Bus
             BusyKey(
                 key.label,
                 requested / float(lengths.sum()),
-                float(recorder.key_peak[at]),
-                min(1.0, float(recorder.key_refused[at]) / requested),
+                float(recorder.key_peak[position]),
+                min(1.0, float(recorder.key_refused[position]) / requested),
                 key.position,
             )
         )
@@ -107,7 +109,7 @@ def _find_shards(
 ) -> dict[int, tuple[ShardsNeeded, ...]]:
     """Return the shards that hot keys need, for each station with more than negligible refused writes."""
     recorder = run.recorder
-    requested, refused = recorder.asked.sum(axis=0), recorder.refused_units.sum(axis=0)
+    requested, refused = recorder.requested.sum(axis=0), recorder.refused_units.sum(axis=0)
     meters = [
         number
         for number in range(1, requested.size, 2)
@@ -134,42 +136,32 @@ def _place(
 ) -> PlaceResult:
     recorder, station = run.recorder, run.workload.stations[number // 2]
     parts = run.parts[number // 2]
-    requested = float(recorder.asked[:, number].sum())
+    requested = float(recorder.requested[:, number].sum())
     by_partitions = recorder.refused_units[:, number]
     last = by_partitions[-max(1, by_partitions.size // 3) :]
-    case = StationCase(
-        station=station,
-        access=ACCESSES[number % 2],
-        mean=requested / float(lengths.sum()),
-        peak=float(recorder.peak[number]),
-        by_partitions=float(by_partitions.sum()) / requested,
-        by_whole=float(recorder.refused_whole[:, number].sum()) / requested,
-        units=_units(run, number),
-        units_most=float(recorder.refused_most[number]),
-        partitions=(initial_partitions, len(parts)),
-        splits=sum(cut.reason == "heat" for cut in parts.cuts),
-        divisible=_divisible_keys(run, number),
-        late=float(last.sum()) / max(float(by_partitions.sum()), 1e-9),
-        busiest=busiest,
-        shards=shards,
-    )
-    return PlaceResult(
+    by_whole = float(recorder.refused_whole[:, number].sum()) / requested
+    refused_share = float(by_partitions.sum()) / requested
+    place = PlaceResult(
         table=station.table,
         index=station.index,
-        access=case.access,
+        access=ACCESSES[number % 2],
         mode="on-demand" if station.capacity.on_demand else "provisioned",
-        units=case.units,
-        mean=case.mean,
-        peak=case.peak,
-        throttled=min(1.0, case.by_partitions + case.by_whole),
-        by_partitions=case.by_partitions,
-        by_whole=case.by_whole,
-        partitions=case.partitions,
-        splits=case.splits,
+        units=_units(run, number),
+        mean=requested / float(lengths.sum()),
+        peak=float(recorder.peak[number]),
+        throttled=min(1.0, refused_share + by_whole),
+        by_partitions=refused_share,
+        by_whole=by_whole,
+        partitions=(initial_partitions, len(parts)),
+        splits=sum(cut.reason == "heat" for cut in parts.cuts),
         busiest=busiest,
-        diagnosis=diagnose(case),
+        diagnosis="",
         shards=shards,
     )
+    late = float(last.sum()) / max(float(by_partitions.sum()), 1e-9)
+    units_most = float(recorder.refused_most[number])
+    case = StationCase(place, station.capacity, units_most, _divisible_keys(run, number), late)
+    return replace(place, diagnosis=diagnose(case))
 
 
 def _divisible_keys(run: Simulator, number: int) -> frozenset[str]:
@@ -226,13 +218,13 @@ def _units(run: Simulator, number: int) -> float:
 def _patterns(workload: Workload, recorder: Recorder, lengths: Floats) -> tuple[PatternResult, ...]:
     shares = np.divide(
         recorder.refused_units + recorder.refused_whole,
-        recorder.asked,
-        out=np.zeros_like(recorder.asked),
-        where=recorder.asked > 0,
+        recorder.requested,
+        out=np.zeros_like(recorder.requested),
+        where=recorder.requested > 0,
     ).max(axis=0)
     rates = recorder.requests.sum(axis=0) @ recorder.patterns / float(lengths.sum())
     results: list[PatternResult] = []
-    for at, (name, numbers) in enumerate(workload.pattern_flows().items()):
+    for position, (name, numbers) in enumerate(workload.pattern_flows().items()):
         if workload.traced:  # flows of a recorded pattern are parts of it
             waits = Waits.of(recorder.refusals[numbers].sum(axis=0))
         else:  # flows of a declared one follow one another, and all must pass
@@ -242,8 +234,8 @@ def _patterns(workload: Workload, recorder: Recorder, lengths: Floats) -> tuple[
             PatternResult(
                 name=name,
                 title=workload.flows[numbers[0]].title,
-                mean=float(rates[at]),
-                peak=float(recorder.pattern_peak[at]),
+                mean=float(rates[position]),
+                peak=float(recorder.pattern_peak[position]),
                 # Retries do not raise the limit: the share that is refused first is the share that is given up.
                 throttled=waits.given_up,
                 wait_p99_s=waits.p99_s,

@@ -1,11 +1,11 @@
-"""Scenario: the circumstances of a simulation, and assumptions for what a design does not declare."""
+"""Scenario: length, traffic and capacity of a simulation, and assumptions for values that a design does not declare."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from tavola.design.errors import SimulationRefused
+from tavola.design.errors import SimulationError
 from tavola.design.simulation.rates import DAY_S, Burst
 from tavola.limits import TABLE_CAPACITY_UNITS_MAX
 
@@ -25,15 +25,19 @@ class Scenario:
     peak: float = 2.0  # times the mean, for patterns that declare no peak
     bursts: tuple[Burst, ...] = ()
     mode: Mode = "declared"
-    read_units: float | None = None  # provisioned, for every table and index; None: 70 % used at the peak
+    read_units: float | None = (
+        None  # provisioned, for every table and index; None: sized for 70 % utilization at the peak
+    )
     write_units: float | None = None
     quota: float = TABLE_CAPACITY_UNITS_MAX  # the account's on-demand limit per table
-    warm: bool = False  # partitions as after days of this load, and burst saved
-    settled: bool = False  # partitions as after one day of it, and no burst saved
+    warm: bool = False  # start with partitions split as after days of this load, and with full burst capacity
+    settled: bool = (
+        False  # start with partitions split as after one day of this load, and without burst capacity
+    )
     split_after_s: float = 300.0
     peak_hour: float = 15.0  # of the day
     keys_unknown: int = 1_000  # assumed values of a partition key with an unknown number
-    items_unknown: int = 100_000  # the same for one that identifies an item
+    items_unknown: int = 100_000  # assumed values of a partition key that identifies an item
     shards: bool = True  # whether to find how many shards hot keys need
 
     def __post_init__(self) -> None:
@@ -52,8 +56,8 @@ class Scenario:
             ("seed", self.seed, 0, 2**63),
         ):
             if value is not None and not low <= value <= high:
-                raise SimulationRefused(
-                    f"{name} is {value:g}; give {_format_bound(low)} to {_format_bound(high)}"
+                raise SimulationError(
+                    f"{name} must be {_format_bound(low)} to {_format_bound(high)}, not {value:g}"
                 )
 
     @property
@@ -63,7 +67,7 @@ class Scenario:
 
     @property
     def begins_at_s(self) -> float:
-        """The time of day at which it begins: midnight; for less than a day, such that the busiest hour is in the middle."""
+        """The start as seconds of the day: midnight, or for less than a day, so that the peak hour is in the middle."""
         if self.seconds >= DAY_S:
             return 0.0
         return (self.peak_hour * 3600 - self.seconds / 2) % DAY_S

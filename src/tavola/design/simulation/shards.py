@@ -171,14 +171,28 @@ class _ShardSearch:
         factor = 1.02
         while self._share(counts) >= ENOUGH:
             if all(count >= SHARDS_MAX for count in counts.values()):
-                return (*results, *(self._result(each, now[each], None, self._share(counts)) for each in hot))
+                return (
+                    *results,
+                    *(
+                        self._result(key_number, now[key_number], None, self._share(counts))
+                        for key_number in hot
+                    ),
+                )
             if len(hot) == 1:  # with several, any of them may have too few
                 too_few = counts
-            counts = {each: min(SHARDS_MAX, ceil(count * factor)) for each, count in counts.items()}
+            counts = {
+                key_number: min(SHARDS_MAX, ceil(count * factor)) for key_number, count in counts.items()
+            }
             factor = factor * factor
-        for number in sorted(hot, key=lambda each: -counts[each]):
+        for number in sorted(hot, key=lambda key_number: -counts[key_number]):
             counts[number] = self._fewest_enough(number, too_few[number], counts)
-        return (*results, *(self._result(each, now[each], counts[each], self._share(counts)) for each in hot))
+        return (
+            *results,
+            *(
+                self._result(key_number, now[key_number], counts[key_number], self._share(counts))
+                for key_number in hot
+            ),
+        )
 
     def _report_progress(self, done: int, of: int) -> None:
         self.on_progress()
@@ -202,11 +216,13 @@ class _ShardSearch:
         run.recorder.flush()
         self._tried[tuple(sorted(now.items()))] = self._refused_share(run.recorder)
         refused: dict[int, float] = {}
-        for at, key in enumerate(run.recorder.watched):
+        for position, key in enumerate(run.recorder.watched):
             if key.meter == 1:
-                refused[key.keys] = refused.get(key.keys, 0.0) + float(run.recorder.key_refused[at])
-        whole = sum(refused.values())
-        return [number for number, each in sorted(refused.items()) if whole > 0 and each > _HOT_SHARE * whole]
+                refused[key.keys] = refused.get(key.keys, 0.0) + float(run.recorder.key_refused[position])
+        total = sum(refused.values())
+        return [
+            number for number, amount in sorted(refused.items()) if total > 0 and amount > _HOT_SHARE * total
+        ]
 
     def _guess(self, number: int, now: int, bound: float) -> int:
         """Return the fewest shards with which token buckets of the keys refuse no more than `bound`."""
@@ -219,11 +235,11 @@ class _ShardSearch:
     def _estimate_refused(self, number: int, shards: int) -> float:
         """Return the share of the station's writes that are refused for a key set if each shard has its own partition."""
         counts = self.workload.rates.block(0, self.workload.rates.seconds)
-        values = min(_VALUES, self.workload.keys[number].listed)
+        values = min(_VALUES, self.workload.keys[number].listed_count)
         units = np.zeros((counts.shape[1], values))
         unsharded = replace(self.workload.keys[number], shards=1)
-        for flow, each in enumerate(self.workload.flows):
-            for draw in each.draws:
+        for flow, workload_flow in enumerate(self.workload.flows):
+            for draw in workload_flow.draws:
                 if draw.keys != number:
                     continue
                 amount = sum(arm.units for arm in draw.arms if meter_of(arm) == 1)

@@ -62,11 +62,13 @@ class Scaler:
     def __init__(self, workload: Workload) -> None:
         self._allowances = [station.capacity for station in workload.stations]
         self._least = np.array(
-            [least for each in self._allowances for least in (each.reads_min, each.writes_min)]
+            [least for allowance in self._allowances for least in (allowance.reads_min, allowance.writes_min)]
         )
-        most = [most for each in self._allowances for most in (each.reads_max, each.writes_max)]
-        self._most = np.array([np.nan if each is None else each for each in most])
-        self._targets = np.array([each.target for each in self._allowances for _ in (0, 1)])
+        most = [
+            most for allowance in self._allowances for most in (allowance.reads_max, allowance.writes_max)
+        ]
+        self._most = np.array([np.nan if limit is None else limit for limit in most])
+        self._targets = np.array([allowance.target for allowance in self._allowances for _ in (0, 1)])
         self._above = np.zeros(len(most), dtype=int)
         self._below = np.zeros(len(most), dtype=int)
         self._busiest = np.zeros(len(most))
@@ -79,26 +81,34 @@ class Scaler:
             return rates, [0] * len(self._allowances)
         mean = used / PEAK_WINDOW_S
         capacity = rates.copy()
-        for at in np.flatnonzero(~np.isnan(self._most)):
-            needed = float(np.ceil(mean[at] / self._targets[at]))
-            if mean[at] > rates[at] * self._targets[at]:
-                self._above[at], self._below[at], self._busiest[at] = self._above[at] + 1, 0, 0.0
-                if self._above[at] >= _OUT_AFTER:
+        for position in np.flatnonzero(~np.isnan(self._most)):
+            needed = float(np.ceil(mean[position] / self._targets[position]))
+            if mean[position] > rates[position] * self._targets[position]:
+                self._above[position], self._below[position], self._busiest[position] = (
+                    self._above[position] + 1,
+                    0,
+                    0.0,
+                )
+                if self._above[position] >= _OUT_AFTER:
                     # Refused requests are not in the mean, so at its limit a station doubles its capacity.
-                    full = mean[at] >= 0.98 * rates[at]
-                    capacity[at] = min(self._most[at], max(rates[at], 2 * rates[at] if full else needed))
-            elif mean[at] < rates[at] * self._targets[at] * _IN_SHARE:
-                self._above[at], self._below[at] = 0, self._below[at] + 1
-                self._busiest[at] = max(self._busiest[at], needed)
-                may_decrease = len(self._decreased[at]) < _DECREASES + now_s // _HOUR_S
-                if self._below[at] >= _IN_AFTER and may_decrease:
-                    capacity[at] = max(self._least[at], min(rates[at], self._busiest[at]))
-                    if capacity[at] < rates[at]:
-                        self._decreased[at].append(now_s)
-                    self._below[at], self._busiest[at] = 0, 0.0
+                    full = mean[position] >= 0.98 * rates[position]
+                    capacity[position] = min(
+                        self._most[position], max(rates[position], 2 * rates[position] if full else needed)
+                    )
+            elif mean[position] < rates[position] * self._targets[position] * _IN_SHARE:
+                self._above[position], self._below[position] = 0, self._below[position] + 1
+                self._busiest[position] = max(self._busiest[position], needed)
+                may_decrease = len(self._decreased[position]) < _DECREASES + now_s // _HOUR_S
+                if self._below[position] >= _IN_AFTER and may_decrease:
+                    capacity[position] = max(
+                        self._least[position], min(rates[position], self._busiest[position])
+                    )
+                    if capacity[position] < rates[position]:
+                        self._decreased[position].append(now_s)
+                    self._below[position], self._busiest[position] = 0, 0.0
             else:
-                self._above[at] = self._below[at] = 0
-                self._busiest[at] = 0.0
+                self._above[position] = self._below[position] = 0
+                self._busiest[position] = 0.0
         pairs = capacity.reshape(-1, 2)
         return capacity, [partitions_for(float(reads), float(writes)) for reads, writes in pairs]
 
@@ -130,9 +140,11 @@ class Simulator:
         self.plan = FlowUnits.of(workload)
         self.parts = [Partitions(station.capacity.partitions) for station in workload.stations]
         allowances = [station.capacity for station in workload.stations]
-        self.whole_rate = np.array([rate for each in allowances for rate in (each.reads, each.writes)])
+        self.whole_rate = np.array(
+            [rate for allowance in allowances for rate in (allowance.reads, allowance.writes)]
+        )
         self.burst_s = np.array(
-            [1.0 if each.on_demand else behaviour.burst_s for each in allowances for _ in (0, 1)]
+            [1.0 if allowance.on_demand else behaviour.burst_s for allowance in allowances for _ in (0, 1)]
         )
         filled_s = self.burst_s if behaviour.warm else np.minimum(1.0, self.burst_s)
         self.whole = self.whole_rate * filled_s

@@ -13,13 +13,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from math import isfinite
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta, Struct, convert
 from numpy.typing import NDArray
 
-from tavola.design.errors import SimulationRefused
+from tavola.design.errors import SimulationError
 from tavola.design.simulation.demand import plan_stations, station_numbers
 from tavola.design.simulation.keyspace import Floats, KeySet
 from tavola.design.simulation.populations import ONE_VALUE, Populations, spread_of_writes
@@ -32,23 +32,35 @@ from tavola.protocol.faults import THROTTLING_CODES
 _SECONDS_MAX = 253_370_764_800  # the year 9999, past which there are no dates
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedAccess:
+class LoggedAccess(Struct, frozen=True, rename={"table": "tableName", "index": "indexName"}):
     """A table that a call accessed, the index it read, and hashes of the keys it named."""
 
     table: str
-    index: str | None
-    keys: tuple[str, ...]
+    index: str | None = None
+    keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedUnits:
+_Units = Annotated[float, Meta(ge=0, lt=1e9)]
+
+
+class LoggedUnits(Struct, frozen=True):
     """Units that a call consumed, of a table or of one of its indexes."""
 
     table: str
-    index: str | None
-    reads: float
-    writes: float
+    index: str | None = None
+    reads: _Units = 0.0
+    writes: _Units = 0.0
+
+
+class _LogRecord(Struct, frozen=True, rename="camel"):
+    """A record as the server writes it. Calls that do not count may have other parameters."""
+
+    event_category: str
+    event_name: str
+    event_time: str
+    error_code: str | None = None
+    request_parameters: Any = None
+    additional_event_data: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,104 +75,49 @@ class LoggedCall:
     counts: bool = True
 
 
-class _MalformedRecord(Exception):
-    """A record without the format of the access log."""
-
-
 def parse_call(record: object) -> LoggedCall | None:
     """Parse a record; None if it is malformed."""
     try:
         return _parse(record)
-    except _MalformedRecord:
+    except (
+        ValueError,
+        OverflowError,
+        OSError,
+    ):  # msgspec's ValidationError is a ValueError; dates raise the others
         return None
 
 
 def _parse(record: object) -> LoggedCall:
-    fields = _mapping(record)
-    category = _text(fields.get("eventCategory"))
-    error = fields.get("errorCode")
-    if error is not None:
-        _text(error)
-    second = _parse_second(fields.get("eventTime"))
-    operation = _text(fields.get("eventName"))
-    if category != "Data" or (error is not None and error not in THROTTLING_CODES):
-        return LoggedCall(second, operation, (), (), refused=False, counts=False)
-    parameters = _optional(fields.get("requestParameters"))
-    tables = _list(parameters["tables"]) if "tables" in parameters else ([parameters] if parameters else [])
-    additional = _optional(fields.get("additionalEventData"))
+    fields = convert(record, _LogRecord)
+    second, error = _parse_second(fields.event_time), fields.error_code
+    if fields.event_category != "Data" or (error is not None and error not in THROTTLING_CODES):
+        return LoggedCall(second, fields.event_name, (), (), refused=False, counts=False)
+    parameters = convert(fields.request_parameters or {}, dict[str, Any])
+    tables = parameters.get("tables", [parameters] if parameters else [])
+    additional = convert(fields.additional_event_data or {}, dict[str, Any])
     return LoggedCall(
         second,
-        operation,
-        tuple(_parse_access(_mapping(place)) for place in tables),
-        tuple(_parse_units(_mapping(each)) for each in _list(additional.get("consumed") or [])),
+        fields.event_name,
+        convert(_without_nulls(tables), tuple[LoggedAccess, ...]),
+        convert(_without_nulls(additional.get("consumed") or []), tuple[LoggedUnits, ...]),
         refused=error is not None,
     )
 
 
-def _parse_access(fields: Mapping[str, Any]) -> LoggedAccess:
-    keys = _list(fields.get("keys") or [])
-    return LoggedAccess(
-        _text(fields.get("tableName")), _name(fields.get("indexName")), tuple(map(_text, keys))
-    )
+def _without_nulls(objects: object) -> list[object]:
+    """Return JSON objects without their null members, which count as absent."""
+    return [
+        {name: value for name, value in each.items() if value is not None} if isinstance(each, dict) else each
+        for each in convert(objects, list[Any])
+    ]
 
 
-def _parse_units(fields: Mapping[str, Any]) -> LoggedUnits:
-    return LoggedUnits(
-        _text(fields.get("table")),
-        _name(fields.get("index")),
-        _flow_number(fields.get("reads")),
-        _flow_number(fields.get("writes")),
-    )
-
-
-def _parse_second(value: object) -> int:
-    try:
-        moment = datetime.fromisoformat(_text(value))
-        second = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
-    except (ValueError, OverflowError, OSError) as error:
-        raise _MalformedRecord from error
+def _parse_second(text: str) -> int:
+    moment = datetime.fromisoformat(text)
+    second = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     if not 0 <= second < _SECONDS_MAX:
-        raise _MalformedRecord
+        raise ValueError(f"{text} is out of range")
     return second
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise _MalformedRecord
-    return value
-
-
-def _optional(value: object) -> Mapping[str, Any]:
-    return {} if value is None else _mapping(value)
-
-
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise _MalformedRecord
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise _MalformedRecord
-    return value
-
-
-def _name(value: object) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _flow_number(value: object) -> float:
-    if value is None:
-        return 0.0
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not 0 <= value < 1e9
-        or not isfinite(value)
-    ):
-        raise _MalformedRecord
-    return float(value)
 
 
 _BUSY_KEYS_MAX = 24  # keys of a table, or of an index that is read, with a flow of their own
@@ -280,7 +237,7 @@ def read_trace(records: Iterable[object], design: Design, scenario: Scenario) ->
     for number, record in enumerate(records, start=1):
         log.add_record(number, record, known)
     if not log.calls:
-        raise SimulationRefused(_explain_empty(log, known))
+        raise SimulationError(_explain_empty(log, known))
     begins, seconds = _span([call.second for call in log.calls])
     builder = _FlowBuilder(design, scenario, log)
     for call in log.calls:
@@ -326,7 +283,8 @@ class _FlowBuilder:
     def build(self, seconds: int) -> tuple[tuple[RequestFlow, ...], RecordedRates]:
         """Return the flows, and the rate of each over time."""
         order = sorted(
-            self._numbers, key=lambda each: (each[1][0][0][0], each[1][0][0][1] or "", each[0], _key(each[1]))
+            self._numbers,
+            key=lambda each: (each[1][0][0][0], each[1][0][0][1] or "", each[0], tuple(map(_order, each[1]))),
         )
         place_of = {self._numbers[each]: at for at, each in enumerate(order)}
         flows = tuple(self._flow(operation, parts) for operation, parts in order)
@@ -412,8 +370,8 @@ class _FlowBuilder:
             count = max(keys.count for keys in candidates.key_sets)
             several = ", ".join(dict.fromkeys(keys.name for keys in candidates.key_sets))
             populations.assumptions[
-                f"the log does not say whose entries of {index} were written ({several}): they are called unknown, and "
-                f"spread by Zipf's law with exponent {skew:g} over {count:,} values, as many as the most of these have"
+                f"The log does not show which entity's entries of {index} were written ({several}): they are spread by a Zipf "
+                f"distribution with exponent {skew:g} over {count:,} values, the largest number among these"
             ] = None
             unknown = KeySet(f"unknown key of {index}", count, assumed=True, table=table.name)
             return Draw(populations.add(unknown), skew, (Arm(station, "write", units, "any"),))
@@ -421,9 +379,9 @@ class _FlowBuilder:
             names = [name for source in key.hash for name in source.fields]
             same_value = new and populations.share_first_value(entity, names)
             populations.assumptions[
-                f"the log does not say which entries of {index} were written: "
-                + ("those of new items as above, others " if same_value else "")
-                + f"by Zipf's law with exponent {skew:g} over the values that the design has"
+                f"The log does not show which entries of {index} were written: "
+                + ("entries of new items as above, others are " if same_value else "they are ")
+                + f"spread by a Zipf distribution with exponent {skew:g} over the values of the design"
             ] = None
             spread = spread_of_writes(entity, key, new=new)
             keys = populations.of_key(table, entity, key)
@@ -432,13 +390,9 @@ class _FlowBuilder:
             f"keys of {index}", populations.scenario.keys_unknown, assumed=True, table=table.name
         )
         populations.assumptions[
-            f"the design does not say what {index} is keyed by: its entries are spread over {unknown.count:,} values"
+            f"The design does not declare the key of {index}: its entries are spread over {unknown.count:,} values"
         ] = None
         return Draw(populations.add(unknown), 0.0, (Arm(station, "write", units, "any"),))
-
-
-def _key(parts: tuple[Part, ...]) -> tuple[tuple[str, str, int], ...]:
-    return tuple(_order(part) for part in parts)
 
 
 def _order(part: Part) -> tuple[str, str, int]:
@@ -453,9 +407,8 @@ def _span(seconds: list[int]) -> tuple[int, int]:
         first, last = (
             datetime.fromtimestamp(each, UTC).strftime("%Y-%m-%d %H:%M") for each in (begins, ends)
         )
-        raise SimulationRefused(
-            f"the log goes from {first} to {last}, {(ends - begins) // DAY_S:,} days; give at most {_DAYS_MAX} days of "
-            "it, without records of another time"
+        raise SimulationError(
+            f"the log covers {(ends - begins) // DAY_S:,} days, from {first} to {last}; use at most {_DAYS_MAX} days of it"
         )
     return begins, ends - begins + 1
 
@@ -463,11 +416,11 @@ def _span(seconds: list[int]) -> tuple[int, int]:
 def _explain_empty(log: _Log, tables: Mapping[str, TableDesign]) -> str:
     names = ", ".join(tables) or "none"
     seen = ", ".join(sorted(log.others)[:_NAMED])
-    more = f"; it has calls of {seen}" if log.others else ""
-    broken = f"; {log.broken:,} of its lines are no records" if log.broken else ""
+    more = f"; it has calls for {seen}" if log.others else ""
+    broken = f"; {log.broken:,} of its lines are invalid" if log.broken else ""
     return (
-        f"the log has no call that reads or writes items of {names}{more}{broken}; give one of "
-        "`tavola serve --access-log` in which these tables were used"
+        f"the log has no calls that read or write items of {names}{more}{broken}; use a log of `tavola serve --access-log` "
+        "with traffic on these tables"
     )
 
 
@@ -476,19 +429,17 @@ def _describe_gaps(log: _Log, tables: Mapping[str, TableDesign]) -> list[str]:
     sentences: list[str] = []
     if log.broken:
         lines = (
-            "1 line of the log is no record and was"
+            "1 invalid line of the log was"
             if log.broken == 1
-            else (f"{log.broken:,} lines of the log are no records and were")
+            else f"{log.broken:,} invalid lines of the log were"
         )
-        sentences.append(f"{lines} passed over, the first at line {log.first_broken:,}")
-    used = {touch.table for call in log.calls for touch in call.accesses}
+        sentences.append(f"{lines} skipped, the first at line {log.first_broken:,}")
+    used = {access.table for call in log.calls for access in call.accesses}
     sorted_ = sorted(name for name in used if tables[name].settings.range is not None)
     if sorted_:
         sentences.append(
-            f"the log names items, and not their partitions: those of one item collection in {', '.join(sorted_)} are "
-            "units_used to lie apart, unless a query names their partition"
+            f"The log has hashes of items, not of partition keys: items of one item collection in {', '.join(sorted_)} are "
+            "assumed to be in different partitions, unless a query names the partition"
         )
-    sentences += [
-        f"calls of {name}, which the design does not have, are left out" for name in sorted(log.others)
-    ]
+    sentences += [f"Calls for {name}, which is not in the design, are skipped" for name in sorted(log.others)]
     return sentences

@@ -115,6 +115,6 @@ def _pause_max_s(retry: int) -> float:
 def describe_retries() -> str:
     """Return the retry policy that waits are computed with, in words."""
     return (
-        f"{_ATTEMPTS} attempts with pauses of up to {_pause_max_s(1) * 1000:.0f} ms, doubling up to "
-        f"{_pause_max_s(_ATTEMPTS - 1):g} s, as Tavola's client has them"
+        f"{_ATTEMPTS} attempts with exponential backoff from {_pause_max_s(1) * 1000:.0f} ms to "
+        f"{_pause_max_s(_ATTEMPTS - 1):g} s, as in Tavola's client"
     )

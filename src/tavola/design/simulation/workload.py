@@ -13,9 +13,14 @@ from typing import Literal, Protocol
 import numpy as np
 
 from tavola.design.simulation.keyspace import Floats, KeySet, Popularity, Spread, popularity
+from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 
 Access = Literal["read", "write"]
 ACCESSES: tuple[Access, ...] = ("read", "write")
+PARTITION_LIMITS: dict[Access, int] = {
+    "read": PARTITION_READS_PER_S,
+    "write": PARTITION_WRITES_PER_S,
+}  # units per second
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +39,24 @@ class StationCapacity:
 
 
 @dataclass(frozen=True, slots=True)
-class Station:
-    """A table or global index, as DynamoDB meters it."""
+class TableOrIndex:
+    """A table, or one of its global indexes."""
 
     table: str
     index: str | None
-    capacity: StationCapacity
-    whole_collections: bool = False  # a local index keeps item collections together
 
     @property
     def name(self) -> str:
         """The display name."""
         return self.table if self.index is None else f"{self.table}/{self.index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Station(TableOrIndex):
+    """A table or global index, as DynamoDB meters it."""
+
+    capacity: StationCapacity
+    whole_collections: bool = False  # a local index keeps item collections together
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Owns the search over candidate keys, their price in the units of `cost`, and the
 are judged by `cost` and `lint` only. It never touches a table.
 """
 
-from tavola.design.errors import SolveRefused
+from tavola.design.errors import SolverError
 from tavola.design.solver.declarations import render_declarations
 from tavola.design.solver.explain import SCENARIOS, Alternative, Choice
 from tavola.design.solver.proposals import STYLES, Style
@@ -16,8 +16,8 @@ __all__ = [
     "STYLES",
     "Alternative",
     "Choice",
-    "SolveRefused",
     "SolvedDesign",
+    "SolverError",
     "Style",
     "as_document",
     "as_text",

@@ -34,8 +34,8 @@ from tavola.model.document import (
     TableDesign,
     TableSettings,
 )
-from tavola.model.key_types import KeyTag
 from tavola.model.sizes import declared_item_bytes, modelled_entry_bytes
+from tavola.model.tables import KeyTag
 
 
 @dataclass
@@ -51,8 +51,10 @@ class ViewRegistry:
         assert question.result_fields is not None
         for name, view in self.known.items():
             same_fields = {field.name for field in view.fields} == question.result_fields
-            own = {(field.name, field.attribute, field.type) for field in entity.fields}
-            if same_fields and all((field.name, field.attribute, field.type) in own for field in view.fields):
+            entity_fields = {(field.name, field.attribute, field.type) for field in entity.fields}
+            if same_fields and all(
+                (field.name, field.attribute, field.type) in entity_fields for field in view.fields
+            ):
                 self.used[name] = view
                 return name
         name = find_free_name(f"{entity.name}{question.name}", self.taken | set(self.known))
@@ -61,10 +63,10 @@ class ViewRegistry:
             for field in entity.fields
             if field.name in question.result_fields
         )
-        made = EntityDesign(
-            name, name, fields, description=f"What {question.title!r} tells of {entity.name}."
+        view_design = EntityDesign(
+            name, name, fields, description=f"Fields of {entity.name} that {question.title!r} returns."
         )
-        self.known[name] = self.used[name] = made
+        self.known[name] = self.used[name] = view_design
         return name
 
 
@@ -101,16 +103,16 @@ class _Assembly:
         self.plan = plan
         self.subject = subject
         self.views = views
-        self.entities = {each.entity: subject.entities[each.entity] for each in plan.entities}
+        self.entities = {entity.entity: subject.entities[entity.entity] for entity in plan.entities}
         self.attributes = {field.attribute for entity in self.entities.values() for field in entity.fields}
         self.base = share_partitions(
             [
-                (each.entity, question)
-                for each in plan.entities
-                for question in each.served
+                (entity.entity, question)
+                for entity in plan.entities
+                for question in entity.served
                 if question.has_several_entities
             ],
-            {each.entity for each in plan.entities if not each.base.sorts},
+            {entity.entity for entity in plan.entities if not entity.base.sorts},
         )
         self.settings = self._settings()
         self.delimiter = self.settings.delimiter
@@ -126,7 +128,9 @@ class _Assembly:
             index.name: self._index_keys(index, proposal)
             for index, proposal in zip(indexes, plan.indexes, strict=True)
         }
-        entities = tuple(self._entity(each, keys[each.entity], by_index, indexes) for each in plan.entities)
+        entities = tuple(
+            self._entity(entity, keys[entity.entity], by_index, indexes) for entity in plan.entities
+        )
         collections = tuple(self._collections(keys, by_index, indexes)) if with_collections else ()
         return _resize_patterns(
             TableDesign(
@@ -156,7 +160,7 @@ class _Assembly:
             settings.range if settings.range is not None and settings.range not in self.attributes else "sk"
         )
         range_ = find_free_name(ranged, {*self.attributes, hash_}, "SK", "_sk")
-        sorted_ = any(each.base.sorts for each in plan.entities) or self.base.groups
+        sorted_ = any(entity.base.sorts for entity in plan.entities) or self.base.groups
         return replace(settings, hash=hash_, range=range_ if sorted_ else None)
 
     # The table's own keys.
@@ -165,31 +169,31 @@ class _Assembly:
         settings, words = self.settings, KeyWords()
         keys: dict[str, KeyDesign] = {}
         partition_words: dict[int, str] = {}
-        for each in self.plan.entities:
-            entity, base = self.entities[each.entity], each.base
+        for proposal in self.plan.entities:
+            entity, base = self.entities[proposal.entity], proposal.base
             if self.plan.native:
                 sources = tuple(self._field_source(entity, name) for name in base.fields)
-                keys[each.entity] = KeyDesign(None, sources[:1], sources[1:])
+                keys[proposal.entity] = KeyDesign(None, sources[:1], sources[1:])
                 continue
-            group = self.base.group(each.entity)
+            group = self.base.group(proposal.entity)
             if group is None:
-                word = words.take(key_word(each.entity))
+                word = words.take(key_word(proposal.entity))
             elif group not in partition_words:
-                wish = "_".join(key_word(name) for name in base.partition) or key_word(each.entity)
-                word = partition_words[group] = words.take(wish, f"{wish}_{key_word(each.entity)}")
+                wish = "_".join(key_word(name) for name in base.partition) or key_word(proposal.entity)
+                word = partition_words[group] = words.take(wish, f"{wish}_{key_word(proposal.entity)}")
             else:
                 word = partition_words[group]
-            shards = self.plan.base_shards.get(each.entity, 1)
+            shards = self.plan.base_shards.get(proposal.entity, 1)
             hash_ = self._template_source(
                 settings.hash, join_template(self.delimiter, word, base.partition), shards
             )
             range_: tuple[SourceDesign, ...] = ()
             if settings.range is not None:
-                literal = self.base.literal(each.entity, self.delimiter) or key_word(each.entity)
+                literal = self.base.literal(proposal.entity, self.delimiter) or key_word(proposal.entity)
                 range_ = (
                     self._template_source(settings.range, join_template(self.delimiter, literal, base.sorts)),
                 )
-            keys[each.entity] = KeyDesign(None, (hash_,), range_, shards=_shards(shards))
+            keys[proposal.entity] = KeyDesign(None, (hash_,), range_, shards=_shards(shards))
         return keys
 
     # Indexes.
@@ -240,9 +244,9 @@ class _Assembly:
                 if group is not None and group in group_words:
                     word = group_words[group]
                 else:
-                    own = key_word(index_key.entity)
-                    wish = "_".join(key_word(name) for name in key.partition) or own
-                    word = words.take(wish, f"{own}_{wish}")
+                    prefix_word = key_word(index_key.entity)
+                    wish = "_".join(key_word(name) for name in key.partition) or prefix_word
+                    word = words.take(wish, f"{prefix_word}_{wish}")
                     if group is not None:
                         group_words[group] = word
                 shards = plan.shards.get(index_key.entity, 1)
@@ -302,7 +306,7 @@ class _Assembly:
         primary = PatternDesign(
             "Key",
             None,
-            _fields_of(key),
+            tuple(dict.fromkeys(name for source in key.sources for name in source.fields)),
             (),
             entity.name,
             False,
@@ -320,16 +324,20 @@ class _Assembly:
             if index_key is None:
                 continue
             keys.append(by_index[index.name][plan.entity])
-            own = [question for question in index_key.questions if not question.has_several_entities]
+            own_questions = [
+                question for question in index_key.questions if not question.has_several_entities
+            ]
             patterns += [
                 self._index_pattern(entity, index, proposal, index_key, question, item_bytes)
-                for question in own
+                for question in own_questions
             ]
-            if not own:  # a query class has to declare the key, although only the collection reads by it
+            if (
+                not own_questions
+            ):  # a query class has to declare the key, although only the collection reads by it
                 name = f"In{index_key.questions[0].name}"
                 key_parts = (index_key.key.partition, index_key.key.sorts)
                 patterns.append(PatternDesign(name, index.name, *key_parts, entity.name))
-        order = {question.name: at for at, question in enumerate(self.subject.questions)}
+        order = {question.name: position for position, question in enumerate(self.subject.questions)}
         patterns.sort(key=lambda pattern: order.get(pattern.name, 0))
         return replace(bare, key=key, keys=tuple(keys), primary=primary, patterns=tuple(patterns))
 
@@ -384,8 +392,8 @@ class _Assembly:
         indexes: tuple[IndexDesign, ...],
     ) -> list[CollectionDesign]:
         collections: dict[str, CollectionDesign] = {}
-        for each in self.plan.entities:
-            for question in each.served:
+        for entity in self.plan.entities:
+            for question in entity.served:
                 if question.has_several_entities and question.name not in collections:
                     collections[question.name] = self._collection(question, None, keys, self.base)
         for index, plan in zip(indexes, self.plan.indexes, strict=True):
@@ -396,8 +404,8 @@ class _Assembly:
                         collections[question.name] = self._collection(
                             question, index.name, by_index[index.name], shared
                         )
-        order = {question.name: at for at, question in enumerate(self.subject.questions)}
-        return sorted(collections.values(), key=lambda each: order[each.name])
+        order = {question.name: position for position, question in enumerate(self.subject.questions)}
+        return sorted(collections.values(), key=lambda collection: order[collection.name])
 
     def _collection(
         self,
@@ -472,10 +480,6 @@ def _resize_patterns(table: TableDesign, unsized: set[tuple[str, str]]) -> Table
             patterns.append(pattern)
         entities.append(replace(entity, patterns=tuple(patterns)))
     return replace(table, entities=tuple(entities))
-
-
-def _fields_of(key: KeyDesign) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for source in key.sources for name in source.fields))
 
 
 def _shards(count: int) -> Shards | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from tavola.design.text import list_first
 from tavola.model.document import (
     AccessPattern,
     CollectionDesign,
@@ -20,7 +21,7 @@ from tavola.model.document import (
 )
 
 _RATE = 1.0  # per second
-_PUT = WritePattern("a write that nobody declared", "put", per_second=_RATE)
+_PUT = WritePattern("assumed write", "put", per_second=_RATE)
 
 
 ReadingT = TypeVar("ReadingT", PatternDesign, CollectionDesign)
@@ -63,7 +64,8 @@ class AssumedRates:
         for table in design.tables:
             entities = tuple(self._add_to_patterns(entity) for entity in table.entities)
             together = tuple(
-                replace(each, access=self.add_to_access(each.name, each.access)) for each in table.collections
+                replace(collection, access=self.add_to_access(collection.name, collection.access))
+                for collection in table.collections
             )
             tables.append(replace(table, entities=entities, collections=together))
         return replace(design, tables=tuple(tables))
@@ -105,19 +107,21 @@ class AssumedRates:
         """Yield notes on the rates that were assumed and on what has no rate and so no price."""
         if self.reads:
             yield (
-                "Nobody said how often anything is asked: every question counts as one a second. Give per_second= in "
-                "AccessPattern for a price that is yours."
+                "No read rates are declared: every access pattern is assumed to run once per second. Declare per_second= in "
+                "AccessPattern for a realistic cost."
             )
         elif unrated_reads:
-            yield f"Without a rate, and so without a price: {_few(unrated_reads)}. Give per_second= to weigh them."
+            yield f"Access patterns without a rate, not priced: {list_first(unrated_reads, 4)}. Declare per_second= to include them."
         if self.writes:
             undeclared = [name for name, entity in entities.items() if entity.writes == (_PUT,)]
             undeclared_note = (
-                f"; of {_few(undeclared)} no write is declared, and one put is assumed" if undeclared else ""
+                f"; for {list_first(undeclared, 4)} no write is declared, and one put is assumed"
+                if undeclared
+                else ""
             )
             yield (
-                f"Nobody said how often anything is written: every write counts as one a second{undeclared_note}. Give per_second= "
-                "in WritePattern for a price that is yours."
+                f"No write rates are declared: every write is assumed to run once per second{undeclared_note}. Declare per_second= "
+                "in WritePattern for a realistic cost."
             )
             return
         unrated = [
@@ -128,14 +132,14 @@ class AssumedRates:
         ]
         if unrated:
             yield (
-                f"Written without a rate, so that index entries cost nothing for it: {_few(unrated)}. Give per_second= to "
-                "weigh them."
+                f"Writes without a rate, so index updates for them are not priced: {list_first(unrated, 4)}. Declare per_second= to "
+                "include them."
             )
         unwritten = [name for name, entity in entities.items() if not entity.writes]
         if unwritten:
             yield (
-                f"No write is declared of {_few(unwritten)}, so that indexes cost nothing to keep there. Declare a "
-                "WritePattern with its per_second= to weigh them."
+                f"No writes are declared for {list_first(unwritten, 4)}, so index updates for them are not priced. Declare a "
+                "WritePattern with per_second= to include them."
             )
 
 
@@ -145,7 +149,3 @@ def _without_rate(access: AccessPattern | None) -> AccessPattern | None:
         return None
     bare = replace(access, per_second=None)
     return None if bare == AccessPattern(access.title) else bare
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

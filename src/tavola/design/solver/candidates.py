@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, permutations
 
 from tavola.design.access_paths import are_always_present, match_key
-from tavola.design.errors import SolveRefused
+from tavola.design.errors import SolverError
 from tavola.design.solver.conditions import fits_template
 from tavola.design.solver.proposals import IndexKey, KeyProposal
 from tavola.design.solver.questions import SolverQuestion
@@ -111,10 +111,10 @@ def _identities(entity: EntityDesign, questions: Sequence[SolverQuestion]) -> li
         if names and usable:
             identities.setdefault(frozenset(names), names)
     if not identities:
-        raise SolveRefused(
+        raise SolverError(
             entity.name,
-            "nothing tells one of its items from all others for good; declare a Need(…, single=True) of fields that "
-            "are never absent and never change",
+            "no fields identify one item permanently; declare a Need(…, single=True) on fields that are always present and never "
+            "change",
         )
     return list(identities.values())
 
@@ -197,9 +197,9 @@ def _group_greedily(
 ) -> tuple[IndexKey, ...]:
     groups: list[tuple[SolverQuestion, ...]] = []
     for question in questions:
-        for at, group in enumerate(groups):
+        for position, group in enumerate(groups):
             if index_key((*group, question)) is not None:
-                groups[at] = (*group, question)
+                groups[position] = (*group, question)
                 break
         else:
             groups.append((question,))
@@ -215,8 +215,8 @@ def _set_partitions(
     first, rest = questions[0], questions[1:]
     for partition in _set_partitions(rest):
         yield ((first,), *partition)
-        for at, group in enumerate(partition):
-            yield (*partition[:at], (first, *group), *partition[at + 1 :])
+        for position, group in enumerate(partition):
+            yield (*partition[:position], (first, *group), *partition[position + 1 :])
 
 
 def find_shared_index_key(
@@ -289,7 +289,7 @@ def _merge_orders(
     None if no order does. Where several do, fields come in the order of their declaration.
     """
     length = max(len(names) + len(run) for names, run in zip(sets, runs, strict=True))
-    ranks = {name: at for at, name in enumerate(dict.fromkeys(field_order))}
+    ranks = {name: position for position, name in enumerate(dict.fromkeys(field_order))}
 
     def extend(chosen: tuple[str, ...]) -> tuple[str, ...] | None:
         at = len(chosen)

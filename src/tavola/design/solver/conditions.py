@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tavola.design.errors import SolveRefused
+from tavola.design.errors import SolverError
 from tavola.model.document import Design, EntityDesign, FieldDesign, Given, Membership, Need
 from tavola.values import Value
 
@@ -69,7 +69,7 @@ class _NeedReader:
                     present.append(condition.field)
                 case "contains":
                     raise self._refusal(
-                        f"no key finds what {condition.field} contains; keep an item for each element, or search elsewhere"
+                        f"no key can serve contains on {condition.field}; store one item per element, or use a search service"
                     )
                 case _:
                     ranges.append(condition)
@@ -84,31 +84,29 @@ class _NeedReader:
                 self._check_key_field(owner, name)
         order, ranged = self._order(ranges, [*fixed[0], *present, *(m.field for m in members)])
         if need.single and present and not self.several:
-            self._filter(
-                present, "one item is fetched by what tells it from others, and looked at after reading"
-            )
+            self._filter(present, "the item is fetched by its key and checked after reading")
             present = []
         for condition in equalities:
             if condition.operator == "in":
                 self._note(
-                    f"{condition.field} is one of several values; it is asked once for each of them, and per_second= counts "
-                    "these queries. The application puts the answers together"
-                    + (f", by {need.order[0]} if they are to be in one order." if need.order else ".")
+                    f"{condition.field} is one of several values: one query per value, and per_second= counts these queries. The "
+                    "application merges the results"
+                    + (f", sorted by {need.order[0]}." if need.order else ".")
                 )
         present_fields = {*present, *([ranged] if ranged is not None else [])}
-        wanted = self._result_fields()
+        result_fields = self._result_fields()
         return NeedReading(
             fixed,
             order,
             tuple(members),
             frozenset(present_fields),
-            wanted,
+            result_fields,
             ranged,
             tuple(dict.fromkeys(self.filtered)),
         )
 
-    def _refusal(self, problem: str) -> SolveRefused:
-        return SolveRefused(self.place, problem)
+    def _refusal(self, problem: str) -> SolverError:
+        return SolverError(self.place, problem)
 
     def _note(self, text: str) -> None:
         self.notes.append(f"{self.place}: {text}")
@@ -117,8 +115,8 @@ class _NeedReader:
         """Make conditions on some fields filters, and note it."""
         self.filtered += names
         self._note(
-            f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} filtered after reading: {why}. What is read and "
-            "left out is paid for; items= is what is read, and returned= what is left."
+            f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} filtered after reading: {why}. Discarded items are charged "
+            "too; items= counts items read, returned= items returned."
         )
 
     # The need as a whole.
@@ -127,7 +125,7 @@ class _NeedReader:
         names = list(self.need.entities)
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise self._refusal(f"it names {twice[0]} twice; name each entity once")
+            raise self._refusal(f"names {twice[0]} twice; name each entity once")
 
     def _check_repeated_fields(self) -> None:
         """Refuse a field with two conditions, unless they are the two ends of a range."""
@@ -140,11 +138,11 @@ class _NeedReader:
                 continue
             has_lower_end = len(operators) == 2 and any(op in _LOWER for op in operators)
             if not (has_lower_end and any(op in _UPPER for op in operators)):
-                raise self._refusal(f"it gives {name} twice ({' and '.join(operators)}); give it once")
+                raise self._refusal(f"has two conditions on {name} ({' and '.join(operators)}); use one")
             if {">", "<"} & set(operators):
                 self._note(
-                    f"{name} is asked for between two values, which one query takes with its ends in; leave an end out "
-                    "after reading where it is not wanted."
+                    f"{name} has a lower and an upper bound, which a query includes (BETWEEN); drop items on an excluded bound "
+                    "after reading."
                 )
 
     def _equal_fields(self, owner: EntityDesign, equalities: Iterable[Given]) -> tuple[str, ...]:
@@ -174,15 +172,15 @@ class _NeedReader:
                 one, other = first.field(mine), owner.field(theirs)
                 if one.key_kind != other.key_kind:
                     raise self._refusal(
-                        f"{first.name}.{mine} is {one.type} and {owner.name}.{theirs} is {other.type}, which a key writes "
-                        "differently, so that they never meet; give both one type"
+                        f"{first.name}.{mine} is {one.type} and {owner.name}.{theirs} is {other.type}, which have different key "
+                        "encodings and never match; use one type for both"
                     )
 
     # Fields.
 
-    def _absent(self, owner: EntityDesign, name: str) -> SolveRefused:
+    def _absent(self, owner: EntityDesign, name: str) -> SolverError:
         known = ", ".join(sorted(field.name for field in owner.fields))
-        hint = "; what is asked of several at once is by what they all have" if self.several else ""
+        hint = "; a need on several entities uses fields that all of them have" if self.several else ""
         return self._refusal(f"{owner.name} has no field {name!r}; it has {known}{hint}")
 
     def _field(self, owner: EntityDesign, name: str) -> FieldDesign:
@@ -195,8 +193,8 @@ class _NeedReader:
         field = self._field(owner, name)
         if not (fits_template(field) or fits_key_attribute(field)):
             raise self._refusal(
-                f"{owner.name}.{name} is {field.type}, which no key can hold; ask by text, a number, a time, an enum or "
-                "a UUID, and keep such a field beside it"
+                f"{owner.name}.{name} is {field.type}, which cannot be a key; add a field of type text, number, time, enum or UUID "
+                "and query by it"
             )
 
     def _result_fields(self) -> frozenset[str] | None:
@@ -228,16 +226,16 @@ class _NeedReader:
         place = f"{owner.name}.{field.name}"
         if tag == "NULL":
             if not field.nullable:
-                raise self._refusal(f"{place} is never absent; leave the condition out")
+                raise self._refusal(f"{place} is always present; remove the condition")
             return
         if field.tags and tag not in field.tags:
             raise self._refusal(
-                f"{place} is {field.type}, stored as {' or '.join(field.tags)}, and is never {value!r}; give a value of "
+                f"{place} is {field.type}, stored as {' or '.join(field.tags)}, and cannot be {value!r}; use a value of "
                 "its type"
             )
         if field.choices is not None and content not in map(str, field.choices):
             known = ", ".join(map(str, field.choices))
-            raise self._refusal(f"{place} is never {content!r}; it is one of {known}")
+            raise self._refusal(f"{place} cannot be {content!r}; it is one of {known}")
 
     # Orders and ranges.
 
@@ -258,56 +256,51 @@ class _NeedReader:
             if range_fields:
                 self._filter(
                     range_fields,
-                    "entities that are fetched together come one after the other, and no stretch of one partition holds "
-                    "those of all, so that the whole partition is read",
+                    "entities in one collection are stored one after the other, so no range covers matching items of all of them and "
+                    "the whole partition is read",
                 )
             if order:
                 self._note(
-                    "entities that are fetched together come one after the other, each in its own order; the application "
-                    f"merges them by {order[0]}."
+                    "entities in one collection are stored one after the other, each in its own order; the application merges "
+                    f"them by {order[0]}."
                 )
             return (), None
         if need.single:
             if range_fields:
-                self._filter(
-                    range_fields,
-                    "one item is fetched by what tells it from others, and looked at after reading",
-                )
+                self._filter(range_fields, "the item is fetched by its key and checked after reading")
             return (), None
         if not range_fields:
             return self._complete_order(order, present), None
         range_field = next((name for name in order if name in range_fields), range_fields[0])
         rest = [name for name in range_fields if name != range_field]
         if rest:
-            self._filter(rest, f"a key gives one range, and {range_field} is it")
+            self._filter(rest, f"a key supports one range, which is {range_field}")
         if not order or order[0] == range_field:
             return self._complete_order(order or (range_field,), [*present, range_field]), range_field
         self._note(
-            f"a range of {range_field} comes in the order of {range_field}; the application sorts it by {order[0]}."
+            f"a range of {range_field} is returned in the order of {range_field}; the application sorts by {order[0]}."
         )
         return (range_field,), range_field
 
     def _complete_order(self, order: tuple[str, ...], present: Sequence[str]) -> tuple[str, ...]:
         """Return an order up to the first field that may be absent: an index by it would leave items out."""
         owner = self.owners[0]
-        for at, name in enumerate(order):
+        for position, name in enumerate(order):
             if owner.field(name).nullable and name not in present:
-                remaining_order = (
-                    f" in the order of {', '.join(order[:at])}" if at else " in no order of its own"
-                )
+                remaining_order = f"sorted by {', '.join(order[:position])}" if position else "unsorted"
                 self._note(
-                    f"{name} of {owner.name} may be absent, and an index by it would leave such items out; so the answer "
-                    f"is whole and comes{remaining_order}, and the application sorts it by {name}. If those without it are not "
-                    f'wanted, say Given("{name}", "exists").'
+                    f"{name} of {owner.name} may be missing, and an index on it would omit such items; so all items are returned "
+                    f"{remaining_order}, and the application sorts them by {name}. To exclude items without it, add "
+                    f'Given("{name}", "exists").'
                 )
-                return order[:at]
+                return order[:position]
         return order
 
     def _check_range(self, owner: EntityDesign, condition: Given) -> None:
         field = self._field(owner, condition.field)
         if condition.operator == "begins_with" and field.tags == ("N",):
             raise self._refusal(
-                f"{owner.name}.{field.name} is {field.type}, and a number does not begin with anything; give >= and <"
+                f"{owner.name}.{field.name} is {field.type}, and begins_with does not apply to numbers; use >= and <"
             )
         if condition.value is not None:
             values = condition.value["L"] if condition.operator == "between" else [condition.value]
@@ -315,5 +308,5 @@ class _NeedReader:
                 [tag] = value
                 if field.tags and tag not in field.tags:
                     raise self._refusal(
-                        f"{owner.name}.{field.name} is {field.type}, and {value!r} is none; give a value of its type"
+                        f"{owner.name}.{field.name} is {field.type}, and {value!r} is not; use a value of its type"
                     )

@@ -34,7 +34,7 @@ from tavola.values import Value
 
 _NAMES = (
     "AccessPattern", "Attr", "Collection", "Consumer", "Entity", "EpochMilliseconds", "EpochSeconds", "Exact", "Gsi",
-    "Lsi", "PrimaryKey", "Query", "Scaling", "Shards", "Sort", "Table", "WritePattern", "attr", "found", "sort",
+    "Lsi", "PrimaryKey", "Query", "Scaling", "Shards", "Sort", "Table", "WritePattern", "attr", "member", "sort",
 )  # fmt: skip
 _BUILTINS = ("bool", "bytes", "dict", "float", "int", "list", "set", "str")
 _MODULES = {
@@ -59,33 +59,37 @@ _PART = re.compile(r"\{(\w+)\}")
 _HEAD = "{doc}\n\nfrom __future__ import annotations\n\n"
 
 
-def render_declarations(design: Design, doc: str = "The design, as it was solved.") -> str:
+def render_declarations(design: Design, doc: str = "The solved design.") -> str:
     """Return the source of a module that declares a design; a comment at its top lists what was lost."""
     valid_design, renamed = make_python_names(design)
-    return _Module(valid_design, renamed).text(doc)
+    return _PythonModule(valid_design, renamed).text(doc)
 
 
-class _Module:
+class _PythonModule:
     def __init__(self, design: Design, renamed: tuple[str, ...]) -> None:
         self.design = design
-        own = {view.name for view in design.views}
+        view_names = {view.name for view in design.views}
         for table in design.tables:
-            own |= {table.label, *(index.label for index in table.indexes)}
-            for each in table.collections:
-                own |= {each.name, *each.parts, *(member.name for member in each.members)}
+            view_names |= {table.label, *(index.label for index in table.indexes)}
+            for collection in table.collections:
+                view_names |= {
+                    collection.name,
+                    *collection.parts,
+                    *(member.name for member in collection.members),
+                }
         for entity in (*design.views, *(e for table in design.tables for e in table.entities)):
-            own |= {entity.name, *(f.name for f in entity.fields), *(p.name for p in entity.patterns)}
+            view_names |= {entity.name, *(f.name for f in entity.fields), *(p.name for p in entity.patterns)}
         self.names: dict[str, str] = {}
         for name in (*_NAMES, *_MODULES, "dt"):
             other = f"tavola_{name}" if name.islower() else f"Tavola{name}"
-            self.names[name] = find_free_name(name, own, other)
+            self.names[name] = find_free_name(name, view_names, other)
         for name in _BUILTINS:
-            self.names[name] = f"builtins.{name}" if name in own else name
+            self.names[name] = f"builtins.{name}" if name in view_names else name
         self.used: set[str] = set()
-        self.lost: dict[str, list[str]] = {"written otherwise, since Python has no such name": list(renamed)}
+        self.lost: dict[str, list[str]] = {"renamed, since the name is not valid in Python": list(renamed)}
         if design.ignores:
-            places = [f"{each.rule} at {each.place}" for each in design.ignores]
-            self.lost["findings of the linter that somebody lets stand"] = places
+            places = [f"{ignore.rule} at {ignore.place}" for ignore in design.ignores]
+            self.lost["suppressed lint findings"] = places
 
     def text(self, doc: str) -> str:
         body = "\n\n\n".join(self._blocks())
@@ -127,7 +131,7 @@ class _Module:
                 wrapped += wrap(f"- {loss}: {', '.join(few)}", _WIDTH, subsequent_indent="  ")
         if not wrapped:
             return ""
-        lines = ["What the design says and this module does not:", *wrapped]
+        lines = ["Not expressed in this module:", *wrapped]
         return "".join(f"# {line}\n" for line in lines) + "\n"
 
     def use(self, name: str) -> str:
@@ -175,7 +179,7 @@ class _Module:
             options.append(f"scaling={self._render_call(settings.scaling, 'Scaling')}")
         if table.consumers:
             inner = "".join(
-                f"\n    {_indent(self._render_call(each, 'Consumer'))}," for each in table.consumers
+                f"\n    {_indent(self._render_call(consumer, 'Consumer'))}," for consumer in table.consumers
             )
             options.append(f"consumers=({inner}\n)")
         lines = [f"    {self._index(index)}" for index in table.indexes]
@@ -211,9 +215,8 @@ class _Module:
             inner = "".join(f"\n    {_indent(self._access(write))}," for write in entity.writes)
             options.append(f"writes=({inner}\n)")
         lines = [self._field(entity, field, table) for field in entity.fields]
-        for pattern in (entity.primary, *entity.patterns):
-            if pattern is not None:
-                lines += ["", self._pattern(table, entity, pattern)]
+        for pattern in entity.all_patterns:
+            lines += ["", self._pattern(table, entity, pattern)]
         return self._class(entity.name, options, entity.description, lines)
 
     def _field(self, entity: EntityDesign, field: FieldDesign, table: TableDesign | None) -> str:
@@ -227,11 +230,11 @@ class _Module:
         elif not field.required and field.tags and field.tags[0] in _EMPTY and not field.choices:
             options.append(f"default_factory={self.use(_EMPTY[field.tags[0]])}")
         elif not field.required:
-            self._lose("fields that had a default, and must be given now", place)
+            self._lose("fields with a default, which are required now", place)
         if field.numbered is not None:
-            self._lose("how the number of a new item is found", place)
+            self._lose("how the number of a new item is assigned", place)
         if not field.choices and self._is_record(field.type):
-            self._lose("classes of nested records, which are dicts now", f"{place} ({field.type})")
+            self._lose("nested record classes, which are dicts now", f"{place} ({field.type})")
         if field.attribute != field.name:
             options.append(f"name={render_value(field.attribute)}")
         words = ("lock", "unique", "tenant") if table is not None else ("tenant",)
@@ -246,7 +249,7 @@ class _Module:
             if kind == self.names["str"] or (field.tags and field.tags[0] in _EMPTY):
                 kind = f"{self.use('Annotated')}[{kind}, {self.use('Field')}(max_length={field.length_max})]"
             else:
-                self._lose("how long values may be", place)
+                self._lose("maximum lengths", place)
         declaration = f"    {field.name}: {self.use('Attr')}[{kind}{' | None' if optional else ''}]"
         if not options:
             return declaration
@@ -301,7 +304,7 @@ class _Module:
             if key.sparse:
                 options.append("sparse=True")
             if key.members:
-                values = {each.field: _python_members(each.values) for each in key.members}
+                values = {member.field: _python_members(member.values) for member in key.members}
                 options.append(f"members={self._render_value(values)}")
         if key.shards is not None and (pattern.index is not None or primary):
             options.append(f"shards={key.shards.count}")
@@ -342,7 +345,7 @@ class _Module:
         lines = [f"    {name}: {self._part(first, name)}" for name in collection.parts]
         for member in collection.members:
             kind = f"{self.use('list')}[{member.entity}]" if member.many else f"{member.entity} | None"
-            lines.append(f"    {member.name}: {kind} = {self.use('found')}()")
+            lines.append(f"    {member.name}: {kind} = {self.use('member')}()")
         return self._class(collection.name, options, collection.description, lines)
 
     def _render_value(self, value: Any) -> str:
@@ -381,7 +384,7 @@ def _call(name: str, arguments: list[str]) -> str:
     line = f"{name}({', '.join(arguments)})"
     if len(line) <= _WIDTH and "\n" not in line:
         return line
-    return f"{name}(\n" + "".join(f"    {_indent(each)},\n" for each in arguments) + ")"
+    return f"{name}(\n" + "".join(f"    {_indent(argument)},\n" for argument in arguments) + ")"
 
 
 def _indent(text: str) -> str:
@@ -394,16 +397,18 @@ def render_value(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, tuple):
-        elements = [render_value(each) for each in value]
+        elements = [render_value(element) for element in value]
         line = f"({elements[0]},)" if len(elements) == 1 else f"({', '.join(elements)})"
         if len(line) <= _WIDTH - 20:
             return line
-        return "(\n" + "".join(f"    {_indent(each)},\n" for each in elements) + ")"
+        return "(\n" + "".join(f"    {_indent(element)},\n" for element in elements) + ")"
     if isinstance(value, list):
         return f"[{', '.join(map(render_value, value))}]"
     if isinstance(value, dict):
         return (
-            "{" + ", ".join(f"{render_value(key)}: {render_value(each)}" for key, each in value.items()) + "}"
+            "{"
+            + ", ".join(f"{render_value(key)}: {render_value(member)}" for key, member in value.items())
+            + "}"
         )
     return repr(value)
 

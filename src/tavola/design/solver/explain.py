@@ -14,7 +14,7 @@ from typing import Literal
 from tavola.design.solver.proposals import EntityProposal, IndexKey, IndexProposal, KeyProposal, TableProposal
 from tavola.design.solver.questions import SolverInput, SolverQuestion
 from tavola.design.solver.tables import TableGroup
-from tavola.design.text import join_names
+from tavola.design.text import CENT, format_count, format_money, join_names
 from tavola.model.document import EntityDesign, IndexDesign, KeyDesign, Membership, TableDesign
 
 Pattern = Literal[
@@ -33,11 +33,11 @@ Pattern = Literal[
     "GSI with Status Prefix",
 ]
 SCENARIOS: Mapping[Pattern, str] = {
-    "Simple Key": "items by what tells them apart",
-    "Partition and Sort Key": "items of one thing, in an order",
-    "Shared Table": "entities side by side",
-    "Secondary Index": "another way of asking",
-    "Local Index": "another order, read consistently",
+    "Simple Key": "items by id",
+    "Partition and Sort Key": "items of one parent, in order",
+    "Shared Table": "independent entities in one table",
+    "Secondary Index": "an additional access pattern",
+    "Local Index": "another sort order with strong consistency",
     "Adjacency List": "graph relationships",
     "Composite Sort Key": "multi-level hierarchies",
     "GSI Overloading": "multiple access patterns",
@@ -76,23 +76,23 @@ def explain_table(
 ) -> Choice:
     """Explain the keys of a table."""
     shared = list(
-        {q.name: q for each in plan.entities for q in each.served if q.has_several_entities}.values()
+        {q.name: q for entity in plan.entities for q in entity.served if q.has_several_entities}.values()
     )
     if shared:
         widest = max(shared, key=lambda question: len(question.entities))
-        partition = _key_text(table, table.entity(widest.entities[0]).key)
+        partition = _partition_text(table, table.entity(widest.entities[0]).key)
         what = (
-            f"{join_names(widest.entities)} share the partition {partition}, so that {_quote_titles(shared)} "
+            f"{join_names(widest.entities)} share the partition {partition}, so {_quote_titles(shared)} "
             f"{'is one query' if len(shared) == 1 else 'are one query each'}"
         )
-        return Choice(table.label, "Single-Table Design", f"{what}; {_describe_served(plan)}.", amount)
+        return Choice(table.label, "Single-Table Design", f"{what}. {_describe_served(plan)}.", amount)
     if len(plan.entities) > 1:
-        what = f"its {len(plan.entities)} entities are in one table because {group.reason}"
-        return Choice(table.label, "Shared Table", f"{what}; {_describe_served(plan)}.", amount)
+        what = f"{len(plan.entities)} entities share the table because {group.reason}"
+        return Choice(table.label, "Shared Table", f"{what}. {_describe_served(plan)}.", amount)
     only = plan.entities[0]
     if plan.base_shards.get(only.entity, 1) > 1:
         pattern, what = _explain_spread(plan, only, subject)
-        return Choice(table.label, pattern, f"{what}; {_describe_served(plan)}.", amount)
+        return Choice(table.label, pattern, f"{what}. {_describe_served(plan)}.", amount)
     hierarchical = _has_levels(only.base, only.served)
     pattern = (
         "Composite Sort Key"
@@ -101,27 +101,31 @@ def explain_table(
         if only.base.sorts
         else "Simple Key"
     )
-    kind = "its own attributes are the key" if plan.native else "a template makes the key"
-    deep = f", asked level by level: {', '.join(only.base.sorts)}" if hierarchical else ""
-    what = f"{only.entity} is alone here, since {group.reason}; {kind}{deep}"
-    return Choice(table.label, pattern, f"{what}; {_describe_served(plan)}.", amount)
+    kind = "Its key consists of plain attributes" if plan.native else "Its key is built from templates"
+    deep = f", queried level by level: {', '.join(only.base.sorts)}" if hierarchical else ""
+    what = f"{only.entity} has its own table because {group.reason}. {kind}{deep}"
+    return Choice(table.label, pattern, f"{what}. {_describe_served(plan)}.", amount)
 
 
 def explain_shards(plan: TableProposal, table: TableDesign, subject: SolverInput) -> Iterator[Choice]:
     """Yield a choice for each sharded entity of a table with several."""
-    for each in plan.entities:
-        if len(plan.entities) > 1 and plan.base_shards.get(each.entity, 1) > 1:
-            pattern, what = _explain_spread(plan, each, subject)
+    for entity in plan.entities:
+        if len(plan.entities) > 1 and plan.base_shards.get(entity.entity, 1) > 1:
+            pattern, what = _explain_spread(plan, entity, subject)
             yield Choice(table.label, pattern, f"{what}.", None)
 
 
-def _explain_spread(plan: TableProposal, each: EntityProposal, subject: SolverInput) -> tuple[Pattern, str]:
-    entity = subject.entities[each.entity]
-    spread = plan.base_shards[each.entity]
-    partition = " and ".join(each.base.partition) or f"all {each.entity}"
-    reason = f"one {partition} of {each.entity} would get more than a partition takes, so its key is spread over {spread} shards"
+def _explain_spread(
+    plan: TableProposal, entity_proposal: EntityProposal, subject: SolverInput
+) -> tuple[Pattern, str]:
+    entity = subject.entities[entity_proposal.entity]
+    spread = plan.base_shards[entity_proposal.entity]
+    partition = " and ".join(entity_proposal.base.partition) or f"all {entity_proposal.entity}"
+    reason = f"one {partition} of {entity_proposal.entity} would exceed the throughput of a partition, so its key has {spread} shards"
     return (
-        "Composite Key + Sharding" if _is_time_series(entity, each.base.sorts) else "Write Sharding"
+        "Composite Key + Sharding"
+        if _is_time_series(entity, entity_proposal.base.sorts)
+        else "Write Sharding"
     ), reason
 
 
@@ -139,18 +143,17 @@ def _has_levels(key: KeyProposal, questions: Sequence[SolverQuestion]) -> bool:
 
 def _describe_served(plan: TableProposal) -> str:
     """Return a clause about what the table itself answers."""
-    gets = [q for each in plan.entities for q in each.served if q.single]
+    gets = [q for entity in plan.entities for q in entity.served if q.single]
     queries = [
-        q for each in plan.entities for q in each.served if not q.single and not q.has_several_entities
+        q for entity in plan.entities for q in entity.served if not q.single and not q.has_several_entities
     ]
     clauses = []
     if gets:
-        clauses.append(
-            f"{len(gets)} question{'s' if len(gets) > 1 else ''} for one item {'are gets' if len(gets) > 1 else 'is a get'}"
-        )
+        verb = "gets an item by its key" if len(gets) == 1 else "get items by their keys"
+        clauses.append(f"{format_count(len(gets), 'access pattern')} {verb}")
     if queries:
-        clauses.append(f"{_quote_titles(queries)} run{'s' if len(queries) == 1 else ''} along the sort key")
-    return " and ".join(clauses) or "nothing is asked of it alone"
+        clauses.append(f"{_quote_titles(queries)} use{'s' if len(queries) == 1 else ''} the sort key")
+    return ", and ".join(clauses) or "No access pattern reads the table directly"
 
 
 def explain_index(
@@ -164,9 +167,8 @@ def explain_index(
     """Explain an index."""
     place = f"{table.label}.{index_design.label}"
     pattern, because = _explain_pattern(plan, index, subject)
-    keys = " and ".join(_index_key_text(table, index_key, index_design) for index_key in index.keys)
     questions = [question for index_key in index.keys for question in index_key.questions]
-    sentence = f"{keys} serve{'s' if len(index.keys) == 1 else ''} {_quote_titles(questions)}: {because}; {_describe_contents(index, index_design)}."
+    sentence = f"Serves {_quote_titles(questions)}: {because}. {_describe_contents(index, index_design)}."
     return Choice(place, pattern, sentence, amount)
 
 
@@ -176,54 +178,54 @@ def _explain_pattern(plan: TableProposal, index: IndexProposal, subject: SolverI
         shards = index.shards.get(index_key.entity, 1)
         if shards > 1:
             timed = _is_time_series(entity, index_key.key.sorts)
-            reason = f"{_hot(index_key, entity)} would get more than a partition takes, so it is spread over {shards} shards"
+            reason = f"{_hot(index_key, entity)} would exceed the throughput of a partition, so it has {shards} shards"
             return ("Composite Key + Sharding" if timed else "Write Sharding"), reason
     if len(index.keys) > 1:
-        reason = f"{join_names([b.entity for b in index.keys])} share it, told apart by their keys"
+        reason = f"{join_names([b.entity for b in index.keys])} share it with different key prefixes"
         two_sided = [b.entity for b in index.keys if _is_adjacency(plan, b, subject)]
         if two_sided:
-            reason += f"; {join_names(two_sided)} {'is' if len(two_sided) == 1 else 'are'} asked from both sides, as an adjacency list is"
+            reason += f"; {join_names(two_sided)} {'is' if len(two_sided) == 1 else 'are'} read from both sides (adjacency list)"
         return "GSI Overloading", reason
     index_key = index.keys[0]
     entity = subject.entities[index_key.entity]
     if index.local:
-        return "Local Index", "it must see every write before it, which of indexes only a local one does"
+        return "Local Index", "it requires strong consistency, which among indexes only local ones support"
     if _is_adjacency(plan, index_key, subject):
         base = plan.entity(index_key.entity).base
         other = [name for name in base.fields if name not in index_key.key.partition]
         return "Adjacency List", (
-            f"{' and '.join(other)} and {' and '.join(index_key.key.partition)} tell one {index_key.entity} together and are each "
-            "asked by themselves, so the index looks from the other side"
+            f"{' and '.join(other)} and {' and '.join(index_key.key.partition)} identify one {index_key.entity} together and are also "
+            "queried separately, so the index inverts the key"
         )
     if index_key.key.members:
         reason = " and ".join(describe_members(index_key.key.members))
-        return "Sparse Indexes", f"only items are in it where {reason}, and the others cost it nothing"
+        return "Sparse Indexes", f"it contains only the items where {reason}, so other items add no cost"
     nullable = [name for name in index_key.key.fields if entity.field(name).nullable]
     if nullable:
-        reason = f"only items that have {' and '.join(nullable)} are in it, and the others cost it nothing"
+        reason = f"it contains only the items with {' and '.join(nullable)}, so other items add no cost"
         return "Sparse Indexes", reason
-    condition_fields = {name for question in index_key.questions for name in _condition_fields(question)}
+    condition_fields = {
+        name
+        for question in index_key.questions
+        for name in (*question.fixed[0], *(member.field for member in question.members))
+    }
     chosen = next(
         (name for name in index_key.key.fields if name in condition_fields and entity.field(name).choices),
         None,
     )
     if chosen is not None:
         count = len(entity.field(chosen).choices or ())
-        return "GSI with Status Prefix", f"{chosen} is one of {count} values and is asked for with equality"
+        return "GSI with Status Prefix", f"{chosen} has {count} values and is queried by equality"
     if _has_levels(index_key.key, index_key.questions):
-        return "Composite Sort Key", f"it is asked level by level: {', '.join(index_key.key.sorts)}"
-    order = f", in the order of {', '.join(index_key.key.sorts)}" if index_key.key.sorts else ""
+        return "Composite Sort Key", f"it is queried level by level: {', '.join(index_key.key.sorts)}"
+    order = f", sorted by {', '.join(index_key.key.sorts)}" if index_key.key.sorts else ""
     partition = " and ".join(index_key.key.partition)
     access = (
-        f"{index_key.entity} is asked by {partition}{order}"
+        f"{index_key.entity} is queried by {partition}{order}"
         if partition
-        else f"all {index_key.entity} are asked for{order}"
+        else f"all {index_key.entity} items are listed{order}"
     )
-    return "Secondary Index", f"{access}, which the table's own key does not give"
-
-
-def _condition_fields(question: SolverQuestion) -> tuple[str, ...]:
-    return (*question.fixed[0], *(member.field for member in question.members))
+    return "Secondary Index", f"{access}, which the table's key does not support"
 
 
 def _is_adjacency(plan: TableProposal, index_key: IndexKey, subject: SolverInput) -> bool:
@@ -247,7 +249,7 @@ def describe_members(members: Sequence[Membership]) -> list[str]:
     """Return which values an item must have to be in an index, a clause per field."""
     clauses = []
     for member in members:
-        values = ["absent" if each is None else str(next(iter(each.values()))) for each in member.values]
+        values = ["absent" if value is None else str(next(iter(value.values()))) for value in member.values]
         clauses.append(f"{member.field} is {' or '.join(values)}")
     return clauses
 
@@ -258,33 +260,31 @@ def _hot(index_key: IndexKey, entity: EntityDesign) -> str:
     return f"one {' and '.join(index_key.key.partition)}"
 
 
-def _index_key_text(table: TableDesign, index_key: IndexKey, index: IndexDesign) -> str:
-    key = table.entity(index_key.entity).key_on(index.name)
-    return _key_text(table, key, whole=True)
-
-
-def _key_text(table: TableDesign, key: KeyDesign | None, *, whole: bool = False) -> str:
-    """Return a key's templates and attributes, without shard suffixes."""
+def _partition_text(table: TableDesign, key: KeyDesign | None) -> str:
+    """Return a partition key's templates and attributes, without shard suffixes."""
     assert key is not None
-    sources = key.sources if whole else key.hash
-    parts = [
-        source.template.source if source.template is not None else source.attribute for source in sources
-    ]
+    parts = [source.attribute if source.template is None else source.template.source for source in key.hash]
     return " / ".join(text.replace(f"{table.settings.delimiter}{{__shard__:04}}", "") for text in parts)
 
 
 def _describe_contents(index: IndexProposal, index_design: IndexDesign) -> str:
-    whole = any(
+    returns_all_fields = any(
         question.result_fields is None for index_key in index.keys for question in index_key.questions
     )
     count = len(index.hydrated)
-    fetched = f", and whole items are fetched for {count} question{'s' if count > 1 else ''}" if count else ""
+    fetched = (
+        f", and {format_count(count, 'access pattern')} {'fetches' if count == 1 else 'fetch'} whole items from the table"
+        if count
+        else ""
+    )
     if index_design.projection == "ALL":
-        return "it holds whole items" + (", so that nothing is fetched" if whole else "")
+        return "It projects all attributes" + (
+            ", so no item is fetched from the table" if returns_all_fields else ""
+        )
     if index_design.projection == "KEYS_ONLY":
-        return f"it holds keys alone{fetched}"
+        return f"It projects only keys{fetched}"
     attributes = len(index_design.projection)
-    return f"it holds the {attributes} attribute{'s' if attributes > 1 else ''} that {'are' if attributes > 1 else 'is'} read{fetched}"
+    return f"It projects the {format_count(attributes, 'attribute')} that access patterns read{fetched}"
 
 
 def describe_projection(index: IndexProposal, chosen: IndexProposal) -> str:
@@ -292,59 +292,59 @@ def describe_projection(index: IndexProposal, chosen: IndexProposal) -> str:
     text = _projection_text(index)
     if index.native == chosen.native:
         return text
-    return f"{text}, keyed by {'its own attributes' if index.native else 'templates'}"
+    return f"{text}, with {'native attribute' if index.native else 'template'} keys"
 
 
 def _projection_text(index: IndexProposal) -> str:
     if index.projection == "ALL":
-        return "whole items projected"
+        return "all attributes projected"
     if index.projection == "KEYS_ONLY":
-        return "keys alone projected, whole items fetched" if index.hydrated else "keys alone projected"
+        return "only keys projected, whole items fetched" if index.hydrated else "only keys projected"
     text = f"{len(index.projection)} attributes projected"
     return f"{text}, whole items fetched" if index.hydrated else text
 
 
 def explain_projection(index: IndexProposal, chosen: IndexProposal, extra: Decimal) -> str:
     """Return why an alternative projection was not chosen."""
-    more = "costs the same" if extra < Decimal("0.01") else f"costs {extra:,.2f} more"
-    if chosen.native and not index.native and extra < Decimal("0.01"):
-        return f"{more}: attributes of the key would be written beside those that are there"
+    if extra < CENT and chosen.native and not index.native:
+        return "costs the same, but adds key attributes to each item"
+    price_clause = "costs the same, but" if extra < CENT else f"costs {format_money(extra)} more, because"
     if index.hydrated and not chosen.hydrated:
-        return f"{more}: every item of an answer is read a second time, from the table"
+        return f"{price_clause} every returned item is read again from the table"
     if index.projection == "ALL":
-        return f"{more}: every write of an item is written again whole"
+        return f"{price_clause} every write copies the whole item"
     if index.projection == "KEYS_ONLY":
-        return f"{more}: what keys do not hold would be lacking"
-    return f"{more}: more is written or read than is asked for"
+        return f"{price_clause} only keys would be returned"
+    return f"{price_clause} it writes or reads more than needed"
 
 
 def describe_other_keys(plan: TableProposal, chosen: TableProposal) -> str:
     """Describe the keys of a proposal that differ from the chosen ones."""
     served, chosen_served = (
-        {q.name: q for e in each.entities for q in e.served if q.has_several_entities}
-        for each in (plan, chosen)
+        {q.name: q for e in proposal.entities for q in e.served if q.has_several_entities}
+        for proposal in (plan, chosen)
     )
     moved_questions = [chosen_served[name] for name in chosen_served if name not in served]
     if moved_questions:
         return f"{_quote_titles(moved_questions)} from an index instead of the table"
     differences = []
-    for each, chosen_entity in zip(plan.entities, chosen.entities, strict=True):
-        if each.base != chosen_entity.base:
-            differences.append(_describe_keys(each))
-        elif len(each.index_keys) != len(chosen_entity.index_keys):
-            keys = "key" if len(each.index_keys) == 1 else "keys"
+    for entity, chosen_entity in zip(plan.entities, chosen.entities, strict=True):
+        if entity.base != chosen_entity.base:
+            differences.append(_describe_keys(entity))
+        elif len(entity.index_keys) != len(chosen_entity.index_keys):
+            keys = "key" if len(entity.index_keys) == 1 else "keys"
             differences.append(
-                f"{len(each.index_keys)} index {keys} of {each.entity} instead of {len(chosen_entity.index_keys)}"
+                f"{len(entity.index_keys)} index {keys} of {entity.entity} instead of {len(chosen_entity.index_keys)}"
             )
     return "; ".join(differences)
 
 
 def _describe_keys(plan: EntityProposal) -> str:
-    partition = " and ".join(plan.base.partition) or "one partition for all"
+    partition = " and ".join(plan.base.partition) or "a constant"
     if len(plan.base.partition) > 1 and not plan.base.sorts:
         return f"{plan.entity} with {partition} in the partition key, and no sort key"
-    return f"{plan.entity} keyed by {partition}" + (
-        f", then {', '.join(plan.base.sorts)}" if plan.base.sorts else ""
+    return f"{plan.entity} partitioned by {partition}" + (
+        f", sorted by {', '.join(plan.base.sorts)}" if plan.base.sorts else ""
     )
 
 

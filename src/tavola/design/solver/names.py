@@ -59,7 +59,7 @@ def class_name(text: str, taken: Iterable[str]) -> str:
         plain = "".join(word[:1].upper() + word[1:] for word in _WORDS.findall(plain))
     plain = plain[:_LENGTH_MAX]
     if not plain[:1].isalpha():
-        plain = f"Asked{plain}"
+        plain = f"Query{plain}"
     reserved = {*taken, *CLASSES}
     return find_free_name(plain, {*reserved, plain} if iskeyword(plain) else reserved)
 
@@ -103,9 +103,9 @@ def snake(name: str) -> str:
 def find_free_name(wish: str, taken: Iterable[str], *others: str) -> str:
     """Return a name that is not taken: `wish`, one of `others`, or `wish` with a number."""
     used = set(taken)
-    for each in (wish, *others):
-        if each not in used:
-            return each
+    for candidate in (wish, *others):
+        if candidate not in used:
+            return candidate
     number = 2
     while f"{wish}{number}" in used:
         number += 1

@@ -22,17 +22,14 @@ from tavola.design.solver.proposals import (
     TableProposal,
 )
 from tavola.design.solver.questions import SolverInput, SolverQuestion
-from tavola.limits import (
-    MULTI_KEY_ATTRIBUTES_MAX,
-    PROJECTED_ATTRIBUTES_MAX,
-    PROJECTED_ATTRIBUTES_TOTAL_MAX,
-)
+from tavola.design.text import HALF_CENT
+from tavola.limits import MULTI_KEY_ATTRIBUTES_MAX, PROJECTED_ATTRIBUTES_MAX, PROJECTED_ATTRIBUTES_TOTAL_MAX
 from tavola.model.document import EntityDesign, TableDesign
 from tavola.model.sizes import VERSION_ATTRIBUTE
 
 _NODES_MAX = 3_000  # search nodes visited before the best packing so far is returned
 _HYDRATION_SUBSETS_MAX = 4  # with more questions, whole items are fetched for all of them or none
-CENT = 0.005
+PRICE_STEP = float(HALF_CENT)  # prices that differ by less are equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +78,9 @@ class Packer:
         entity = self.subject.entities[plan.entity]
         projection: object = index.projection
         if isinstance(index.projection, tuple):
-            own = {found.attribute for found in entity.fields}
-            projection = frozenset(name for name in index.projection if name in own)
-        hydrated = frozenset(each for each in index.hydrated if each[0] == plan.entity)
+            entity_attributes = {field.attribute for field in entity.fields}
+            projection = frozenset(name for name in index.projection if name in entity_attributes)
+        hydrated = frozenset(served for served in index.hydrated if served[0] == plan.entity)
         key = (
             plan.entity,
             plan.base,
@@ -94,7 +91,7 @@ class Packer:
             index.native,
         )
         if key not in self._prices:
-            alone = IndexProposal(
+            single_index = IndexProposal(
                 (index_key,),
                 index.projection,
                 hydrated,
@@ -102,7 +99,7 @@ class Packer:
                 {plan.entity: index.shards.get(plan.entity, 1)},
             )
             self._prices[key] = self.rates.monthly_price(
-                self.single_entity_table(plan, (alone,))
+                self.single_entity_table(plan, (single_index,))
             ) - self.price_without_indexes(plan)
         return self._prices[key]
 
@@ -176,10 +173,12 @@ class Packer:
                 if not native and not keys[0].local:
                     index = self._add_shards(plans, index)
                 price = sum(self._index_price(plans[index_key.entity], index) for index_key in keys)
-                candidates.append((round(price / CENT) * CENT, len(hydrated), not native, rank, index))
+                candidates.append(
+                    (round(price / PRICE_STEP) * PRICE_STEP, len(hydrated), not native, rank, index)
+                )
         if not candidates:
             return None
-        candidates.sort(key=lambda each: each[:4])
+        candidates.sort(key=lambda candidate: candidate[:4])
         best = candidates[0][4]
         price = sum(self._index_price(plans[index_key.entity], best) for index_key in keys)
         return IndexGroup(best, price, tuple((index, cost) for cost, _, _, _, index in candidates[1:]))
@@ -217,11 +216,11 @@ class Packer:
             return False
         if self.has_native_key(plans[index_key.entity]) and key.fields == plans[index_key.entity].base.fields:
             return False
-        key_attributes = {(found := entity.field(name)).attribute: found.tags for name in key.fields}
+        key_attributes = {(key_field := entity.field(name)).attribute: key_field.tags for name in key.fields}
         if self.home is not None and self.home.settings.tag in key_attributes:
             return False
         for name in self.names:
-            attributes = {found.attribute: found.tags for found in self.subject.entities[name].fields}
+            attributes = {field.attribute: field.tags for field in self.subject.entities[name].fields}
             if name != index_key.entity and key_attributes.keys() <= attributes.keys():
                 return False  # its items would be in the index as well
             if any(attributes.get(attribute, tags) != tags for attribute, tags in key_attributes.items()):
@@ -240,11 +239,11 @@ class Packer:
 
     def _index_shards(self, plan: EntityProposal, index_key: IndexKey, index: IndexProposal) -> int:
         entity = self.subject.entities[index_key.entity]
-        own = {found.attribute for found in entity.fields}
+        entity_attributes = {field.attribute for field in entity.fields}
         projected = index.projection
         if isinstance(projected, tuple):
-            projected = tuple(name for name in projected if name in own) or "KEYS_ONLY"
-        hydrated = frozenset(each for each in index.hydrated if each[0] == plan.entity)
+            projected = tuple(name for name in projected if name in entity_attributes) or "KEYS_ONLY"
+        hydrated = frozenset(served for served in index.hydrated if served[0] == plan.entity)
         key = (
             index_key.entity,
             plan.base,
@@ -278,13 +277,12 @@ class Packer:
             and not question.has_several_entities
             and not question.consistent
         ]
-        whole = any(question.result_fields is None for _, question in questions)
-        keys_suffice = (
-            self._attributes(plans, index_keys, frozenset(), native) == ()
-        )  # there is nothing to project
+        returns_all_fields = any(question.result_fields is None for _, question in questions)
+        # There is nothing to project
+        keys_suffice = self._attributes(plans, index_keys, frozenset(), native) == ()
         if keys_suffice:
             yield "KEYS_ONLY", frozenset()
-        if whole:
+        if returns_all_fields:
             yield "ALL", frozenset()
         subsets = (
             chain.from_iterable(combinations(fetchable, count) for count in range(len(fetchable) + 1))
@@ -302,7 +300,7 @@ class Packer:
                 yield "KEYS_ONLY", hydrated
             elif not self._covers_all_fields(plans, index_keys, names):
                 yield names, hydrated
-        if not whole:
+        if not returns_all_fields:
             yield "ALL", frozenset()
 
     def _covers_all_fields(
@@ -312,7 +310,7 @@ class Packer:
         for index_key in index_keys:
             key_fields = {*index_key.key.fields, *plans[index_key.entity].base.fields}
             fields = self.subject.entities[index_key.entity].fields
-            if not all(found.attribute in names or found.name in key_fields for found in fields):
+            if not all(field.attribute in names or field.name in key_fields for field in fields):
                 return False
         return True
 
@@ -350,13 +348,13 @@ class Packer:
     def _needed_attributes(self, entity: EntityDesign, question: SolverQuestion) -> Iterable[tuple[str, str]]:
         """Yield the attributes, with their fields, that a question reads."""
         ttl = None if self.home is None else self.home.settings.ttl
-        for found in entity.fields:
+        for field in entity.fields:
             if (
                 question.result_fields is None
-                or found.name in question.result_fields
-                or found.attribute == ttl
+                or field.name in question.result_fields
+                or field.attribute == ttl
             ):
-                yield found.attribute, found.name
+                yield field.attribute, field.name
         if entity.version > 1:
             yield VERSION_ATTRIBUTE, ""
 
@@ -397,24 +395,24 @@ class _PackingSearch:
         may_share: Callable[[IndexGroup, tuple[IndexKey, ...], IndexGroup], bool],
     ) -> None:
         self.units, self.solo, self.group, self.may_share = units, solo, group, may_share
-        self.rest = [sum(solo[at:]) for at in range(len(solo) + 1)]
+        self.rest = [sum(solo[position:]) for position in range(len(solo) + 1)]
         self.nodes = 0
         self.best: tuple[IndexGroup, ...] | None = None
         self._score: tuple[int, int, int] | None = None
         self._visit(0, ())
 
-    def _visit(self, at: int, groups: tuple[IndexGroup, ...]) -> None:
+    def _visit(self, position: int, groups: tuple[IndexGroup, ...]) -> None:
         self.nodes += 1
         spent = sum(group.price for group in groups)
         named = sum(len(g.index.projection) for g in groups if isinstance(g.index.projection, tuple))
-        score = (round((spent + self.rest[at]) / CENT), len(groups), named)
+        score = (round((spent + self.rest[position]) / PRICE_STEP), len(groups), named)
         if self._score is not None and (score[:2] > self._score[:2] or self.nodes > _NODES_MAX):
             return
-        if at == len(self.units):
+        if position == len(self.units):
             if named <= PROJECTED_ATTRIBUTES_TOTAL_MAX and (self._score is None or score < self._score):
                 self.best, self._score = groups, score
             return
-        unit = self.units[at]
+        unit = self.units[position]
         solo = self.group(unit)
         assert solo is not None
         shared = []
@@ -423,10 +421,10 @@ class _PackingSearch:
                 continue
             joined = self.group((*group.index.keys, *unit))
             if joined is not None:
-                shared.append((round((joined.price - group.price) / CENT), number, joined))
+                shared.append((round((joined.price - group.price) / PRICE_STEP), number, joined))
         for _, number, joined in sorted(shared, key=lambda candidate: candidate[:2]):
-            self._visit(at + 1, (*groups[:number], joined, *groups[number + 1 :]))
-        self._visit(at + 1, (*groups, solo))
+            self._visit(position + 1, (*groups[:number], joined, *groups[number + 1 :]))
+        self._visit(position + 1, (*groups, solo))
 
 
 def _join_collections(index_keys: list[IndexKey]) -> list[tuple[IndexKey, ...]]:

@@ -45,7 +45,7 @@ class UnitRates:
         """Return what a table's requests and storage cost in a month."""
         total = 0.0
         for access in rated_accesses(Design((table,))):
-            units = sum(each.read * self.read + each.write * self.write for each in access.units)
+            units = sum(unit.read * self.read + unit.write * self.write for unit in access.units)
             total += units * access.rate * _SECONDS
         return total + self.storage * sum(_stored_bytes(table, entity) for entity in table.entities) / _GB
 
@@ -101,8 +101,8 @@ def former_shards(entity: EntityDesign, partition: Sequence[str]) -> int:
     """Return how many shards a partition by these fields has in the original design; 1 if it has none."""
     counts = [
         key.shards.count
-        for key in (entity.key, *entity.keys)
-        if key is not None and key.shards is not None and key.shards.by != "time"
+        for key in entity.all_keys
+        if key.shards is not None and key.shards.by != "time"
         and {name for source in key.hash for name in source.fields} == set(partition)
     ]  # fmt: skip
     return max(counts, default=1)
@@ -134,6 +134,6 @@ def note_unknown_heat(
         return None
     name = table.label if index is None else f"{table.label}.{index.label}"
     return (
-        f"{name} takes {writes_per_second:,.0f} writes a second of {entity.name}, and nobody says how many values "
-        f"{' and '.join(undeclared)} has: say attr(distinct=…), and it is sharded if need be."
+        f"{name} receives {writes_per_second:,.0f} write units per second of {entity.name}, and the number of distinct values of "
+        f"{' and '.join(undeclared)} is not declared: add attr(distinct=…), so that it can be sharded if necessary."
     )

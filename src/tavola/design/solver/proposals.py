@@ -71,13 +71,11 @@ class IndexProposal:
 
     keys: tuple[IndexKey, ...]
     projection: Projection
-    hydrated: frozenset[tuple[str, str]] = (
-        frozenset()
-    )  # (entity, question) whose items are fetched whole from the table
+    # (entity, question) whose items are fetched whole from the table
+    hydrated: frozenset[tuple[str, str]] = frozenset()
     native: bool = False  # its key consists of the items' own attributes
-    shards: Mapping[str, int] = field(
-        default_factory=dict
-    )  # shard counts of entities whose partition would be too hot
+    # Shard counts of entities whose partition would be too hot
+    shards: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def local(self) -> bool:

@@ -1,6 +1,7 @@
-"""Give a design names that are valid in Python; stored attributes keep theirs.
+"""Rename entities and fields to valid Python identifiers; stored attribute names do not change.
 
-Designs of other tools contain names such as `user-id`, `class` and `_ttl`. References follow the renamed classes and fields.
+Designs from other tools contain names such as `user-id`, `class` and `_ttl`. References to renamed classes and fields are
+updated.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ Names = Mapping[str, str]
 
 def make_python_names(design: Design) -> tuple[Design, tuple[str, ...]]:
     """Return a design that can be declared in Python, and a note for each name that had to change."""
-    entities = [*design.views, *(each for table in design.tables for each in table.entities)]
+    entities = [*design.views, *(entity for table in design.tables for entity in table.entities)]
     classes = _valid_names((entity.name for entity in entities), str.isidentifier, "Entity")
     fields = {
         entity.name: _valid_names((field.name for field in entity.fields), _is_valid_field, "field")
         for entity in entities
     }
-    notes = [f"{old} is called {new}" for old, new in classes.items() if old != new]
+    notes = [f"{old} is now {new}" for old, new in classes.items() if old != new]
     notes += [
-        f"{entity}.{old} is called {new}"
+        f"{entity}.{old} is now {new}"
         for entity, names in fields.items()
         for old, new in names.items()
         if old != new
@@ -54,15 +55,15 @@ def _is_valid_field(name: str) -> bool:
     return name.isidentifier() and not name.startswith("_") and not hasattr(Entity, name)
 
 
-def _valid_names(names: Iterable[str], fits: Callable[[str], bool], word: str) -> dict[str, str]:
-    """Return a valid, unique name for each of `names`; `word` is used where nothing valid is left of one."""
+def _valid_names(names: Iterable[str], is_valid: Callable[[str], bool], fallback: str) -> dict[str, str]:
+    """Return a valid, unique name for each of `names`; `fallback` replaces a name without valid characters."""
     originals = list(names)
-    valid = {name: name for name in originals if fits(name) and not iskeyword(name)}
+    valid = {name: name for name in originals if is_valid(name) and not iskeyword(name)}
     for name in originals:
         if name not in valid:
-            plain = re.sub(r"\W", "_", name).strip("_") or word
-            plain = f"{word}_{plain}" if plain[0].isdigit() else plain
-            if iskeyword(plain) or not fits(plain):
+            plain = re.sub(r"\W", "_", name).strip("_") or fallback
+            plain = f"{fallback}_{plain}" if plain[0].isdigit() else plain
+            if iskeyword(plain) or not is_valid(plain):
                 plain += "_"
             valid[name] = find_free_name(plain, valid.values())
     return {name: valid[name] for name in originals}
@@ -72,10 +73,10 @@ def _table(table: TableDesign, classes: Names, fields: Mapping[str, Names]) -> T
     return replace(
         table,
         entities=tuple(_entity(entity, classes, fields[entity.name]) for entity in table.entities),
-        collections=tuple(_collection(each, classes, fields) for each in table.collections),
+        collections=tuple(_collection(collection, classes, fields) for collection in table.collections),
         consumers=tuple(
-            replace(each, writes=tuple(classes.get(name, name) for name in each.writes))
-            for each in table.consumers
+            replace(consumer, writes=tuple(classes.get(name, name) for name in consumer.writes))
+            for consumer in table.consumers
         ),
     )
 
@@ -105,7 +106,7 @@ def _key(key: KeyDesign, names: Names) -> KeyDesign:
         key,
         hash=tuple(_source(source, names) for source in key.hash),
         range=tuple(_source(source, names) for source in key.range),
-        members=tuple(replace(each, field=names.get(each.field, each.field)) for each in key.members),
+        members=tuple(replace(member, field=names.get(member.field, member.field)) for member in key.members),
         shards=None if key.shards is None else replace(key.shards, of=_map_names(key.shards.of, names)),
     )
 
@@ -151,6 +152,6 @@ def _collection(
         collection,
         partition=_template(collection.partition, names),
         parts=_map_names(collection.parts, names),
-        members=tuple(replace(each, entity=classes[each.entity]) for each in collection.members),
+        members=tuple(replace(member, entity=classes[member.entity]) for member in collection.members),
         access=_access(collection.access, names),
     )

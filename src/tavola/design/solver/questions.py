@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tavola.design.errors import SolveRefused
+from tavola.design.errors import SolverError
 from tavola.design.solver.assumed_rates import AssumedRates
 from tavola.design.solver.conditions import NeedReading, read_need
 from tavola.design.solver.names import class_name
-from tavola.model.document import (
-    AccessPattern,
-    Design,
-    EntityDesign,
-    Membership,
-    Need,
-    TableDesign,
-    needs_of,
-)
+from tavola.model.document import AccessPattern, Design, EntityDesign, Membership, Need, TableDesign, needs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +66,10 @@ class SolverInput:
 
     def identities(self, entity: str) -> tuple[frozenset[str], ...]:
         """Return each set of fields that identifies one item of an entity."""
-        found = (frozenset(q.fixed[0]) for q in self.questions if q.entities == (entity,) and q.identifies)
-        return tuple(dict.fromkeys(found))
+        fixed_fields = (
+            frozenset(q.fixed[0]) for q in self.questions if q.entities == (entity,) and q.identifies
+        )
+        return tuple(dict.fromkeys(fixed_fields))
 
 
 def read_input(design: Design) -> SolverInput:
@@ -89,18 +83,16 @@ def read_input(design: Design) -> SolverInput:
     known = {view.name: view for view in design.views} | entities
     needs = needs_of(design)
     if not known:
-        raise SolveRefused(
-            "", "the design has no entity; declare what is stored, and what is asked with Need(…)"
+        raise SolverError(
+            "", "the design has no entities; declare entities, and access patterns with Need(…)"
         )
     if not needs:
-        raise SolveRefused(
-            "", "nothing is asked of the design; say what the application reads with Need(…) or query classes"
-        )
+        raise SolverError("", "the design has no access patterns; declare them with Need(…) or query classes")
     for need in needs:
         for name in need.entities:
             if name not in known:
-                raise SolveRefused(
-                    f"Need {need.name}", f"there is no entity {name!r}; there are {', '.join(sorted(known))}"
+                raise SolverError(
+                    f"Need {need.name}", f"unknown entity {name!r}; choose one of {', '.join(sorted(known))}"
                 )
             if name not in entities:
                 entities[name], homes[name] = known[name], None
@@ -196,8 +188,8 @@ def _mark_single_items(questions: list[SolverQuestion], notes: list[str]) -> lis
         if question.ranged is not None:
             filtered = (*filtered, question.ranged)
             notes.append(
-                f"Need {question.need}: what it gives tells one item, which is fetched by its key; {question.ranged} is "
-                "looked at after reading, and a read that finds it otherwise is paid for too."
+                f"Need {question.need}: its fields identify one item, which is fetched by key; {question.ranged} is checked after "
+                "reading, so reads of items that do not match are charged too."
             )
         present = frozenset[str]()
         marked.append(
@@ -212,10 +204,10 @@ def _merge_duplicates(questions: list[SolverQuestion]) -> list[SolverQuestion]:
     for question in questions:
         twin = next(
             (
-                at
-                for at, each in enumerate(merged)
-                if each.identifies and question.identifies and each.entities == question.entities
-                and set(each.fixed[0]) == set(question.fixed[0])
+                position
+                for position, other in enumerate(merged)
+                if other.identifies and question.identifies and other.entities == question.entities
+                and set(other.fixed[0]) == set(question.fixed[0])
             ),
             None,
         )  # fmt: skip

@@ -2,91 +2,127 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from textwrap import wrap
 from typing import Any
 
 from tavola.design.solver.explain import SCENARIOS, Alternative, Choice, describe_members
 from tavola.design.solver.solver import SolvedDesign
-from tavola.design.text import format_count
-from tavola.model.document import IndexDesign, KeyDesign, TableDesign, write_document
-
-WIDTH = 110
+from tavola.design.text import CENT, format_count, format_money
+from tavola.model.document import KeyDesign, TableDesign, write_document
 
 
-def as_text(solved: SolvedDesign, alternatives: int = 3) -> str:
+def as_text(solved: SolvedDesign, alternatives: int = 3, width: int = 110) -> str:
     """Return a solved design as a report: keys, reasons, costs, alternatives, lint findings and notes."""
-    month = solved.month
-    index_count = sum(len(table.indexes) for table in solved.design.tables)
-    head = (
-        f"{format_count(len(solved.design.tables), 'table')} and {format_count(index_count, 'index', 'indexes')}: "
-        f"{_format_money(month.total, month.currency)} a month (of {month.hours} hours, prices of {month.book})"
-    )
-    lines = [head]
-    if solved.before is not None:
-        unrouted = len(solved.needs_without_route)
-        exclusion = (
-            f", without {format_count(unrouted, 'need')} that nobody says how it asks today" if unrouted == 1
-            else f", without {format_count(unrouted, 'need')} that nobody says how they are asked today" if unrouted
-            else ""
-        )  # fmt: skip
-        lines.append(
-            f"As it is keyed now it costs {_format_money(solved.before.total, month.currency)}{exclusion}."
-        )
-    for table in solved.design.tables:
-        lines += ["", *_table_lines(table, solved, alternatives)]
-    others = [each for each in solved.alternatives if each.place == "design"][:alternatives]
-    if others:
-        lines += [
-            "",
-            "the whole design otherwise",
-            *(_alternative_lines(each, month.currency) for each in others),
+    return "\n".join(_TextReport(solved, alternatives, width).lines())
+
+
+@dataclass(frozen=True, slots=True)
+class _TextReport:
+    solved: SolvedDesign
+    alternatives: int  # shown for each choice
+    width: int
+
+    def lines(self) -> Iterator[str]:
+        design, month = self.solved.design, self.solved.month
+        indexes = format_count(sum(len(table.indexes) for table in design.tables), "index", "indexes")
+        yield f"{format_count(len(design.tables), 'table')} and {indexes}: {self._money(month.total)} per month"
+        if self.solved.before is not None:
+            unrouted = len(self.solved.needs_without_route)
+            excluded = f", without {format_count(unrouted, 'need')} that no key serves" if unrouted else ""
+            yield f"Current keys: {self._money(self.solved.before.total)} per month{excluded}"
+        yield f"Based on {month.hours} hours and prices of {month.book}"
+        for table in design.tables:
+            yield from self._table(table)
+        others = [alternative for alternative in self.solved.alternatives if alternative.place == "design"][
+            : self.alternatives
         ]
-    if solved.findings:
-        lines += ["", "what the linter says of it"]
-        for finding in solved.findings:
-            lines += _wrap(f"{finding.severity} {finding.rule}, {finding.place}: {finding.message}", "  ")
-    if solved.notes:
-        lines += ["", "to know"]
-        for text in solved.notes:
-            lines += _wrap(text, "  ")
-    return "\n".join(lines)
+        yield from self._section("Alternatives for the whole design", map(self._spell, others))
+        findings = self.solved.findings
+        yield from self._section(
+            "Lint findings",
+            (
+                f"{finding.severity} {finding.rule}, {finding.place}: {finding.message}"
+                for finding in findings
+            ),
+        )
+        yield from self._section("Notes", self.solved.notes)
 
+    def _table(self, table: TableDesign) -> Iterator[str]:
+        key = " / ".join(table.settings.key_names)
+        yield from self._place(f"Table {table.label}", key, table.label)
+        yield from (f"  {entity.name}: {_key_text(entity.key)}" for entity in table.entities)
+        yield from self._choices(table.label)
+        for index in table.indexes:
+            place = f"{table.label}.{index.label}"
+            kind = "Local index" if index.local else "Index"
+            key = " / ".join(", ".join(half) for half in (index.hash, index.range) if half)
+            yield from self._place(f"{kind} {place}", key, place)
+            projection = (
+                index.projection if isinstance(index.projection, str) else ", ".join(index.projection)
+            )
+            yield from self._wrap(f"Projection: {projection}", "  ")
+            for entity in table.entities:
+                if (entity_key := entity.key_on(index.name)) is not None:
+                    yield f"  {entity.name}: {_key_text(entity_key)}"
+            yield from self._choices(place)
+        for collection in table.collections:
+            members = ", ".join(member.entity for member in collection.members)
+            yield ""
+            yield from self._wrap(
+                f"Collection {collection.name}: {members} in the partition {collection.partition.source}"
+            )
 
-def _table_lines(table: TableDesign, solved: SolvedDesign, alternatives: int) -> list[str]:
-    settings = table.settings
-    lines = [f"{table.label} ({', '.join(settings.key_names)})"]
-    lines += [f"  {entity.name}: {_key_text(entity.key)}" for entity in table.entities]
-    lines += _choice_lines(solved, table.label, alternatives)
-    for index in table.indexes:
-        lines += ["", f"{table.label}.{index.label} ({_index_text(index)})"]
-        for entity in table.entities:
-            key = entity.key_on(index.name)
-            if key is not None:
-                lines.append(f"  {entity.name}: {_key_text(key)}")
-        lines += _choice_lines(solved, f"{table.label}.{index.label}", alternatives)
-    for collection in table.collections:
-        members = ", ".join(member.entity for member in collection.members)
-        lines += ["", f"{collection.name}: {members} together by {collection.partition.source}"]
-    return lines
+    def _place(self, name: str, key: str, place: str) -> Iterator[str]:
+        """Yield the heading of a table or index with its cost, and its key attributes."""
+        amounts = [
+            choice.amount
+            for choice in self.solved.choices
+            if choice.place == place and choice.amount is not None
+        ]
+        yield ""
+        yield f"{name}: {self._money(sum(amounts, Decimal(0)))} per month" if amounts else name
+        yield from self._wrap(f"Key: {key}", "  ")
 
+    def _choices(self, place: str) -> Iterator[str]:
+        for choice in self.solved.choices:
+            if choice.place == place:
+                yield f"  {choice.pattern} ({SCENARIOS[choice.pattern]})"
+                yield from self._wrap(choice.sentence, "    ", "    ")
+                for alternative in choice.alternatives[: self.alternatives]:
+                    yield from self._wrap(f"Alternative: {self._spell(alternative)}", "    ")
 
-def _choice_lines(solved: SolvedDesign, place: str, alternatives: int) -> list[str]:
-    lines: list[str] = []
-    currency = solved.month.currency
-    for choice in solved.choices:
-        if choice.place != place:
-            continue
-        money = "" if choice.amount is None else f", {_format_money(choice.amount, currency)}"
-        lines += _wrap(f"{choice.pattern} ({SCENARIOS[choice.pattern]}){money}: {choice.sentence}", "  ")
-        lines += [_alternative_lines(each, currency) for each in choice.alternatives[:alternatives]]
-    return lines
+    def _spell(self, alternative: Alternative) -> str:
+        total = (
+            f" ({self._money(alternative.amount)} in total)"
+            if abs(alternative.amount - self.solved.month.total) >= CENT
+            else ""
+        )
+        return f"{alternative.what}: {alternative.why}{total}"
 
+    def _section(self, heading: str, texts: Iterable[str]) -> Iterator[str]:
+        entries = list(texts)
+        if entries:
+            yield ""
+            yield heading
+            for text in entries:
+                yield from self._wrap(text, "  ")
 
-def _alternative_lines(each: Alternative, currency: str) -> str:
-    return "\n".join(
-        _wrap(f"not {each.what}, {_format_money(each.amount, currency)} in all: {each.why}", "    ")
-    )
+    def _money(self, amount: Decimal) -> str:
+        return format_money(amount, self.solved.month.currency)
+
+    def _wrap(self, text: str, indent: str = "", hanging: str | None = None) -> list[str]:
+        hanging = f"{indent}  " if hanging is None else hanging
+        return wrap(
+            text,
+            self.width,
+            initial_indent=indent,
+            subsequent_indent=hanging,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
 
 
 def _key_text(key: KeyDesign | None) -> str:
@@ -96,29 +132,14 @@ def _key_text(key: KeyDesign | None) -> str:
         for half in (key.hash, key.range)
         if half
     ]
-    lines = " / ".join(part.replace("#{__shard__:04}", "") for part in parts)
+    text = " / ".join(part.replace("#{__shard__:04}", "") for part in parts)
     if key.shards is not None:
-        lines += f" over {key.shards.count} shards"
+        text += f", {key.shards.count} shards"
     if key.members:
-        lines += f" where {' and '.join(describe_members(key.members))}"
+        text += f" where {' and '.join(describe_members(key.members))}"
     elif key.sparse:
-        lines += " where all of it is there"
-    return lines
-
-
-def _index_text(index: IndexDesign) -> str:
-    kind = "local" if index.local else "native" if index.native else "global"
-    projection = index.projection if isinstance(index.projection, str) else ", ".join(index.projection)
-    return f"{kind}; {', '.join(index.hash)}; {', '.join(index.range) or 'no order'}; projects {projection}"
-
-
-def _wrap(text: str, indent: str) -> list[str]:
-    return wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_long_words=False)
-
-
-def _format_money(amount: Decimal, currency: str) -> str:
-    sign = "$" if currency == "USD" else f"{currency} "
-    return f"{sign}{amount:,.2f}"
+        text += ", sparse"
+    return text
 
 
 def as_document(solved: SolvedDesign, alternatives: int | None = None) -> dict[str, Any]:
@@ -135,9 +156,9 @@ def as_document(solved: SolvedDesign, alternatives: int | None = None) -> dict[s
             "beside": list(solved.needs_without_route),
         },
         "choices": [_choice(choice, alternatives) for choice in solved.choices],
-        "alternatives": [_alternative(each) for each in solved.alternatives if each.place == "design"][
-            :alternatives
-        ],
+        "alternatives": [
+            _alternative(alternative) for alternative in solved.alternatives if alternative.place == "design"
+        ][:alternatives],
         "findings": [
             {
                 "rule": finding.rule,
@@ -159,9 +180,14 @@ def _choice(choice: Choice, alternatives: int | None) -> dict[str, Any]:
         "scenario": SCENARIOS[choice.pattern],
         "sentence": choice.sentence,
         "amount": None if choice.amount is None else str(choice.amount),
-        "instead": [_alternative(each) for each in choice.alternatives][:alternatives],
+        "instead": [_alternative(alternative) for alternative in choice.alternatives][:alternatives],
     }
 
 
-def _alternative(each: Alternative) -> dict[str, Any]:
-    return {"place": each.place, "what": each.what, "amount": str(each.amount), "why": each.why}
+def _alternative(alternative: Alternative) -> dict[str, Any]:
+    return {
+        "place": alternative.place,
+        "what": alternative.what,
+        "amount": str(alternative.amount),
+        "why": alternative.why,
+    }

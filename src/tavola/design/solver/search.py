@@ -32,9 +32,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
-from tavola.design.errors import SolveRefused
+from tavola.design.errors import SolverError
 from tavola.design.solver.candidates import base_keys, groupings, table_serves
-from tavola.design.solver.packing import CENT, IndexGroup, Packer
+from tavola.design.solver.packing import PRICE_STEP, IndexGroup, Packer
 from tavola.design.solver.pricing import UnitRates
 from tavola.design.solver.proposals import EntityProposal, KeyProposal, Style, TableProposal
 from tavola.design.solver.questions import SolverInput, SolverQuestion
@@ -56,11 +56,7 @@ class Solution:
 
 
 def search_table(
-    group: TableGroup,
-    subject: SolverInput,
-    rates: UnitRates,
-    style: Style,
-    views: Mapping[str, EntityDesign],
+    group: TableGroup, subject: SolverInput, rates: UnitRates, style: Style, views: Mapping[str, EntityDesign]
 ) -> tuple[Solution, ...]:
     """Return the layouts of one table, the cheapest first."""
     return _Search(group, subject, rates, style, dict(views)).run()
@@ -73,14 +69,14 @@ def refine_projections(solution: Solution, month: Callable[[TableProposal], floa
     """
     plan, groups = solution.plan, list(solution.groups)
     price = month(plan)
-    for at, group in enumerate(solution.groups):
+    for position, group in enumerate(solution.groups):
         for other, cost in group.others:
-            changed = replace(plan, indexes=(*plan.indexes[:at], other, *plan.indexes[at + 1 :]))
+            changed = replace(plan, indexes=(*plan.indexes[:position], other, *plan.indexes[position + 1 :]))
             fresh = month(changed)
-            if fresh < price - CENT:
+            if fresh < price - PRICE_STEP:
                 plan, price = changed, fresh
-                rest = tuple(each for each in group.others if each[0] is not other)
-                groups[at] = IndexGroup(other, cost, ((group.index, group.price), *rest))
+                rest = tuple(member for member in group.others if member[0] is not other)
+                groups[position] = IndexGroup(other, cost, ((group.index, group.price), *rest))
     return Solution(plan, tuple(groups), price)
 
 
@@ -107,16 +103,16 @@ class _Search:
     def run(self) -> tuple[Solution, ...]:
         shared = [question for question in self.questions if question.has_several_entities]
         solutions: list[Solution] = []
-        first_refusal: SolveRefused | None = None
+        first_refusal: SolverError | None = None
         for inside in self._collection_placements(shared):
             try:
                 solutions += self._solve_placement(inside)
-            except SolveRefused as refusal:
+            except SolverError as refusal:
                 first_refusal = first_refusal or refusal
         if not solutions:
             assert first_refusal is not None
             raise first_refusal
-        solutions.sort(key=lambda each: (round(each.price / CENT), len(each.groups)))
+        solutions.sort(key=lambda solution: (round(solution.price / PRICE_STEP), len(solution.groups)))
         return tuple(solutions)
 
     def _collection_placements(self, shared: list[SolverQuestion]) -> Iterator[frozenset[str]]:
@@ -130,17 +126,17 @@ class _Search:
     def _solve_placement(self, inside: frozenset[str]) -> Iterator[Solution]:
         ranked = [self._entity_proposals(name, inside) for name in self.names]
         combinations = [tuple(plans[0] for plans in ranked)]
-        for at, plans in enumerate(ranked):
+        for position, plans in enumerate(ranked):
             combinations += [
-                tuple(other if at == number else each[0] for number, each in enumerate(ranked))
+                tuple(other if position == number else ranking[0] for number, ranking in enumerate(ranked))
                 for other in plans[1:]
             ]
         solutions: list[Solution] = []
-        first_refusal: SolveRefused | None = None
+        first_refusal: SolverError | None = None
         for combination in combinations:
             try:
                 solutions.append(self._pack(combination))
-            except SolveRefused as refusal:
+            except SolverError as refusal:
                 first_refusal = first_refusal or refusal
         if not solutions:
             assert first_refusal is not None
@@ -151,7 +147,7 @@ class _Search:
         """Return an entity's proposals, the cheapest first."""
         entity = self.subject.entities[name]
         candidates: list[tuple[int, int, tuple[bool, ...], int, EntityProposal]] = []
-        refusal: SolveRefused | None = None
+        refusal: SolverError | None = None
         for key in self.bases[name]:
             base = self._align_partition(name, key, inside)
             if base is None:
@@ -171,16 +167,18 @@ class _Search:
                 price = self._price(plan)
                 if price is not None:
                     rank = self._rank(plan)
-                    candidates.append((round(price / CENT), len(index_keys), rank, len(candidates), plan))
+                    candidates.append(
+                        (round(price / PRICE_STEP), len(index_keys), rank, len(candidates), plan)
+                    )
         if not candidates:
             raise refusal or self._explain_unserved(name, inside)
-        candidates.sort(key=lambda each: each[:4])
+        candidates.sort(key=lambda candidate: candidate[:4])
         return [plan for *_, plan in candidates[:_PROPOSALS_MAX]]
 
     def _rank(self, plan: EntityProposal) -> tuple[bool, ...]:
         """Return the tie-breakers of proposals with equal price: hot partitions, templates, an identity with no sort key come last."""
-        whole = len(plan.base.partition) > 1 and not plan.base.sorts
-        return self.packer.may_be_hot(plan), not self.packer.has_native_key(plan), whole
+        is_full_key = len(plan.base.partition) > 1 and not plan.base.sorts
+        return self.packer.may_be_hot(plan), not self.packer.has_native_key(plan), is_full_key
 
     def _align_partition(self, name: str, key: KeyProposal, inside: frozenset[str]) -> KeyProposal | None:
         """Return a table key with its partition in the order of the entity's collections; None if it cannot serve them."""
@@ -188,7 +186,9 @@ class _Search:
             if question.has_several_entities and question.name in inside:
                 equal = question.equal_fields(name)
                 entity = self.subject.entities[name]
-                if question.members or any(entity.field(each).nullable for each in question.present):
+                if question.members or any(
+                    entity.field(field_name).nullable for field_name in question.present
+                ):
                     return None  # only an index can leave out items
                 if set(equal) != set(key.partition) or not equal:
                     return None
@@ -206,24 +206,24 @@ class _Search:
             price += group.price
         return price
 
-    def _local_index_refusal(self, plan: EntityProposal) -> SolveRefused | None:
+    def _local_index_refusal(self, plan: EntityProposal) -> SolverError | None:
         """Return why a proposal cannot have the local indexes that it needs; None if it can."""
         local = [index_key for index_key in plan.index_keys if index_key.local]
         if len(local) > LOCAL_INDEXES_MAX:
-            return SolveRefused(
+            return SolverError(
                 plan.entity,
-                f"its questions that must see every write before them take {len(local)} local indexes, and a table has "
-                f"{LOCAL_INDEXES_MAX} at most; let some be eventual",
+                f"its strongly consistent access patterns need {len(local)} local indexes, and the limit is {LOCAL_INDEXES_MAX}; use "
+                "eventual consistency for some",
             )
         if local and self.packer.base_shards(plan) > 1:
-            return SolveRefused(
+            return SolverError(
                 f"Need {local[0].questions[0].need}",
-                "it must see every write before it, which a local index would let it; but its partitions are written so "
-                "fast that they must be spread, and then it would ask them all; let it be eventual",
+                "strong consistency needs a local index, but its partitions receive so many writes that they must be sharded, which a "
+                "local index does not support; use eventual consistency",
             )
         return None
 
-    def _explain_unserved(self, name: str, inside: frozenset[str]) -> SolveRefused:
+    def _explain_unserved(self, name: str, inside: frozenset[str]) -> SolverError:
         """Return why no proposal serves all questions of an entity."""
         entity = self.subject.entities[name]
         for question in self._questions_of(name):
@@ -233,34 +233,34 @@ class _Search:
                 if (base := self._align_partition(name, key, inside)) is not None
             ]
             if question.has_several_entities and not bases:
-                return SolveRefused(
+                return SolverError(
                     f"Need {question.need}",
-                    f"it wants {name} in one partition by {', '.join(question.equal_fields(name)) or 'nothing'}, which is no "
-                    f"part of what tells one {name} from another; identify {name} by it too",
+                    f"needs {name} in one partition by {', '.join(question.equal_fields(name)) or 'a constant'}, which is not part of "
+                    f"the fields that identify {name}; add it to them",
                 )
             if question.consistent and not any(table_serves(base, question, entity) for base in bases):
-                return SolveRefused(
+                return SolverError(
                     f"Need {question.need}",
-                    "it must see every write before it, and only the table's own key or a local index is read so; give "
-                    "the fields that it is asked by a place in what identifies the item, or let it be eventual",
+                    "strong consistency needs the table's key or a local index; add the fields of its conditions to the fields that "
+                    "identify the item, or use eventual consistency",
                 )
-        return SolveRefused(name, "no keys serve all that is asked of it; ask by fewer fields at once")
+        return SolverError(name, "no keys serve all access patterns; use fewer conditions per access pattern")
 
     def _pack(self, plans: tuple[EntityProposal, ...]) -> Solution:
         packing = self.packer.pack(plans)
         if packing is None:
-            raise SolveRefused(
+            raise SolverError(
                 self.table_group.label,
-                "its questions need an index that no attributes can be projected into; read fewer fields in some",
+                "an index would have to project too many attributes; read fewer fields in some access patterns",
             )
         groups, price = packing
         for local, most in ((False, GLOBAL_INDEXES_MAX), (True, LOCAL_INDEXES_MAX)):
             count = sum(group.index.local is local for group in groups)
             if count > most:
-                raise SolveRefused(
+                raise SolverError(
                     self.table_group.label,
-                    f"its questions need {count} {'local' if local else 'global'} indexes, and a table has {most} at most; "
-                    f"{'let some be eventual' if local else 'ask fewer'}, or keep some entities in a table of their own",
+                    f"its access patterns need {count} {'local' if local else 'global'} indexes, and the limit is {most}; "
+                    f"{'use eventual consistency for some' if local else 'remove some'}, or move entities to another table",
                 )
         plan = TableProposal(
             self.table_group.label,
@@ -268,6 +268,6 @@ class _Search:
             plans,
             tuple(group.index for group in groups),
             len(plans) == 1 and self.packer.has_native_key(plans[0]),
-            {each.entity: count for each in plans if (count := self.packer.base_shards(each)) > 1},
+            {plan.entity: count for plan in plans if (count := self.packer.base_shards(plan)) > 1},
         )
         return Solution(plan, groups, price + sum(map(self.packer.price_without_indexes, plans)))

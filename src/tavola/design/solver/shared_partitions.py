@@ -19,13 +19,12 @@ class SharedPartitions:
 
     groups: tuple[tuple[str, ...], ...]
     paths: dict[str, tuple[str, ...]]  # for each entity, the words before its fields
-    prefixes: dict[
-        str, tuple[str, ...]
-    ]  # for each question, the words that the sort keys of all its members begin with
+    # For each question, the words that the sort keys of all its members begin with
+    prefixes: dict[str, tuple[str, ...]]
 
     def group(self, entity: str) -> int | None:
         """Return the number of an entity's group; None if it has its own partition."""
-        return next((at for at, group in enumerate(self.groups) if entity in group), None)
+        return next((position for position, group in enumerate(self.groups) if entity in group), None)
 
     def literal(self, entity: str, delimiter: str) -> str:
         """Return the literal that an entity's sort keys begin with; empty if it needs none."""
@@ -60,8 +59,10 @@ def share_partitions(
             heads[question.name] = first if first not in heads.values() else key_word(question.name)
         for name in group:
             path = [heads[question.name] for question in nested if name in question.entities]
-            own = key_word(name)
-            paths[name] = tuple(path) if name in constant and path and path[-1] == own else (*path, own)
+            entity_word = key_word(name)
+            paths[name] = (
+                tuple(path) if name in constant and path and path[-1] == entity_word else (*path, entity_word)
+            )
         for question in nested:
             prefix = tuple(heads[q.name] for q in nested if set(question.entities) <= set(q.entities))
             text = "#".join(prefix)

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from tavola.design.cost.assumptions import Assumptions
 from tavola.design.cost.month import MonthlyBill, estimate_month
-from tavola.design.errors import SolveRefused
+from tavola.design.errors import SolverError
 from tavola.design.findings import Finding
 from tavola.design.lint.rule import suppresses
 from tavola.design.lint.runner import lint
@@ -33,14 +33,14 @@ from tavola.design.solver.proposals import STYLES, Style, TableProposal
 from tavola.design.solver.questions import SolverInput, read_input
 from tavola.design.solver.search import Solution, refine_projections, search_table
 from tavola.design.solver.tables import TableGroup, group_entities
+from tavola.design.text import CENT, format_count, format_money
 from tavola.model.document import CollectionDesign, Design, EntityDesign, TableDesign, check_references
 from tavola.prices import PriceBook, load_book
 
 REGION = "us-east-1"
 _LINTED_MAX = 4  # solutions of one table that are linted
 _WARNING = Decimal("0.01")  # share of the price that one lint warning adds to a solution's rank
-_CENT = Decimal("0.01")
-_UNFIT = "the linter has more against it, or a partition of it would be too hot"
+_UNFIT = "it has more lint findings, or a hot partition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,13 @@ def solve(
     book: PriceBook | None = None,
     assumptions: Assumptions | None = None,
 ) -> SolvedDesign:
-    """Return the cheapest keys and indexes that serve every need of a design; raise `SolveRefused` if there are none.
+    """Return the cheapest keys and indexes that serve every need of a design; raise `SolverError` if there are none.
 
     Keys that the design already has are ignored; only its entities and needs count. `style` says how indexes are keyed: by
     the items' own attributes, by templates that entities share, or by whichever is cheaper.
     """
     if style not in STYLES:
-        raise SolveRefused("style", f"{style!r} is none; give one of {', '.join(STYLES)}")
+        raise SolverError("style", f"unknown style {style!r}; use one of {', '.join(STYLES)}")
     return _Solver(design, style, book or load_book(REGION), assumptions or Assumptions()).run()
 
 
@@ -103,9 +103,16 @@ class _Solver:
             bare = replace(bare, ignores=ignores)
             report = lint(bare)
         choices = tuple(self._choices(design, month, plans))
-        alternatives = sorted(self._alternatives(plans, ranked, month.total), key=lambda each: each.amount)
+        alternatives = sorted(
+            self._alternatives(plans, ranked, month.total), key=lambda alternative: alternative.amount
+        )
         choices = tuple(
-            replace(choice, alternatives=tuple(each for each in alternatives if each.place == choice.place))
+            replace(
+                choice,
+                alternatives=tuple(
+                    alternative for alternative in alternatives if alternative.place == choice.place
+                ),
+            )
             for choice in choices
         )
         notes = (*self.subject.notes, *self._notes(design, month))
@@ -117,7 +124,7 @@ class _Solver:
             report.findings,
             notes,
             self._original_month(),
-            self._needs_without_route(),
+            tuple(need.name for need in self.original.needs if need.route is None and self.original.tables),
         )
 
     def _original_entities(self) -> dict[str, EntityDesign]:
@@ -133,10 +140,6 @@ class _Solver:
             self.subject.assumed_rates.add_to_design(self.original), self.assumptions, self.book
         )
 
-    def _needs_without_route(self) -> tuple[str, ...]:
-        """Return the needs whose present cost is unknown, because the original design has no route for them."""
-        return tuple(need.name for need in self.original.needs if need.route is None and self.original.tables)
-
     def _notes(self, design: Design, month: MonthlyBill) -> Iterator[str]:
         """Yield notes on a solution: the cost of filters, partitions that may be hot, time shards that were dropped."""
         for question in self.subject.questions:
@@ -144,8 +147,8 @@ class _Solver:
                 amount = sum((b.amount for b in month.bills if b.title == question.title), Decimal(0))
                 items = 1 if question.access is None else question.access.items or 1
                 yield (
-                    f"Need {question.need} reads {items:,} item{'s' if items > 1 else ''} a question for "
-                    f"{amount:,.2f} {month.currency} a month, before {' and '.join(question.filtered)} filters them."
+                    f"Need {question.need} reads {format_count(items, 'item')} per call, {format_money(amount, month.currency)} per month, "
+                    f"and filters by {' and '.join(question.filtered)} after reading."
                 )
         for table in design.tables:
             for entity in table.entities:
@@ -156,11 +159,11 @@ class _Solver:
             for collection in table.collections:
                 yield from self._hot_collections(table, collection)
         for entity in self._original_entities().values():
-            for key in (entity.key, *entity.keys):
-                if key is not None and key.shards is not None and key.shards.by == "time":
+            for key in entity.all_keys:
+                if key.shards is not None and key.shards.by == "time":
                     yield (
-                        f"{entity.name} was spread by the {key.shards.bucket} of {key.shards.of[0]} in "
-                        f"{key.index or 'its table'}; keys here are not: a stretch of time is asked along the sort key."
+                        f"{entity.name} was partitioned by the {key.shards.bucket} of {key.shards.of[0]} in "
+                        f"{key.index or 'its table'}; the new keys are not: time ranges use the sort key."
                     )
 
     def _hot_collections(self, table: TableDesign, collection: CollectionDesign) -> Iterator[str]:
@@ -171,9 +174,8 @@ class _Solver:
             count = shards_needed(table, entity, index, self.subject.identities(entity.name))
             if count > 1:
                 yield (
-                    f"{entity.name} would have to be spread over {count} shards, and cannot be, since {collection.name} "
-                    "fetches it together with others from one partition; ask for them apart, or by something with more "
-                    "values."
+                    f"{entity.name} needs {count} shards but cannot be sharded, since {collection.name} reads it with other entities from "
+                    "one partition; read them separately, or use a partition key with more values."
                 )
 
     def _rank_solutions(self, group: TableGroup) -> tuple[Solution, ...]:
@@ -181,20 +183,20 @@ class _Solver:
         solutions = [*self._search_once(group, self.style)[:_LINTED_MAX]]
         if self.style == "auto":
             for style in STYLES:
-                with suppress(SolveRefused):
+                with suppress(SolverError):
                     solutions += self._search_once(group, style)[:1]
         ranked: list[tuple[bool, Decimal, int, int, Solution]] = []
-        for at, solution in enumerate(solutions):
-            refined = refine_projections(solution, self._month) if at == 0 else solution
+        for position, solution in enumerate(solutions):
+            refined = refine_projections(solution, self._month) if position == 0 else solution
             findings = lint(self._design([refined.plan])).findings
             has_errors = any(finding.severity == "error" for finding in findings)
             warnings = sum(finding.severity == "warning" for finding in findings)
             price = Decimal(str(round(self._month(refined.plan), 2)))
             ranked.append(
-                (has_errors, price * (1 + _WARNING * warnings), len(refined.plan.indexes), at, refined)
+                (has_errors, price * (1 + _WARNING * warnings), len(refined.plan.indexes), position, refined)
             )
-        ranked.sort(key=lambda each: each[:4])
-        return tuple(each[4] for each in ranked)
+        ranked.sort(key=lambda ranking: ranking[:4])
+        return tuple(ranking[4] for ranking in ranked)
 
     def _search_once(self, group: TableGroup, style: Style) -> tuple[Solution, ...]:
         """Return the solutions of a table in a style; each pair is searched once."""
@@ -228,13 +230,13 @@ class _Solver:
         self, plans: list[TableProposal], ranked: list[tuple[Solution, ...]], total: Decimal
     ) -> Iterator[Alternative]:
         design = self._design(plans)
-        for at, (plan, solutions) in enumerate(zip(plans, ranked, strict=True)):
-            table = design.tables[at]
+        for position, (plan, solutions) in enumerate(zip(plans, ranked, strict=True)):
+            table = design.tables[position]
             for number, index_group in enumerate(solutions[0].groups):
                 for other, _ in index_group.others[:2]:
                     indexes = (*plan.indexes[:number], other, *plan.indexes[number + 1 :])
                     alternative_total = self._total(
-                        [*plans[:at], replace(plan, indexes=indexes), *plans[at + 1 :]]
+                        [*plans[:position], replace(plan, indexes=indexes), *plans[position + 1 :]]
                     )
                     why = explain_projection(other, index_group.index, alternative_total - total)
                     place = f"{table.label}.{table.indexes[number].label}"
@@ -242,37 +244,39 @@ class _Solver:
                         place, describe_projection(other, index_group.index), alternative_total, why
                     )
             for solution in solutions[1:3]:
-                alternative_total = self._total([*plans[:at], solution.plan, *plans[at + 1 :]])
+                alternative_total = self._total([*plans[:position], solution.plan, *plans[position + 1 :]])
                 what = describe_other_keys(solution.plan, plan)
                 count = len(solution.plan.indexes)
                 if what:
                     why = _compare_cost(alternative_total - total, count, len(plan.indexes))
                     shards = max(solution.plan.base_shards.values(), default=1)
                     if shards > max(plan.base_shards.values(), default=1):
-                        why += f", spread over {shards} shards"
+                        why += f", and needs {shards} shards"
                     yield Alternative(table.label, what, alternative_total, why)
         for style in STYLES:
             if style in (self.style, "auto"):
                 continue
-            with suppress(SolveRefused):
+            with suppress(SolverError):
                 other_plans = [self._search_once(index_group, style)[0].plan for index_group in self.groups]
                 alternative_total = self._total(other_plans)
                 count, chosen_count = (
-                    sum(len(plan.indexes) for plan in each) for each in (other_plans, plans)
+                    sum(len(plan.indexes) for plan in proposals) for proposals in (other_plans, plans)
                 )
-                but = f"--style {self.style} was asked for" if self.style != "auto" else _UNFIT
+                but = f"--style {self.style} was requested" if self.style != "auto" else _UNFIT
                 why = _compare_cost(alternative_total - total, count, chosen_count, but)
                 if self._design(other_plans) != design:
                     yield Alternative("design", f"{style} keys throughout", alternative_total, why)
 
 
 def _compare_cost(
-    extra: Decimal, count: int, chosen_count: int, but: str = "the linter has more against it"
+    extra: Decimal, count: int, chosen_count: int, but: str = "it has more lint findings"
 ) -> str:
     word = "index" if count == 1 else "indexes"
-    indexes = f"{count} {word} instead of {chosen_count}" if count != chosen_count else "as many indexes"
-    if extra >= _CENT:
-        return f"costs {extra:,.2f} more, with {indexes}"
-    if extra <= -_CENT:
-        return f"costs {-extra:,.2f} less, with {indexes}, but {but}"
-    return f"costs the same, with {indexes}"
+    indexes = (
+        f"{count} {word} instead of {chosen_count}" if count != chosen_count else "the same number of indexes"
+    )
+    if extra >= CENT:
+        return f"costs {format_money(extra)} more and has {indexes}"
+    if extra <= -CENT:
+        return f"costs {format_money(-extra)} less and has {indexes}, but {but}"
+    return f"costs the same and has {indexes}"

@@ -47,10 +47,10 @@ def group_entities(subject: SolverInput) -> tuple[TableGroup, ...]:
         if table is not None:
             by_table.setdefault(table.name, []).append(name)
     for names in by_table.values():
-        join(names, "they share a table now, with its stream, time to live and backups")
+        join(names, "they share a table now, with its stream, TTL and backups")
     for question in subject.questions:
         if question.has_several_entities:
-            join(question.entities, f"{question.title!r} asks for them together")
+            join(question.entities, f"{question.title!r} reads them together")
     loose = [name for name, table in subject.homes.items() if table is None]
     transactions: dict[str, list[str]] = {}
     for name in loose:
@@ -63,8 +63,8 @@ def group_entities(subject: SolverInput) -> tuple[TableGroup, ...]:
         for other in loose:
             reference_fields = _reference(subject, one, other) if one != other else ()
             if reference_fields:
-                join((one, other), f"{other} names {one} by {', '.join(reference_fields)}")
-    order = {name: at for at, name in enumerate(subject.entities)}
+                join((one, other), f"{other} refers to {one} by {', '.join(reference_fields)}")
+    order = {name: position for position, name in enumerate(subject.entities)}
     taken = set(subject.entities)
     table_groups = []
     for group in sorted(groups, key=lambda names: order[names[0]]):
@@ -75,10 +75,12 @@ def group_entities(subject: SolverInput) -> tuple[TableGroup, ...]:
             table_label(group[0], {*taken, *classes}) if home is None else find_free_name(home.label, taken)
         )
         taken.add(label)
-        why = list(reasons.get(group[0], ["nothing else is asked or written together with it"]))
+        why = list(
+            reasons.get(group[0], ["no access pattern or transaction combines it with other entities"])
+        )
         reason = "; ".join(
             why[:_REASONS_MAX]
-            + ([f"and {len(why) - _REASONS_MAX} more such"] if len(why) > _REASONS_MAX else [])
+            + ([f"and {len(why) - _REASONS_MAX} more reasons"] if len(why) > _REASONS_MAX else [])
         )
         table_groups.append(TableGroup(label, home, tuple(group), reason))
     return tuple(table_groups)

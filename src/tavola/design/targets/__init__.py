@@ -5,11 +5,11 @@ which finds the capabilities of an endpoint with small calls. What is not known 
 """
 
 from tavola.design.targets.capabilities import (
-    Answer,
     Capability,
+    CapabilityAnswer,
+    InvalidTargetFile,
     TargetFile,
-    TargetUnknown,
-    TargetUnreadable,
+    UnknownTarget,
     Value,
     capabilities,
     find_target,
@@ -18,17 +18,17 @@ from tavola.design.targets.capabilities import (
     write_target,
 )
 from tavola.design.targets.check import Verdict, check, unmet_findings
-from tavola.design.targets.probe import ProbeFailed, probe
+from tavola.design.targets.probe import ProbeError, probe
 from tavola.design.targets.uses import FeatureUse, find_uses
 
 __all__ = [
-    "Answer",
     "Capability",
+    "CapabilityAnswer",
     "FeatureUse",
-    "ProbeFailed",
+    "InvalidTargetFile",
+    "ProbeError",
     "TargetFile",
-    "TargetUnknown",
-    "TargetUnreadable",
+    "UnknownTarget",
     "Value",
     "Verdict",
     "capabilities",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.targets.capabilities import Answer, TargetFile, capabilities
+from tavola.design.targets.capabilities import CapabilityAnswer, TargetFile, capabilities
 from tavola.design.targets.uses import FeatureUse, find_uses
 from tavola.model.document import Design
 
@@ -23,10 +23,10 @@ class Verdict:
     """One use of a capability, and the answer of the target."""
 
     use: FeatureUse
-    answer: Answer
+    answer: CapabilityAnswer
 
     @property
-    def met(self) -> bool:
+    def is_met(self) -> bool:
         """Whether the target fully supports it."""
         return self.answer.value == "yes"
 
@@ -38,24 +38,24 @@ def check(design: Design, target: TargetFile) -> tuple[Verdict, ...]:
 
 def unmet_findings(verdicts: Iterable[Verdict], target: TargetFile) -> tuple[Finding, ...]:
     """Return findings for unmet uses: an error if unsupported, a warning if different or unknown."""
-    return tuple(_finding(verdict, target) for verdict in verdicts if not verdict.met)
+    return tuple(_finding(verdict, target) for verdict in verdicts if not verdict.is_met)
 
 
 def _finding(verdict: Verdict, target: TargetFile) -> Finding:
     use, answer = verdict.use, verdict.answer
     title = capabilities()[use.capability].title
-    said = {
-        "no": f"{target.title} has none of it",
-        "partial": f"on {target.title} it is otherwise",
-        "version": f"on {target.title} it depends on the version",
-        "unknown": f"whether {target.title} has it is unknown",
+    difference = {
+        "no": f"{target.title} does not support it",
+        "partial": f"{target.title} behaves differently",
+        "version": f"support in {target.title} depends on the version",
+        "unknown": f"support in {target.title} is unknown",
     }[answer.value]
-    message = f"it {use.what}: {title}; {said}"
-    if answer.told:
-        message += f": {answer.told}"
+    message = f"{use.what[0].upper()}{use.what[1:]} ({title}), but {difference}"
+    if answer.remark:
+        message += f": {answer.remark}"
     remedy = (
-        "find out with `tavola probe --endpoint URL` before you rely on it"
+        "Run `tavola probe --endpoint URL` to find out"
         if answer.value in ("unknown", "version")
-        else "do without it there, or stay with a target that has it"
+        else "Avoid the feature, or use a target that supports it"
     )
     return Finding(f"target-{use.capability}", _SEVERITIES[answer.value], use.place, message, remedy)

@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tavola.design.targets.capabilities import Answer
-from tavola.design.targets.probing import ProbeRun, hash_key, range_key, text_attribute, unprotect_table
+from tavola.design.targets.capabilities import CapabilityAnswer
+from tavola.design.targets.probing import (
+    ProbeRun,
+    hash_key,
+    index_definition,
+    range_key,
+    text_attribute,
+    unprotect_table,
+)
 from tavola.protocol.faults import Fault
 
 _CONDITIONS = frozenset({"ConditionalCheckFailedException", "TransactionCanceledException"})
 _DIGITS = "12345678901234567890123456789012345678"
 
-Finder = Callable[[ProbeRun, str], Answer]
+Finder = Callable[[ProbeRun, str], CapabilityAnswer]
 
 
-def _answer_if(held: bool, otherwise: str, remark: str = "") -> Answer:
+def _answer_if(supported: bool, difference: str, remark: str = "") -> CapabilityAnswer:
     """Return yes or no, with an explanation; `remark` says what was not tested."""
-    return Answer("yes", remark) if held else Answer("partial", otherwise)
+    return CapabilityAnswer("yes", remark) if supported else CapabilityAnswer("partial", difference)
 
 
 def _is_refused(ask: Callable[[], object], code: str) -> bool:
@@ -31,7 +38,7 @@ def _is_refused(ask: Callable[[], object], code: str) -> bool:
     return False
 
 
-def _conditional_writes(run: ProbeRun, table: str) -> Answer:
+def _conditional_writes(run: ProbeRun, table: str) -> CapabilityAnswer:
     run.put(table, "condition")
     again = _is_refused(
         lambda: run.call(
@@ -42,10 +49,10 @@ def _conditional_writes(run: ProbeRun, table: str) -> Answer:
         ),
         "ConditionalCheckFailedException",
     )
-    return _answer_if(again, "a condition that fails does not stop the write")
+    return _answer_if(again, "writes even if the condition fails")
 
 
-def _transact_write(run: ProbeRun, table: str) -> Answer:
+def _transact_write(run: ProbeRun, table: str) -> CapabilityAnswer:
     def puts(*names: str, **more: Any) -> list[dict[str, Any]]:
         return [
             {"Put": {"TableName": table, "Item": {"pk": {"S": name}, "sk": {"S": "a"}}, **more}}
@@ -58,29 +65,25 @@ def _transact_write(run: ProbeRun, table: str) -> Answer:
     stopped = _is_refused(
         lambda: run.call("TransactWriteItems", TransactItems=guarded), "TransactionCanceledException"
     )
-    return _answer_if(both and stopped and not run.get(table, "none-1"), "it is not all or nothing")
+    return _answer_if(both and stopped and not run.get(table, "none-1"), "not atomic")
 
 
-def _transact_read(run: ProbeRun, table: str) -> Answer:
+def _transact_read(run: ProbeRun, table: str) -> CapabilityAnswer:
     run.put(table, "read", note={"S": "here"})
     key = {"pk": {"S": "read"}, "sk": {"S": "a"}}
     found = run.call("TransactGetItems", TransactItems=[{"Get": {"TableName": table, "Key": key}}])
-    return _answer_if(found["Responses"][0]["Item"]["note"] == {"S": "here"}, "it gives another item")
+    return _answer_if(found["Responses"][0]["Item"]["note"] == {"S": "here"}, "returns another item")
 
 
-def _indexed(run: ProbeRun) -> str:
+def _make_indexed_table(run: ProbeRun) -> str:
     """Return a table with an index of each kind, created once."""
     name = run.name("indexed")
     if name not in run.tables:
-        run.make(
+        run.create_table(
             "indexed",
             AttributeDefinitions=[text_attribute(each) for each in ("pk", "sk", "gpk", "gsk")],
             GlobalSecondaryIndexes=[
-                {
-                    "IndexName": "some",
-                    "KeySchema": [hash_key("gpk"), range_key("gsk")],
-                    "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["kept"]},
-                }
+                index_definition("some", hash_key("gpk"), range_key("gsk"), included=["kept"])
             ],
         )
         values: dict[str, Any] = {each: {"S": each} for each in ("gpk", "gsk", "kept", "left")}
@@ -89,7 +92,7 @@ def _indexed(run: ProbeRun) -> str:
 
 
 def _indexed_items(run: ProbeRun) -> list[dict[str, Any]]:
-    name = _indexed(run)
+    name = _make_indexed_table(run)
     seen: list[dict[str, Any]] = []
 
     def there() -> bool:
@@ -100,34 +103,26 @@ def _indexed_items(run: ProbeRun) -> list[dict[str, Any]]:
     return seen
 
 
-def _index_global(run: ProbeRun, table: str) -> Answer:
-    return _answer_if(len(_indexed_items(run)) == 1, "a put item did not come into the index in time")
+def _index_global(run: ProbeRun, table: str) -> CapabilityAnswer:
+    return _answer_if(len(_indexed_items(run)) == 1, "a new item did not appear in the index in time")
 
 
-def _index_projection(run: ProbeRun, table: str) -> Answer:
+def _index_projection(run: ProbeRun, table: str) -> CapabilityAnswer:
     found = _indexed_items(run)
     if not found:
-        return Answer("unknown", "the item never came into the index")
+        return CapabilityAnswer("unknown", "the item did not appear in the index")
     return _answer_if(
-        "kept" in found[0] and "left" not in found[0], "it holds attributes that were not asked for"
+        "kept" in found[0] and "left" not in found[0], "projects attributes that were not requested"
     )
 
 
-def _index_later(run: ProbeRun, table: str) -> Answer:
+def _index_later(run: ProbeRun, table: str) -> CapabilityAnswer:
     run.put(table, "later", lpk={"S": "l"})
     run.call_until_ready(
         "UpdateTable",
         TableName=table,
         AttributeDefinitions=[text_attribute("pk"), text_attribute("sk"), text_attribute("lpk")],
-        GlobalSecondaryIndexUpdates=[
-            {
-                "Create": {
-                    "IndexName": "later",
-                    "KeySchema": [hash_key("lpk")],
-                    "Projection": {"ProjectionType": "ALL"},
-                }
-            }
-        ],
+        GlobalSecondaryIndexUpdates=[{"Create": index_definition("later", hash_key("lpk"))}],
     )
 
     def active() -> bool:
@@ -135,22 +130,18 @@ def _index_later(run: ProbeRun, table: str) -> Answer:
         return any(each["IndexName"] == "later" and each.get("IndexStatus") == "ACTIVE" for each in found)
 
     if not run.wait_until(active):
-        return Answer("unknown", "the index did not become active in time")
+        return CapabilityAnswer("unknown", "the index did not become active in time")
     return _answer_if(
-        len(run.query(table, "later", "lpk = :l", l="l")) == 1, "items from before are not in it"
+        len(run.query(table, "later", "lpk = :l", l="l")) == 1, "existing items are not in the index"
     )
 
 
-def _index_multi(run: ProbeRun, table: str) -> Answer:
-    name = run.make(
+def _index_multi(run: ProbeRun, table: str) -> CapabilityAnswer:
+    name = run.create_table(
         "multi",
         AttributeDefinitions=[text_attribute(each) for each in ("pk", "sk", "one", "two", "three")],
         GlobalSecondaryIndexes=[
-            {
-                "IndexName": "multi",
-                "KeySchema": [hash_key("one"), hash_key("two"), range_key("three")],
-                "Projection": {"ProjectionType": "ALL"},
-            }
+            index_definition("multi", hash_key("one"), hash_key("two"), range_key("three"))
         ],
     )
     values: dict[str, Any] = {each: {"S": each} for each in ("one", "two", "three")}
@@ -158,24 +149,18 @@ def _index_multi(run: ProbeRun, table: str) -> Answer:
     come = run.wait_until(
         lambda: len(run.query(name, "multi", "one = :a AND two = :b", a="one", b="two")) == 1
     )
-    return _answer_if(come, "it takes such a key and does not find by it")
+    return _answer_if(come, "accepts such a key but does not find items by it")
 
 
-def _index_local(run: ProbeRun, table: str) -> Answer:
-    name = run.make(
+def _index_local(run: ProbeRun, table: str) -> CapabilityAnswer:
+    name = run.create_table(
         "local",
         AttributeDefinitions=[text_attribute(each) for each in ("pk", "sk", "lsk")],
-        LocalSecondaryIndexes=[
-            {
-                "IndexName": "local",
-                "KeySchema": [hash_key("pk"), range_key("lsk")],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-        ],
+        LocalSecondaryIndexes=[index_definition("local", hash_key("pk"), range_key("lsk"))],
     )
     run.put(name, "local", lsk={"S": "x"})
     found = run.query(name, "local", "pk = :p AND lsk = :l", p="local", l="x")
-    return _answer_if(len(found) == 1, "a put item is not in it")
+    return _answer_if(len(found) == 1, "a new item is not in the index")
 
 
 def _stream_records(run: ProbeRun) -> list[dict[str, Any]]:
@@ -183,7 +168,9 @@ def _stream_records(run: ProbeRun) -> list[dict[str, Any]]:
     name = run.name("stream")
     if name in run.tables:
         return _read_stream(run, name)
-    run.make("stream", StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"})
+    run.create_table(
+        "stream", StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    )
     run.put(name, "streamed")
     run.put(name, "streamed", note={"S": "changed"})
     run.call("DeleteItem", TableName=name, Key={"pk": {"S": "streamed"}, "sk": {"S": "a"}})
@@ -208,45 +195,47 @@ def _read_stream(run: ProbeRun, name: str) -> list[dict[str, Any]]:
     return records
 
 
-def _streams(run: ProbeRun, table: str) -> Answer:
+def _streams(run: ProbeRun, table: str) -> CapabilityAnswer:
     found = _stream_records(run)
-    return _answer_if(len(found) >= 3, f"{len(found)} of 3 changes came in time")
+    return _answer_if(len(found) >= 3, f"{len(found)} of 3 records arrived in time")
 
 
-def _stream_events(run: ProbeRun, table: str) -> Answer:
+def _stream_events(run: ProbeRun, table: str) -> CapabilityAnswer:
     names = [record["eventName"] for record in _stream_records(run)]
     if len(names) < 3:
-        return Answer("unknown", "the changes did not come in time")
-    return _answer_if(names == ["INSERT", "MODIFY", "REMOVE"], f"they are told as {', '.join(names)}")
+        return CapabilityAnswer("unknown", "the records did not arrive in time")
+    return _answer_if(names == ["INSERT", "MODIFY", "REMOVE"], f"events are {', '.join(names)}")
 
 
-def _ttl(run: ProbeRun, table: str) -> Answer:
+def _ttl(run: ProbeRun, table: str) -> CapabilityAnswer:
     run.call(
         "UpdateTimeToLive", TableName=table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "ttl"}
     )
     description = run.call("DescribeTimeToLive", TableName=table)["TimeToLiveDescription"]
     return _answer_if(
         description.get("TimeToLiveStatus") in ("ENABLED", "ENABLING"),
-        "it takes the setting and does not keep it",
-        "the setting is kept; that an item expires was not waited for",
+        "accepts the setting but does not keep it",
+        "the setting is kept; expiry was not tested",
     )
 
 
-def _batch_write(run: ProbeRun, table: str) -> Answer:
+def _batch_write(run: ProbeRun, table: str) -> CapabilityAnswer:
     puts = [{"PutRequest": {"Item": {"pk": {"S": "batch"}, "sk": {"S": f"{n:02}"}}}} for n in range(25)]
     run.call("BatchWriteItem", RequestItems={table: puts})
-    return _answer_if(len(run.query(table, None, "pk = :p", p="batch")) == 25, "not all 25 were written")
+    return _answer_if(
+        len(run.query(table, None, "pk = :p", p="batch")) == 25, "not all 25 items were written"
+    )
 
 
-def _numbers(run: ProbeRun, table: str) -> Answer:
+def _numbers(run: ProbeRun, table: str) -> CapabilityAnswer:
     run.call_until_ready(
         "PutItem", TableName=table, Item={"pk": {"S": "number"}, "sk": {"S": "a"}, "n": {"N": _DIGITS}}
     )
     kept = run.get(table, "number")["n"]["N"]
-    return _answer_if(kept == _DIGITS, f"38 digits come back as {kept}")
+    return _answer_if(kept == _DIGITS, f"38 digits are returned as {kept}")
 
 
-def _capacity(run: ProbeRun, table: str) -> Answer:
+def _capacity(run: ProbeRun, table: str) -> CapabilityAnswer:
     run.put(table, "capacity")
     answer = run.call(
         "GetItem",
@@ -255,12 +244,12 @@ def _capacity(run: ProbeRun, table: str) -> Answer:
         ReturnConsumedCapacity="TOTAL",
     )
     return _answer_if(
-        answer.get("ConsumedCapacity", {}).get("CapacityUnits") == 0.5, "it tells other units, or none"
+        answer.get("ConsumedCapacity", {}).get("CapacityUnits") == 0.5, "returns other units, or none"
     )
 
 
-def _capacity_indexes(run: ProbeRun, table: str) -> Answer:
-    name = _indexed(run)
+def _capacity_indexes(run: ProbeRun, table: str) -> CapabilityAnswer:
+    name = _make_indexed_table(run)
     answer = run.call(
         "PutItem",
         TableName=name,
@@ -268,32 +257,30 @@ def _capacity_indexes(run: ProbeRun, table: str) -> Answer:
         ReturnConsumedCapacity="INDEXES",
     )
     by_index = answer.get("ConsumedCapacity", {}).get("GlobalSecondaryIndexes", {})
-    return _answer_if("some" in by_index, "it does not tell the index's units")
+    return _answer_if("some" in by_index, "does not return the units of indexes")
 
 
-def _partiql(run: ProbeRun, table: str) -> Answer:
+def _partiql(run: ProbeRun, table: str) -> CapabilityAnswer:
     run.put(table, "partiql")
     found = run.call(
-        "ExecuteStatement",
-        Statement=f'SELECT * FROM "{table}" WHERE pk = ?',
-        Parameters=[{"S": "partiql"}],
+        "ExecuteStatement", Statement=f'SELECT * FROM "{table}" WHERE pk = ?', Parameters=[{"S": "partiql"}]
     )["Items"]
-    return _answer_if(len(found) == 1, "a statement does not find the item")
+    return _answer_if(len(found) == 1, "a SELECT does not return the item")
 
 
-def _backups(run: ProbeRun, table: str) -> Answer:
+def _backups(run: ProbeRun, table: str) -> CapabilityAnswer:
     made = run.call_until_ready("CreateBackup", TableName=table, BackupName="tavola-probe")
     arn = made["BackupDetails"]["BackupArn"]
     run.backups.append(arn)
     try:
         run.call_until_ready("DeleteBackup", BackupArn=arn)
     except Fault as fault:
-        return Answer("yes", f"a backup was made; deleting it answers {fault.code}")
+        return CapabilityAnswer("yes", f"a backup was created; deleting it fails with {fault.code}")
     run.backups.remove(arn)
-    return Answer("yes", "a backup was made; a restore from it was not tried")
+    return CapabilityAnswer("yes", "a backup was created; restore was not tested")
 
 
-def _recovery(run: ProbeRun, table: str) -> Answer:
+def _recovery(run: ProbeRun, table: str) -> CapabilityAnswer:
     run.call_until_ready(
         "UpdateContinuousBackups",
         TableName=table,
@@ -303,53 +290,53 @@ def _recovery(run: ProbeRun, table: str) -> Answer:
     state = description["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"]
     return _answer_if(
         state == "ENABLED",
-        "it takes the setting and does not keep it",
-        "the setting is kept; a restore was not tried",
+        "accepts the setting but does not keep it",
+        "the setting is kept; restore was not tested",
     )
 
 
-def _table_class(run: ProbeRun, table: str) -> Answer:
+def _table_class(run: ProbeRun, table: str) -> CapabilityAnswer:
     run.call_until_ready("UpdateTable", TableName=table, TableClass="STANDARD_INFREQUENT_ACCESS")
 
-    def kept() -> bool:
+    def has_class() -> bool:
         table_class = run.describe_table(table).get("TableClassSummary", {}).get("TableClass")
         return bool(table_class == "STANDARD_INFREQUENT_ACCESS")
 
     return _answer_if(
-        run.wait_until(kept),
-        "it takes the class and does not keep it",
-        "the class is kept; that it costs otherwise cannot be seen",
+        run.wait_until(has_class),
+        "accepts the class but does not keep it",
+        "the class is kept; its price cannot be tested",
     )
 
 
-def _deletion(run: ProbeRun, table: str) -> Answer:
-    name = run.make("kept", DeletionProtectionEnabled=True)
+def _deletion(run: ProbeRun, table: str) -> CapabilityAnswer:
+    name = run.create_table("kept", DeletionProtectionEnabled=True)
     try:
-        held = _is_refused(lambda: run.call("DeleteTable", TableName=name), "ValidationException")
+        is_protected = _is_refused(lambda: run.call("DeleteTable", TableName=name), "ValidationException")
     finally:
         run.wait_until(lambda: unprotect_table(run, name))
-    return _answer_if(held, "such a table can be deleted")
+    return _answer_if(is_protected, "protected tables can be deleted")
 
 
-def _tags(run: ProbeRun, table: str) -> Answer:
+def _tags(run: ProbeRun, table: str) -> CapabilityAnswer:
     arn = run.describe_table(table)["TableArn"]
     run.call("TagResource", ResourceArn=arn, Tags=[{"Key": "probe", "Value": "1"}])
     kept = run.call("ListTagsOfResource", ResourceArn=arn).get("Tags", [])
-    return _answer_if({"Key": "probe", "Value": "1"} in kept, "a tag that was given is not there")
+    return _answer_if({"Key": "probe", "Value": "1"} in kept, "a tag is not kept")
 
 
-def _encryption(run: ProbeRun, table: str) -> Answer:
-    run.make("sealed", SSESpecification={"Enabled": True, "SSEType": "KMS"})
+def _encryption(run: ProbeRun, table: str) -> CapabilityAnswer:
+    run.create_table("sealed", SSESpecification={"Enabled": True, "SSEType": "KMS"})
     description = run.describe_table(run.name("sealed")).get("SSEDescription", {})
     return _answer_if(
         description.get("SSEType") == "KMS",
-        "it takes the setting and does not tell it",
-        "the setting is kept; that the items are encrypted cannot be seen",
+        "accepts the setting but does not return it",
+        "the setting is kept; encryption cannot be tested",
     )
 
 
-def _vectors(run: ProbeRun, table: str) -> Answer:
-    name = run.make(
+def _vectors(run: ProbeRun, table: str) -> CapabilityAnswer:
+    name = run.create_table(
         "vectors",
         VectorIndexes=[
             {
@@ -364,20 +351,22 @@ def _vectors(run: ProbeRun, table: str) -> Answer:
     run.put(name, "vector", v={"L": [{"N": "1"}, {"N": "0"}]})
 
     def near() -> bool:
-        asked = {"SearchVector": [{"N": "1"}, {"N": "0"}], "TopK": 1}
-        return len(run.call("SearchVectors", TableName=name, IndexName="near", **asked)["SearchResults"]) == 1
+        search = {"SearchVector": [{"N": "1"}, {"N": "0"}], "TopK": 1}
+        return (
+            len(run.call("SearchVectors", TableName=name, IndexName="near", **search)["SearchResults"]) == 1
+        )
 
-    return _answer_if(run.wait_until(near), "a vector that was put is not found in time")
-
-
-def _names_long(run: ProbeRun, table: str) -> Answer:
-    name = run.make("long", TableName=f"{run.prefix}-{'n' * (255 - len(run.prefix) - 1)}")
-    return _answer_if(run.describe_table(name)["TableName"] == name, "it keeps another name")
+    return _answer_if(run.wait_until(near), "a new vector is not found in time")
 
 
-def _names_dots(run: ProbeRun, table: str) -> Answer:
-    name = run.make("dots", TableName=f"{run.prefix}.dots")
-    return _answer_if(run.describe_table(name)["TableName"] == name, "it keeps another name")
+def _names_long(run: ProbeRun, table: str) -> CapabilityAnswer:
+    name = run.create_table("long", TableName=f"{run.prefix}-{'n' * (255 - len(run.prefix) - 1)}")
+    return _answer_if(run.describe_table(name)["TableName"] == name, "changes the name")
+
+
+def _names_dots(run: ProbeRun, table: str) -> CapabilityAnswer:
+    name = run.create_table("dots", TableName=f"{run.prefix}.dots")
+    return _answer_if(run.describe_table(name)["TableName"] == name, "changes the name")
 
 
 FINDERS: Mapping[str, Finder] = {

@@ -11,21 +11,23 @@ from collections.abc import Callable
 
 from tavola.client.backend import Backend
 from tavola.clock import Clock
-from tavola.design.targets.capabilities import UNKNOWN, Answer, TargetFile, capabilities
+from tavola.design.targets.capabilities import UNKNOWN, CapabilityAnswer, TargetFile, capabilities
 from tavola.design.targets.finders import FINDERS, Finder
 from tavola.design.targets.probing import ProbeRun, is_unsupported
 from tavola.entropy import Entropy
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 from tavola.protocol.faults import Fault
 
 WAIT_S = 60.0  # for a table or index to become active
 CLEAR_S = 120.0  # for everything to be removed again, however short the other waits are
 
-Told = Callable[[int, int], None]
+Progress = Callable[[int, int], None]  # tests done, tests in all
 
 
-class ProbeFailed(TavolaError):
+class ProbeError(TavolaError):
     """An endpoint that cannot be probed, since it lets no table be created."""
+
+    code = "probe-failed"
 
 
 def probe(
@@ -36,7 +38,7 @@ def probe(
     entropy: Entropy,
     wait_s: float = WAIT_S,
     clear_s: float = CLEAR_S,
-    progress: Told | None = None,
+    progress: Progress | None = None,
 ) -> tuple[TargetFile, tuple[str, ...]]:
     """Return the capabilities of an endpoint, and the tables and backups that could not be removed.
 
@@ -44,12 +46,14 @@ def probe(
     with the reason. `clear_s` limits the time for removing everything.
     """
     run = ProbeRun(backend, f"tavola-probe-{entropy.bytes(4).hex()}", wait_s)
-    answers: dict[str, Answer] = dict.fromkeys(capabilities(), UNKNOWN)
+    answers: dict[str, CapabilityAnswer] = dict.fromkeys(capabilities(), UNKNOWN)
     try:
         try:
-            table = run.make("main")
+            table = run.create_table("main")
         except TavolaError as error:
-            raise ProbeFailed(f"no table can be made there, so nothing can be found out: {error}") from error
+            if error.kind is ErrorKind.UNAVAILABLE:
+                raise
+            raise ProbeError(f"cannot create a table at the endpoint: {error}") from error
         for done, (name, find) in enumerate(FINDERS.items(), 1):
             answers[name] = _find_answer(run, table, find)
             if progress is not None:
@@ -61,15 +65,15 @@ def probe(
     return target, tuple(left)
 
 
-def _find_answer(run: ProbeRun, table: str, find: Finder) -> Answer:
+def _find_answer(run: ProbeRun, table: str, find: Finder) -> CapabilityAnswer:
     try:
         return find(run, table)
     except Fault as fault:
         message = f"{fault.code}: {fault}"
         if is_unsupported(fault):
-            return Answer("no", message[:200])
-        return Answer("unknown", f"it could not be found out: {message}"[:200])
+            return CapabilityAnswer("no", message[:200])
+        return CapabilityAnswer("unknown", f"the test failed: {message}"[:200])
     except TavolaError as error:
-        return Answer("unknown", f"it could not be found out: {error}"[:200])
+        return CapabilityAnswer("unknown", f"the test failed: {error}"[:200])
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        return Answer("unknown", f"its answer had another form: {type(error).__name__} {error}"[:200])
+        return CapabilityAnswer("unknown", f"unexpected response: {type(error).__name__} {error}"[:200])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +11,10 @@ from tavola.clock import monotonic, pause
 from tavola.errors import TavolaError
 from tavola.protocol.faults import Fault
 
+# Transient: another operation must finish first
 BUSY = frozenset(
     {"ResourceInUseException", "TableInUseException", "BackupInUseException", "LimitExceededException"}
-)  # what passes when others have finished
+)
 
 _LACKING = frozenset({"UnknownOperationException", "ValidationException", "SerializationException"})
 _LACKING_WORDS = ("unsupported", "not supported", "not implemented")
@@ -53,15 +54,15 @@ class ProbeRun:
     def name(self, part: str) -> str:
         return f"{self.prefix}-{part}"
 
-    def make(self, part: str, **more: Any) -> str:
+    def create_table(self, part: str, **options: Any) -> str:
         """Create a table with a partition and a sort key of type S, and wait for it."""
-        name: str = more.pop("TableName", self.name(part))
+        name: str = options.pop("TableName", self.name(part))
         request: dict[str, Any] = {
             "TableName": name,
             "AttributeDefinitions": [text_attribute("pk"), text_attribute("sk")],
             "KeySchema": [hash_key("pk"), range_key("sk")],
             "BillingMode": "PAY_PER_REQUEST",
-            **more,
+            **options,
         }
         self.tables.append(name)
         self.call("CreateTable", **request)
@@ -88,8 +89,8 @@ class ProbeRun:
             pause(_STEP_S)
         return True
 
-    def put(self, table: str, pk: str, /, sk: str = "a", **more: Any) -> None:
-        self.prepare("PutItem", TableName=table, Item={"pk": {"S": pk}, "sk": {"S": sk}, **more})
+    def put(self, table: str, pk: str, /, sk: str = "a", **attributes: Any) -> None:
+        self.prepare("PutItem", TableName=table, Item={"pk": {"S": pk}, "sk": {"S": sk}, **attributes})
 
     def get(self, table: str, pk: str, sk: str = "a") -> dict[str, Any]:
         key = {"pk": {"S": pk}, "sk": {"S": sk}}
@@ -111,24 +112,27 @@ class ProbeRun:
     def clear(self, clear_s: float) -> list[str]:
         """Delete backups and tables, waiting while they are busy; return those that remain."""
         deadline = monotonic() + clear_s
-        left = [arn for arn in self.backups if not self._remove("DeleteBackup", deadline, BackupArn=arn)]
-        left += [name for name in self.tables if not self._remove("DeleteTable", deadline, TableName=name)]
+        remaining = [arn for arn in self.backups if not self._remove("DeleteBackup", deadline, BackupArn=arn)]
+        remaining += [
+            name for name in self.tables if not self._remove("DeleteTable", deadline, TableName=name)
+        ]
         for name in self.tables:
-            while name not in left and self._exists(name) and monotonic() < deadline:
+            while name not in remaining and self._exists(name) and monotonic() < deadline:
                 pause(_STEP_S)
-        return left
+        return remaining
 
     def _remove(self, operation: str, deadline: float, **request: Any) -> bool:
-        freed = False
+        unprotected = False
         while True:
             try:
                 self.call(operation, **request)
             except Fault as fault:
                 if fault.code in ("ResourceNotFoundException", "BackupNotFoundException"):
                     return True
-                if fault.code == "ValidationException" and "TableName" in request and not freed:
-                    freed = unprotect_table(self, request["TableName"])  # a table that was made to be kept
-                    if freed:
+                if fault.code == "ValidationException" and "TableName" in request and not unprotected:
+                    # Deletion protection was under test
+                    unprotected = unprotect_table(self, request["TableName"])
+                    if unprotected:
                         continue
                 if not _is_transient(fault) or monotonic() >= deadline:
                     return False
@@ -180,3 +184,11 @@ def hash_key(name: str) -> dict[str, str]:
 def range_key(name: str) -> dict[str, str]:
     """Return the schema element of a sort key."""
     return {"AttributeName": name, "KeyType": "RANGE"}
+
+
+def index_definition(name: str, *schema: dict[str, str], included: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the definition of an index that projects all attributes, or only some."""
+    projection = (
+        {"ProjectionType": "INCLUDE", "NonKeyAttributes": included} if included else {"ProjectionType": "ALL"}
+    )
+    return {"IndexName": name, "KeySchema": list(schema), "Projection": projection}

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from tavola.design.findings import DesignPath
 from tavola.model.document import Design, EntityDesign, PatternDesign, TableDesign
 
-NAME_CHARACTERS_SHORT = 192  # the longest table name that every engine with long names takes
+NAME_CHARACTERS_SHORT = 192  # longest table name that all implementations with long names support
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureUse:
-    """One use of a capability: the place, and its purpose as the end of a sentence that begins with the place."""
+    """One use of a capability: the place, and what it does there, as a phrase that begins with a verb."""
 
     capability: str
     place: DesignPath
@@ -28,9 +28,8 @@ def find_uses(design: Design) -> tuple[FeatureUse, ...]:
         found += _index_uses(table)
         for entity in table.entities:
             found += _entity_uses(table, entity)
-            for pattern in (entity.primary, *entity.patterns):
-                if pattern is not None:
-                    found += _pattern_uses(table, entity, pattern)
+            for pattern in entity.all_patterns:
+                found += _pattern_uses(table, entity, pattern)
         found += _policy_uses(design, table)
     return tuple(dict.fromkeys(found))
 
@@ -38,28 +37,28 @@ def find_uses(design: Design) -> tuple[FeatureUse, ...]:
 def _settings_uses(table: TableDesign) -> Iterator[FeatureUse]:
     settings, place = table.settings, DesignPath("table", table.name, table.label)
     if settings.ttl is not None:
-        yield FeatureUse("ttl", place, f"expires items by {settings.ttl!r}")
+        yield FeatureUse("ttl", place, f"uses TTL on {settings.ttl!r}")
     if settings.stream is not None:
-        yield FeatureUse("streams", place, f"has a stream of {settings.stream}")
+        yield FeatureUse("streams", place, f"has a {settings.stream} stream")
     for consumer in table.consumers:
         at = DesignPath("consumer", table.name, consumer.name)
         yield FeatureUse("streams", at, "reads the table's stream")
         if consumer.events or consumer.filters:
-            yield FeatureUse("streams.events", at, "acts on some kinds of records alone")
+            yield FeatureUse("streams.events", at, "filters stream records")
     if settings.recovery:
-        yield FeatureUse("recovery", place, f"can be restored to any moment of {settings.recovery_days} days")
+        yield FeatureUse("recovery", place, f"has point-in-time recovery of {settings.recovery_days} days")
     if settings.encryption is not None:
-        yield FeatureUse("encryption", place, "is encrypted with a key of its own")
+        yield FeatureUse("encryption", place, "is encrypted with a customer managed key")
     if settings.table_class != "STANDARD":
-        yield FeatureUse("table-class", place, f"has the class {settings.table_class}")
+        yield FeatureUse("table-class", place, f"has the table class {settings.table_class}")
     if settings.deletion_protection:
-        yield FeatureUse("deletion-protection", place, "is protected from deletion")
+        yield FeatureUse("deletion-protection", place, "has deletion protection")
     if settings.tags:
         yield FeatureUse("tags", place, f"has the tags {', '.join(settings.tags)}")
     if settings.replicas:
         yield FeatureUse("global-tables", place, f"is replicated to {', '.join(settings.replicas)}")
     if settings.read_units is not None:
-        yield FeatureUse("provisioned-throttling", place, "is provisioned, so that its cost has a bound")
+        yield FeatureUse("provisioned-throttling", place, "has provisioned capacity")
     if len(table.name) > NAME_CHARACTERS_SHORT:
         yield FeatureUse("names.long", place, f"has a name of {len(table.name)} characters")
     if "." in table.name:
@@ -77,9 +76,9 @@ def _index_uses(table: TableDesign) -> Iterator[FeatureUse]:
             yield FeatureUse("index.multi-attribute", place, f"has a key of {', '.join(index.attributes)}")
         if index.projection != "ALL":
             projected = (
-                "its keys" if index.projection == "KEYS_ONLY" else f"{len(index.projection)} attributes"
+                "keys only" if index.projection == "KEYS_ONLY" else f"{len(index.projection)} attributes"
             )
-            yield FeatureUse("index.projection", place, f"holds {projected} alone")
+            yield FeatureUse("index.projection", place, f"projects {projected}")
 
 
 def _entity_uses(table: TableDesign, entity: EntityDesign) -> Iterator[FeatureUse]:
@@ -93,13 +92,13 @@ def _entity_uses(table: TableDesign, entity: EntityDesign) -> Iterator[FeatureUs
     for field in entity.fields:
         at = DesignPath("field", table.name, f"{entity.name}.{field.name}")
         if field.lock:
-            yield FeatureUse("conditional-writes", at, "is a lock, which each write checks")
+            yield FeatureUse("conditional-writes", at, "is a lock for optimistic locking")
         if field.unique:
-            yield FeatureUse("transactions.write", at, "is unique, which a transaction with its guard keeps")
+            yield FeatureUse("transactions.write", at, "is unique, which is enforced by a transaction")
         if field.key_kind == "decimal" or field.type == "decimal":
             yield FeatureUse("numbers", at, "is a decimal of up to 38 digits")
     if entity.immutable:
-        yield FeatureUse("conditional-writes", place, "is written once, which a condition keeps")
+        yield FeatureUse("conditional-writes", place, "is immutable, which is enforced by a condition")
 
 
 def _pattern_uses(table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> Iterator[FeatureUse]:
@@ -114,12 +113,12 @@ def _policy_uses(design: Design, table: TableDesign) -> Iterator[FeatureUse]:
             if field.tenant:
                 place = DesignPath("field", table.name, f"{entity.name}.{field.name}")
                 yield FeatureUse(
-                    "iam.leading-keys", place, "says whose an item is, which policies keep apart by the key"
+                    "iam.leading-keys", place, "is the tenant, which policies isolate by the partition key"
                 )
     for policy in design.policies:
         if "LeadingKeys" in str(policy.document) and (not policy.tables or table.name in policy.tables):
             yield FeatureUse(
                 "iam.leading-keys",
                 DesignPath("policy", table.name, policy.name),
-                "decides by the partition key",
+                "has a condition on the partition key",
             )

@@ -1,8 +1,8 @@
-"""Emulation: what production will do to a request, on purpose, and all of it from a seed.
+"""Emulation: effects of production that an engine reproduces on purpose, repeatably from a seed.
 
-Holds throughput with its partitions and throttling, stale reads and late indexes, transactions that conflict,
-batches that are left undone, streams that interleave, and the counters of hot keys. Knows tables, changes and
-pages, and no request: the operations ask it. Nothing here is on unless a switch says so.
+Throughput with its partitions and throttling, stale reads and late indexes, conflicting transactions, unprocessed batch
+members, interleaved streams, and the counters of hot keys. The package knows tables, writes and pages, and no requests:
+`operations.emulated_call` consults it. Everything is off unless a switch turns it on.
 """
 
 from tavola.engine.emulation.emulation import Emulation, HotItem, Hottest, insights_mode

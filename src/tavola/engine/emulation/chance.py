@@ -1,6 +1,6 @@
-"""Chance: what a seed and a place decide, the same whenever it is asked.
+"""Repeatable random numbers from a seed.
 
-One sequence for each switch, so that turning on one hardship does not change what another does.
+Each switch has its own sequence, so turning one on does not change the effects of another.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ _SPACE = 1 << 64
 
 
 class SeededChance:
-    """A repeatable sequence of shares, from a seed."""
+    """A repeatable sequence of numbers between 0 and 1."""
 
     def __init__(self, seed: str) -> None:
         self._entropy = SeededEntropy(_number(seed.encode()))
 
     def share(self) -> float:
-        """Return the next number from 0 up to but not including 1."""
+        """Return the next number, at least 0 and less than 1."""
         return int.from_bytes(self._entropy.bytes(7), "big") / (1 << 56)
 
 
 def share_of(seed: str, key: bytes) -> float:
-    """Return a number from 0 up to but not including 1 that a seed and a key always give."""
+    """Return a number, at least 0 and less than 1, that depends only on a seed and a key."""
     return (_number(key, seed.encode()) >> 11) / (1 << 53)
 
 

@@ -1,8 +1,8 @@
-"""Conflicts: transactions that are taken to be still at work when the next request comes.
+"""Conflicts with transactions that are treated as still running.
 
-The engine does one thing at a time, so nothing ever meets anything. Here a write transaction holds its
-items, and its token, for a while after it came: a write that comes meanwhile conflicts, as it would on AWS
-with a transaction that runs beside it. A single write is short, and only a TransactGetItems notices it.
+The engine executes one call at a time, so requests never really conflict. Here a write transaction holds its items and
+its token for a while after it was executed: a write to one of them meanwhile conflicts, as it would on AWS with a
+transaction that runs concurrently. A single write is short, and conflicts only with TransactGetItems.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ class Conflicts:
         self._written = HeldUntil()
         self._tokens = HeldUntil()
 
-    def hold_transaction(self, places: Iterable[ItemAddress], scope: Scope, token: str | None) -> None:
-        """Hold the items of a write transaction that was done, and its token, for as long as chance says."""
+    def hold_transaction(self, addresses: Iterable[ItemAddress], scope: Scope, token: str | None) -> None:
+        """Hold the items and the token of an executed write transaction for a random time."""
         now_s = self._clock.now()
         until_s = now_s + self._longest_s * self._chance.share()
-        for place in places:
-            self._transacted.hold(place, now_s, until_s)
+        for address in addresses:
+            self._transacted.hold(address, now_s, until_s)
         if token is not None:
             self._tokens.hold((scope.account, scope.region, token), now_s, until_s)
 
-    def hold_write(self, place: ItemAddress) -> None:
-        """Hold the item of a single write, against TransactGetItems alone."""
+    def hold_write(self, address: ItemAddress) -> None:
+        """Hold the item of a single write, against TransactGetItems only."""
         now_s = self._clock.now()
-        self._written.hold(place, now_s, now_s + self._longest_s * self._chance.share())
+        self._written.hold(address, now_s, now_s + self._longest_s * self._chance.share())
 
-    def blocks_write(self, place: ItemAddress) -> bool:
-        """Tell whether a write meets a transaction on its item."""
-        return self._transacted.holds(place, self._clock.now())
+    def blocks_write(self, address: ItemAddress) -> bool:
+        """Return whether a running transaction holds the item of a write."""
+        return self._transacted.holds(address, self._clock.now())
 
-    def blocks_read(self, place: ItemAddress) -> bool:
-        """Tell whether a transactional read meets a write on its item."""
+    def blocks_read(self, address: ItemAddress) -> bool:
+        """Return whether a running write or transaction holds the item of a transactional read."""
         now_s = self._clock.now()
-        return self._transacted.holds(place, now_s) or self._written.holds(place, now_s)
+        return self._transacted.holds(address, now_s) or self._written.holds(address, now_s)
 
     def in_progress(self, scope: Scope, token: str) -> bool:
-        """Tell whether the transaction of a token is still at work."""
+        """Return whether the transaction with a token is still running."""
         return self._tokens.holds((scope.account, scope.region, token), self._clock.now())
 
 
 class HeldUntil:
-    """What is held, and until when."""
+    """Held items or tokens, each until a time."""
 
     __slots__ = ("_queue", "_until_s")
 
@@ -71,16 +71,16 @@ class HeldUntil:
     def __len__(self) -> int:
         return len(self._queue)
 
-    def hold(self, what: object, now_s: float, until_s: float) -> None:
-        """Hold something until a time, and let go of what is over."""
-        # Forgetting from the front keeps it small; what ends before an earlier one is forgotten with that.
+    def hold(self, held: object, now_s: float, until_s: float) -> None:
+        """Hold something until a time, and release what has expired."""
+        # Expired entries are removed from the front of the queue, so it stays small.
         while self._queue and self._queue[0][1] <= now_s:
-            gone, _ = self._queue.popleft()
-            if self._until_s.get(gone, now_s + 1) <= now_s:
-                del self._until_s[gone]
-        self._until_s[what] = max(until_s, self._until_s.get(what, until_s))
-        self._queue.append((what, until_s))
+            expired, _ = self._queue.popleft()
+            if self._until_s.get(expired, now_s + 1) <= now_s:
+                del self._until_s[expired]
+        self._until_s[held] = max(until_s, self._until_s.get(held, until_s))
+        self._queue.append((held, until_s))
 
-    def holds(self, what: object, now_s: float) -> bool:
-        """Tell whether something is held now."""
-        return self._until_s.get(what, now_s) > now_s
+    def holds(self, held: object, now_s: float) -> bool:
+        """Return whether something is held now."""
+        return self._until_s.get(held, now_s) > now_s

@@ -1,7 +1,7 @@
 """Emulation: effects of production that an engine can reproduce on purpose.
 
 Operations consult it before they write and after they read: is the request throttled, does it conflict, which state of the
-table does it see, is it left unprocessed? Each effect is a module of its own and is None unless its switch is on. Hot keys
+table does it see, is it left unprocessed? Each effect is a class of its own and is None unless its switch is on. Hot keys
 are counted here too, because every access passes here.
 """
 
@@ -13,15 +13,22 @@ from dataclasses import dataclass
 
 from tavola.clock import Clock
 from tavola.engine.catalog import Catalog, StoredIndex, StoredTable
-from tavola.engine.emulation.batches import UnprocessedMembers
 from tavola.engine.emulation.chance import SeededChance, share_of
-from tavola.engine.emulation.charges import Charge, check_charges, page_charge, write_charges
 from tavola.engine.emulation.conflicts import ONGOING, Conflicts
 from tavola.engine.emulation.hot_keys import HotKeyCounters, KeyCounters
 from tavola.engine.emulation.interleaving import read_interleaved, window_start_us
 from tavola.engine.emulation.staleness import Staleness
 from tavola.engine.emulation.switches import Switches
-from tavola.engine.emulation.throughput import Throttle, ThroughputMeter, fault_of, reason_of
+from tavola.engine.emulation.throughput import (
+    Charge,
+    Throttle,
+    ThroughputMeter,
+    check_charges,
+    fault_of,
+    page_charge,
+    reason_of,
+    write_charges,
+)
 from tavola.engine.reads import ReadRange
 from tavola.engine.request_context import ItemAccess
 from tavola.engine.storage import ChangeLog, ChangeLogRow
@@ -40,6 +47,26 @@ from tavola.values import Item
 
 _PASSED = CancellationReason("None")
 _REFUSED_MAX = 400  # refused charges of one call: a hundred actions with a few indexes each
+
+
+class UnprocessedMembers:
+    """Chooses the members of batches that come back unprocessed although nothing is wrong with them.
+
+    A batch on AWS is not atomic: any of its members may come back unprocessed, and code that does not retry loses them. At
+    least one member is always processed, so retrying ends.
+    """
+
+    def __init__(self, share: float, chance: SeededChance) -> None:
+        self._share = share
+        self._chance = chance
+
+    def choose_unprocessed(self, members: int) -> frozenset[int]:
+        """Return the positions of the unprocessed members of a batch with `members` members."""
+        shares = [self._chance.share() for _ in range(members)]
+        processed = max(range(members), key=lambda position: shares[position], default=0)
+        return frozenset(
+            position for position, share in enumerate(shares) if share < self._share and position != processed
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +99,7 @@ class Emulation:
         self.staleness: Staleness | None = None
         self.conflicts: Conflicts | None = None
         self.unprocessed: UnprocessedMembers | None = None
-        self._watches: dict[tuple[int, int], HotKeyCounters] = {}
+        self._counters: dict[tuple[int, int], HotKeyCounters] = {}
         self._refused: deque[ItemAccess] = deque(maxlen=_REFUSED_MAX)  # since the last `take_refused`
         if switches.throughput:
             self.throughput = ThroughputMeter(clock, switches.split_after_s)
@@ -94,7 +121,7 @@ class Emulation:
         """Set `active`: whether any switch, or Contributor Insights of any table or index, is on."""
         self.active = self.switches.any or _has_insights(catalog)
         if not self.active:
-            self._watches.clear()
+            self._counters.clear()
 
     def _chance(self, switch: str) -> SeededChance:
         return SeededChance(self.switches.seed_of(switch))
@@ -122,8 +149,8 @@ class Emulation:
     def charge_transaction_reads(self, reads: Sequence[tuple[StoredTable, bytes, float]]) -> None:
         """Charge a transactional read, or cancel it with a reason for each item."""
         if self.conflicts is not None:
-            met = [self.conflicts.blocks_read(_place(table, key)) for table, key, _ in reads]
-            _cancel([ONGOING if each else _PASSED for each in met])
+            conflicts = [self.conflicts.blocks_read(_address(table, key)) for table, key, _ in reads]
+            _cancel([ONGOING if conflict else _PASSED for conflict in conflicts])
         self._charge_all_or_throttle(
             [[Charge(table, None, "Read", key, units)] for table, key, units in reads]
         )
@@ -132,72 +159,70 @@ class Emulation:
 
     def check_conflict(self, table: StoredTable, key: bytes) -> None:
         """Refuse a single write whose item is in a running transaction."""
-        if self.conflicts is not None and self.conflicts.blocks_write(_place(table, key)):
+        if self.conflicts is not None and self.conflicts.blocks_write(_address(table, key)):
             raise TransactionConflictFault()
 
-    def charge_write(self, change: ItemWrite) -> None:
+    def charge_write(self, write: ItemWrite) -> None:
         """Charge a single write, or throttle it."""
-        if self._meters(change.table):
-            self._charge_or_throttle(write_charges(change))
-        self._hold_written_item(change.current)
+        if self._meters(write.table):
+            self._charge_or_throttle(write_charges(write))
+        self._hold_written_item(write.current)
 
-    def charge_failed_condition(self, standing: CurrentItem) -> None:
+    def charge_failed_condition(self, current: CurrentItem) -> None:
         """Charge a write whose condition was not met, or throttle it instead."""
-        self._charge_or_throttle(check_charges(standing))
+        self._charge_or_throttle(check_charges(current))
 
     def check_token(self, scope: Scope, token: str) -> None:
         """Refuse a transaction whose token belongs to one that is still running."""
         if self.conflicts is not None and self.conflicts.in_progress(scope, token):
             raise TransactionInProgressFault()
 
-    def check_transaction_conflicts(self, places: Sequence[tuple[StoredTable, bytes] | None]) -> None:
+    def check_transaction_conflicts(self, items: Sequence[tuple[StoredTable, bytes] | None]) -> None:
         """Cancel a write transaction if one of its items is in another one."""
         if self.conflicts is not None:
             _cancel(
                 [
-                    ONGOING if place is not None and self.conflicts.blocks_write(_place(*place)) else _PASSED
-                    for place in places
+                    ONGOING if item is not None and self.conflicts.blocks_write(_address(*item)) else _PASSED
+                    for item in items
                 ]
             )
 
     def charge_transaction(
-        self, staged: Sequence[tuple[CurrentItem, ItemWrite | None]], scope: Scope, token: str | None
+        self, prepared: Sequence[tuple[CurrentItem, ItemWrite | None]], scope: Scope, token: str | None
     ) -> None:
         """Charge a write transaction and hold its items, or cancel it with a reason for each action."""
-        self._charge_all_or_throttle([_action_charges(*each) for each in staged])
+        self._charge_all_or_throttle([_action_charges(*action) for action in prepared])
         if self.conflicts is not None:
-            places = [_place(standing.table, standing.key) for standing, _ in staged]
-            self.conflicts.hold_transaction(places, scope, token)
+            addresses = [_address(current.table, current.key) for current, _ in prepared]
+            self.conflicts.hold_transaction(addresses, scope, token)
 
-    def charge_cancelled_transaction(self, standings: Sequence[CurrentItem]) -> None:
+    def charge_cancelled_transaction(self, items: Sequence[CurrentItem]) -> None:
         """Charge a cancelled transaction as much as it would have consumed."""
-        charges = [
-            charge for standing in standings for charge in check_charges(standing, TRANSACTION_UNITS_FACTOR)
-        ]
+        charges = [charge for current in items for charge in check_charges(current, TRANSACTION_UNITS_FACTOR)]
         if self.throughput is not None:
             self.throughput.take(charges)
         self._note(charges, throttled=False)
 
     # Batches.
 
-    def choose_unwritten(self, changes: Sequence[ItemWrite]) -> frozenset[int]:
+    def choose_unwritten(self, writes: Sequence[ItemWrite]) -> frozenset[int]:
         """Return the positions of the writes that a batch leaves unprocessed; throttle it if none would be processed."""
-        left = set() if self.unprocessed is None else set(self.unprocessed.choose_unprocessed(len(changes)))
+        left = set() if self.unprocessed is None else set(self.unprocessed.choose_unprocessed(len(writes)))
         refused: list[Throttle] = []
-        for place, change in enumerate(changes):
-            if place in left:
+        for position, write in enumerate(writes):
+            if position in left:
                 continue
-            standing = change.current
-            met = self.conflicts is not None and self.conflicts.blocks_write(
-                _place(standing.table, standing.key)
+            current = write.current
+            conflict = self.conflicts is not None and self.conflicts.blocks_write(
+                _address(current.table, current.key)
             )
-            throttles = [] if met else self._throttles(write_charges(change))
+            throttles = [] if conflict else self._throttles(write_charges(write))
             refused.extend(throttles)
-            if met or throttles:
-                left.add(place)
+            if conflict or throttles:
+                left.add(position)
             else:
-                self._hold_written_item(standing)
-        if refused and len(left) == len(changes):
+                self._hold_written_item(current)
+        if refused and len(left) == len(writes):
             raise fault_of(list(dict.fromkeys(refused)))
         return frozenset(left)
 
@@ -205,12 +230,12 @@ class Emulation:
         """Return the positions of the reads that a batch leaves unprocessed; throttle it if none would be processed."""
         left = set() if self.unprocessed is None else set(self.unprocessed.choose_unprocessed(len(reads)))
         refused: list[Throttle] = []
-        for place, (table, key, units) in enumerate(reads):
-            if place not in left:
+        for position, (table, key, units) in enumerate(reads):
+            if position not in left:
                 throttles = self._throttles([Charge(table, None, "Read", key, units)])
                 if throttles:
                     refused.extend(throttles)
-                    left.add(place)
+                    left.add(position)
         if refused and len(left) == len(reads):
             raise fault_of(list(dict.fromkeys(refused)))
         return frozenset(left)
@@ -227,47 +252,45 @@ class Emulation:
     ) -> tuple[list[ChangeLogRow], int]:
         """Return changes of a shard after an id, reordered across items, and the id to continue after."""
         window_s = self.switches.interleave_s
-        assert window_s is not None, "what does not interleave is read as it is"
+        assert window_s is not None, "interleaving is on"
         return read_interleaved(
             log, shard, after, limit, self._clock.now(), window_s, self.switches.seed_of("interleave")
         )
 
     def before_window(self, log: ChangeLog, at_us: int) -> int:
-        """Return the id of the last change before the window of a time: whoever starts there misses nothing.
+        """Return the id of the last change before the window of a time, so that a reader from there misses nothing.
 
-        Within a window a later change may take an earlier one's place, so a reader starts at its beginning.
+        Within a window, changes are reordered, so a reader must start at its beginning.
         """
         window_s = self.switches.interleave_s
-        assert window_s is not None, "what does not interleave has no windows"
+        assert window_s is not None, "interleaving is on"
         return log.id_at(window_start_us(at_us, window_s) - 1)
 
     @property
     def ttl_delay_s(self) -> float:
-        """Return how long expired items stay at this time; another for each stretch of the longest delay."""
+        """How long expired items stay now; it changes after each period of the longest delay."""
         longest_s = self.switches.ttl_delay_s
         if longest_s is None:
             return 0.0
-        stretch = int(self._clock.now() // longest_s)
-        return longest_s * share_of(self.switches.seed_of("ttl-delay"), f"{stretch}".encode())
+        period = int(self._clock.now() // longest_s)
+        return longest_s * share_of(self.switches.seed_of("ttl-delay"), f"{period}".encode())
 
     # Hot keys.
 
     def hottest(self, table: StoredTable, index: StoredIndex | None, count: int) -> Hottest:
         """Return the hottest keys of a table or global index since counting began."""
-        watch = self._watches.get(_watched(table, index)) or HotKeyCounters()
+        counters = self._counters.get(_counter_key(table, index)) or HotKeyCounters()
         schema = table.schema if index is None else index.schema
-        bare = not schema.range  # every partition key is a whole key
+        hash_only = not schema.range  # every partition key is a whole key
 
-        def told(counters: KeyCounters) -> tuple[HotItem, ...]:
-            return tuple(
-                HotItem(values_of(schema, hot.key), hot.count, hot.error) for hot in counters.top(count)
-            )
+        def top(keys: KeyCounters) -> tuple[HotItem, ...]:
+            return tuple(HotItem(values_of(schema, hot.key), hot.count, hot.error) for hot in keys.top(count))
 
         return Hottest(
-            accessed=told(watch.accessed),
-            accessed_items=told(watch.accessed if bare else watch.accessed_items),
-            throttled=told(watch.throttled),
-            throttled_items=told(watch.throttled if bare else watch.throttled_items),
+            accessed=top(counters.accessed),
+            accessed_items=top(counters.accessed if hash_only else counters.accessed_items),
+            throttled=top(counters.throttled),
+            throttled_items=top(counters.throttled if hash_only else counters.throttled_items),
         )
 
     def take_refused(self) -> tuple[ItemAccess, ...]:
@@ -280,13 +303,13 @@ class Emulation:
 
     def forget(self, table: StoredTable, index: StoredIndex | None) -> None:
         """Reset the counters of a table or index."""
-        self._watches.pop(_watched(table, index), None)
+        self._counters.pop(_counter_key(table, index), None)
 
     def drop(self, table: StoredTable) -> None:
         """Drop the state of a deleted table."""
         number = table.definition.number
-        for place in [place for place in self._watches if place[0] == number]:
-            del self._watches[place]
+        for counter_key in [counter for counter in self._counters if counter[0] == number]:
+            del self._counters[counter_key]
         if self.throughput is not None:
             self.throughput.drop(table)
 
@@ -305,12 +328,12 @@ class Emulation:
         if self.throughput is None:
             self._note(everything, throttled=False)
             return
-        found = [self.throughput.throttles(charges) for charges in actions]
-        if any(found):
-            for charges, throttles in zip(actions, found, strict=True):
+        throttles_by_action = [self.throughput.throttles(charges) for charges in actions]
+        if any(throttles_by_action):
+            for charges, throttles in zip(actions, throttles_by_action, strict=True):
                 if throttles:
                     self._note_throttled(charges, throttles)
-            _cancel([reason_of(throttles) if throttles else _PASSED for throttles in found])
+            _cancel([reason_of(throttles) if throttles else _PASSED for throttles in throttles_by_action])
         self.throughput.take(everything)
         self._note(everything, throttled=False)
 
@@ -345,19 +368,19 @@ class Emulation:
             if not throttled and mode == "THROTTLED_KEYS":
                 continue
             if charge.reach == "scan":
-                continue  # it is at no key
+                continue  # a scan has no key
             schema = charge.table.schema if charge.index is None else charge.index.schema
-            watch = self._watches.setdefault(_watched(charge.table, charge.index), HotKeyCounters())
+            counters = self._counters.setdefault(_counter_key(charge.table, charge.index), HotKeyCounters())
             partition = bounds_around(schema, charge.key).lower
             item = charge.key if charge.reach == "item" and schema.range else None
             if throttled:
-                watch.note_throttled(partition, item)
+                counters.note_throttled(partition, item)
             else:
-                watch.note_accessed(partition, item, charge.units)
+                counters.note_accessed(partition, item, charge.units)
 
-    def _hold_written_item(self, standing: CurrentItem) -> None:
+    def _hold_written_item(self, current: CurrentItem) -> None:
         if self.conflicts is not None:
-            self.conflicts.hold_write(_place(standing.table, standing.key))
+            self.conflicts.hold_write(_address(current.table, current.key))
 
 
 def insights_mode(table: StoredTable, index: StoredIndex | None) -> str | None:
@@ -382,19 +405,19 @@ def _refusal(charge: Charge) -> ItemAccess:
     return ItemAccess(charge.table.arn, charge.index.name, None, 0.0, 0.0, key)
 
 
-def _place(table: StoredTable, key: bytes) -> tuple[int, bytes]:
+def _address(table: StoredTable, key: bytes) -> tuple[int, bytes]:
     return table.definition.number, key
 
 
-def _watched(table: StoredTable, index: StoredIndex | None) -> tuple[int, int]:
+def _counter_key(table: StoredTable, index: StoredIndex | None) -> tuple[int, int]:
     return table.definition.number, 0 if index is None else index.definition.slot
 
 
-def _action_charges(standing: CurrentItem, change: ItemWrite | None) -> list[Charge]:
+def _action_charges(current: CurrentItem, write: ItemWrite | None) -> list[Charge]:
     return (
-        check_charges(standing, TRANSACTION_UNITS_FACTOR)
-        if change is None
-        else write_charges(change, TRANSACTION_UNITS_FACTOR)
+        check_charges(current, TRANSACTION_UNITS_FACTOR)
+        if write is None
+        else write_charges(write, TRANSACTION_UNITS_FACTOR)
     )
 
 

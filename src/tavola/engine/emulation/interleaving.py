@@ -1,8 +1,8 @@
-"""Interleaving: stream records of different items that change places, while each item keeps its order.
+"""Interleaving: stream records reordered across items, while the records of each item keep their order.
 
-A stream promises order for one item and nothing between two. Time is cut in windows; the records of a shard
-within one window change places across items, the same way whenever they are read, and are shown when the
-window is over, since only then it is known what is in it. Places keep their sequence numbers.
+A stream guarantees order for one item, and nothing between two. Time is divided into windows. The records of a shard
+within one window are reordered across items, the same way whenever they are read, and become visible when the window is
+over and its content is known. Sequence numbers still ascend.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from tavola.engine.storage import ChangeLog, ChangeLogRow
 from tavola.engine.streams import StreamShard
 from tavola.keys import Bounds
 
-_BLOCK_ROWS = 256  # that change places with each other at most
+_BLOCK_ROWS = 256  # records of a busy window are reordered within blocks of this size
 _CHUNK_ROWS = 1024
 
 
 def interleave(rows: Sequence[ChangeLogRow], seed: str) -> list[ChangeLogRow]:
-    """Return the changes of one window with their places mixed: ids as they rose, each key's in its order."""
+    """Return the changes of one window reordered: ids still ascend, and each key keeps its order."""
     queues: dict[bytes, list[ChangeLogRow]] = {}
     for row in rows:
         queues.setdefault(row.key, []).append(row)
-    drawn = sorted(rows, key=lambda row: (share_of(seed, f"{row.id}".encode()), row.id))
-    taken = dict.fromkeys(queues, 0)
-    mixed: list[ChangeLogRow] = []
-    for place, row in zip(rows, drawn, strict=True):
-        # Which key goes next is by chance; which change of that key is by its order.
-        nth = taken[row.key]
-        taken[row.key] += 1
-        mixed.append(queues[row.key][nth]._replace(id=place.id))
-    return mixed
+    shuffled = sorted(rows, key=lambda row: (share_of(seed, f"{row.id}".encode()), row.id))
+    next_of_key = dict.fromkeys(queues, 0)
+    reordered: list[ChangeLogRow] = []
+    for position, row in zip(rows, shuffled, strict=True):
+        # The next key is random; the next change of that key follows its order.
+        change = queues[row.key][next_of_key[row.key]]
+        next_of_key[row.key] += 1
+        reordered.append(change._replace(id=position.id))
+    return reordered
 
 
 def window_start_us(at_us: int, window_s: float) -> int:
-    """Return when the window of a time began."""
+    """Return the start of the window that contains a time."""
     window_us = max(1, round(window_s * 1_000_000))
     return at_us // window_us * window_us
 
@@ -44,25 +44,24 @@ def window_start_us(at_us: int, window_s: float) -> int:
 def read_interleaved(
     log: ChangeLog, shard: StreamShard, after: int, limit: int, now_s: float, window_s: float, seed: str
 ) -> tuple[list[ChangeLogRow], int]:
-    """Return up to `limit` changes of a shard past an id, mixed, and the id to go on after.
+    """Return up to `limit` changes of a shard after an id, reordered, and the id to continue after.
 
-    What is in a window is read from the window's beginning each time, so that a reader who comes back to the
-    middle of one finds the same order as before.
+    A window is always read from its beginning, so a reader that continues in the middle finds the same order.
     """
     window_us = max(1, round(window_s * 1_000_000))
-    over = log.id_at(window_start_us(int(now_s * 1_000_000), window_s) - 1)  # the last in a past window
-    upto = over if shard.last is None else min(shard.last, over)
+    last = log.id_at(window_start_us(int(now_s * 1_000_000), window_s) - 1)  # the last change of past windows
+    upto = last if shard.last is None else min(shard.last, last)
     first = log.read(after, upto, shard.bounds, 1)
     if not first:
         return [], max(after, upto)
     begin = max(log.id_at(window_start_us(first[0].at_us, window_s) - 1), shard.first - 1)
-    found: list[ChangeLogRow] = []
+    reordered: list[ChangeLogRow] = []
     for block in _blocks(_rows(log, shard.bounds, begin, upto), window_us):
         if block[-1].id > after:
-            found.extend(row for row in interleave(block, seed) if row.id > after)
-        if len(found) >= limit:
-            return found[:limit], found[limit - 1].id
-    return found, max(after, upto)
+            reordered.extend(row for row in interleave(block, seed) if row.id > after)
+        if len(reordered) >= limit:
+            return reordered[:limit], reordered[limit - 1].id
+    return reordered, max(after, upto)
 
 
 def _rows(log: ChangeLog, bounds: Bounds, after: int, upto: int) -> Iterator[ChangeLogRow]:
@@ -75,7 +74,7 @@ def _rows(log: ChangeLog, bounds: Bounds, after: int, upto: int) -> Iterator[Cha
 
 
 def _blocks(rows: Iterator[ChangeLogRow], window_us: int) -> Iterator[list[ChangeLogRow]]:
-    """Yield the changes of each window, in blocks that are small enough to hold."""
+    """Yield the changes of each window, in blocks that fit in memory."""
     for _, window in groupby(rows, key=lambda row: row.at_us // window_us):
         while block := list(islice(window, _BLOCK_ROWS)):
             yield block

@@ -1,10 +1,17 @@
-"""Partitions: ranges of a table's or index's keys, each with a throughput that nothing can exceed.
+"""Partitions of a table or index, each with a hard throughput limit, and how hot ones are split; token buckets.
 
-A partition holds a range of ordered keys, which begin with the hash of the partition key. It takes 3,000
-units of reading and 1,000 of writing in a second and saves none of them. One that stays hot is split
-where its heat divides best: between two keys, and so in the end around a hot key, but never across one. An
-item collection is cut too, unless a local index keeps it together, or its keys come in order: then the
-heat would only move to the end of the new half.
+A partition holds a range of ordered keys, which begin with the hash of the partition key. It serves 3,000 read units and
+1,000 write units per second, and saves none of them. A partition that stays hot is split where its heat divides best:
+
+    before   [ a  b  C  C  C  d ]          C is hot
+    after    [ a  b ] [ C  C  C  d ]       the split is between two keys, never inside one
+
+An item collection is split too, unless a local index keeps it together, or its keys arrive in order: then the heat would
+only move to the end of the new half.
+
+A token bucket meters throughput as DynamoDB does. A request is admitted while the bucket has any tokens, and is then
+charged in full, so a large request may leave a debt that is paid back over time. In the long run, no more is admitted than
+the rate and the saved tokens allow.
 """
 
 from __future__ import annotations
@@ -14,15 +21,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 
-from tavola.engine.emulation.buckets import TokenBucket
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 
-_WINDOW_S = 10.0  # over which heat is judged
-_HOT_SHARE = 0.8  # of what a partition can do
-_SAMPLES = 512  # accesses by which a split is placed
+_WINDOW_S = 10.0  # over which heat is measured
+_HOT_SHARE = 0.8  # of a partition's limit
+_SAMPLES = 512  # accesses from which the split key is chosen
 _SAMPLES_MIN = 16
-_LEAST_SHARE = 0.05  # of the heat that a split must move away to be worth it
-_ORDERED_SHARE = 0.9  # of steps one way that make keys come in order
+_MOVED_SHARE_MIN = 0.05  # of the heat that a split must move to be worthwhile
+_ORDERED_SHARE = 0.9  # of steps in one direction for keys to count as ordered
 _ORDERED_KEYS_MIN = 8
 _HASHES = 1 << 32
 
@@ -30,7 +36,7 @@ CollectionOf = Callable[[bytes], bytes]  # the part of a key that its item colle
 
 
 class ThroughputPartition:
-    """The keys from `lower` up to `upper` (None: the last), what is left to do on them, and their heat."""
+    """The keys from `lower` up to `upper` (None: the end), their remaining throughput, and their heat."""
 
     __slots__ = (
         "_hot_since_s",
@@ -57,7 +63,7 @@ class ThroughputPartition:
         self._hot_since_s: float | None = None
 
     def note(self, key: bytes, reads: float, writes: float, now_s: float, *, throttled: bool) -> None:
-        """Count an access, and one that was refused: what is asked for is what heats."""
+        """Count an access, served or throttled: both are heat."""
         self._roll(now_s)
         self._reads += reads
         self._writes += writes
@@ -65,16 +71,16 @@ class ThroughputPartition:
         self._samples.append((key, reads / PARTITION_READS_PER_S + writes / PARTITION_WRITES_PER_S))
 
     def hot_for_s(self, now_s: float) -> float:
-        """Return how long it has been hot without a break."""
+        """Return how long the partition has been hot without interruption."""
         self._roll(now_s)
         return 0.0 if self._hot_since_s is None else now_s - self._hot_since_s
 
-    def leave(self, now_s: float) -> None:
-        """Leave it as it is, since no split would help; it is looked at again when it was hot for as long."""
+    def postpone_split(self, now_s: float) -> None:
+        """Do not split, because no split would help; reconsider when it has been hot for as long again."""
         self._hot_since_s = now_s
 
-    def place_of_split(self, collection_of: CollectionOf, *, whole_collections: bool) -> bytes | None:
-        """Return the key at which the heat divides best, None where no split would help."""
+    def split_key(self, collection_of: CollectionOf, *, whole_collections: bool) -> bytes | None:
+        """Return the key at which the heat divides best, None if no split would help."""
         if len(self._samples) < _SAMPLES_MIN:
             return None
         return divide(self._samples, collection_of, whole_collections=whole_collections)
@@ -116,52 +122,52 @@ class ThroughputPartitions:
         return iter(self._parts)
 
     def find(self, key: bytes) -> ThroughputPartition:
-        """Return the partition that a key lies in."""
+        """Return the partition of a key."""
         return self._parts[bisect_right(self._lowers, key) - 1]
 
     def grow(self, count: int, now_s: float) -> None:
-        """Cut the widest partitions in halves until there are so many; there are never fewer again."""
+        """Halve the widest partitions until there are `count`; the number never decreases."""
         while len(self._parts) < count:
-            place = max(range(len(self._parts)), key=lambda at: (self._width(at), -at))
-            if self._width(place) < 2:
+            widest = max(range(len(self._parts)), key=lambda position: (self._width(position), -position))
+            if self._width(widest) < 2:
                 return
-            low = self._hash(self._parts[place].lower)
-            self._cut(place, (low + self._width(place) // 2).to_bytes(4, "big"), now_s)
+            low = self._hash(self._parts[widest].lower)
+            self._split(widest, (low + self._width(widest) // 2).to_bytes(4, "big"), now_s)
 
-    def cool(self, partition: ThroughputPartition, after_s: float, now_s: float) -> bool:
-        """Split a partition that has been hot for long enough, where that helps; tell whether it was."""
+    def split_if_hot(self, partition: ThroughputPartition, after_s: float, now_s: float) -> bool:
+        """Split a partition that has been hot for long enough, if that helps; return whether it was split."""
         if partition.hot_for_s(now_s) < after_s:
             return False
-        place = partition.place_of_split(self._collection_of, whole_collections=self._whole_collections)
-        if place is None or place <= partition.lower:
-            partition.leave(now_s)
+        key = partition.split_key(self._collection_of, whole_collections=self._whole_collections)
+        if key is None or key <= partition.lower:
+            partition.postpone_split(now_s)
             return False
-        self._cut(self._parts.index(partition), place, now_s)
+        self._split(self._parts.index(partition), key, now_s)
         self.splits += 1
         return True
 
-    def _cut(self, at: int, key: bytes, now_s: float) -> None:
-        cut = self._parts[at]
-        self._parts[at : at + 1] = [
-            ThroughputPartition(cut.lower, key, now_s),
-            ThroughputPartition(key, cut.upper, now_s),
+    def _split(self, position: int, key: bytes, now_s: float) -> None:
+        old = self._parts[position]
+        self._parts[position : position + 1] = [
+            ThroughputPartition(old.lower, key, now_s),
+            ThroughputPartition(key, old.upper, now_s),
         ]
-        self._lowers.insert(at + 1, key)
+        self._lowers.insert(position + 1, key)
 
     def _hash(self, lower: bytes | None) -> int:
         return _HASHES if lower is None else int.from_bytes(lower[:4].ljust(4, b"\0"), "big")
 
-    def _width(self, at: int) -> int:
-        part = self._parts[at]
+    def _width(self, position: int) -> int:
+        part = self._parts[position]
         return self._hash(part.upper) - self._hash(part.lower)
 
 
 def divide(
     samples: Iterable[tuple[bytes, float]], collection_of: CollectionOf, *, whole_collections: bool
 ) -> bytes | None:
-    """Return the key that leaves as much heat on either side as can be, None where one key has it all."""
+    """Return the key that divides the heat most evenly, None if one key has nearly all of it."""
     sampled = list(samples)
-    uncut = (
+    unsplittable = (
         set[bytes]()
         if whole_collections
         else _collections_in_order((key for key, _ in sampled), collection_of)
@@ -169,30 +175,65 @@ def divide(
     heat: dict[bytes, float] = {}
     for key, weight in sampled:
         collection = collection_of(key)
-        atom = collection if whole_collections or collection in uncut else key
-        heat[atom] = heat.get(atom, 0.0) + weight
+        unit = collection if whole_collections or collection in unsplittable else key
+        heat[unit] = heat.get(unit, 0.0) + weight
     total = sum(heat.values())
     best: bytes | None = None
-    nearest = total / 2 - total * _LEAST_SHARE  # further from the middle than this is not worth it
+    nearest = total / 2 - total * _MOVED_SHARE_MIN  # a split further from the middle is not worthwhile
     left = 0.0
-    for atom in sorted(heat):
+    for unit in sorted(heat):
         if left and abs(left - total / 2) <= nearest:
-            best, nearest = atom, abs(left - total / 2)
-        left += heat[atom]
+            best, nearest = unit, abs(left - total / 2)
+        left += heat[unit]
     return best
 
 
 def _collections_in_order(keys: Iterable[bytes], collection_of: CollectionOf) -> set[bytes]:
-    """Return the collections whose keys come in order, one way or the other."""
+    """Return the collections whose keys arrive in ascending or descending order."""
     seen: dict[bytes, list[bytes]] = {}
     for key in keys:
         seen.setdefault(collection_of(key), []).append(key)
     ordered: set[bytes] = set()
-    for collection, came in seen.items():
-        if len(set(came)) < _ORDERED_KEYS_MIN:
+    for collection, arrived in seen.items():
+        if len(set(arrived)) < _ORDERED_KEYS_MIN:
             continue
-        steps = [(first < second) - (first > second) for first, second in pairwise(came)]
-        moved = [step for step in steps if step]
-        if max(moved.count(1), moved.count(-1)) >= _ORDERED_SHARE * len(moved):
+        steps = [(first < second) - (first > second) for first, second in pairwise(arrived)]
+        if max(steps.count(1), steps.count(-1)) >= _ORDERED_SHARE * (len(steps) - steps.count(0)):
             ordered.add(collection)
     return ordered
+
+
+class TokenBucket:
+    """Tokens that arrive at a rate and are saved for up to `kept_s` seconds."""
+
+    __slots__ = ("_at_s", "_kept_s", "level", "rate")
+
+    def __init__(self, rate: float, kept_s: float, at_s: float, *, filled_s: float = 1.0) -> None:
+        self.rate = rate
+        self.level = rate * min(filled_s, kept_s)
+        self._kept_s = kept_s
+        self._at_s = at_s
+
+    def level_at(self, now_s: float) -> float:
+        """Return the current number of tokens, negative for a debt."""
+        passed = now_s - self._at_s
+        if passed > 0:
+            self.level = min(self.level + passed * self.rate, self.rate * self._kept_s)
+        # If the clock is set back, nothing is lost, and time counts from there.
+        self._at_s = now_s
+        return self.level
+
+    def has_tokens(self, now_s: float) -> bool:
+        """Return whether a request is admitted now."""
+        return self.level_at(now_s) > 0
+
+    def take(self, units: float) -> None:
+        """Charge an admitted request."""
+        self.level -= units
+
+    def set_rate(self, rate: float, now_s: float) -> None:
+        """Change the rate; saved tokens stay, up to what the new rate may save."""
+        if rate != self.rate:
+            self.level_at(now_s)
+            self.rate = rate
+            self.level = min(self.level, rate * self._kept_s)

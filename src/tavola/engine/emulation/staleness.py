@@ -1,8 +1,8 @@
-"""Staleness: reads that show what was there a moment ago.
+"""Stale reads: reads that return a slightly older state.
 
-An eventually consistent read goes to one of three replicas, of which one is the leader and has everything; the
-others are behind by as much as chance says. A global index is filled after the write, and is behind by its
-own lag, also for whoever wrote. Consistent reads are never stale. The past is read from the table's journal.
+An eventually consistent read goes to one of three replicas: the leader, which is current, or one of two others, which lag
+by a random time. A global index is updated after the write and has an additional lag, also for the writer itself.
+Consistent reads are never stale. The older state is read from the table's change log.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _REPLICAS = 3
 
 
 class Staleness:
-    """Chooses for each read the moment that it shows."""
+    """Chooses the state that each read returns."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Staleness:
         self._lags = lags
 
     def table_view(self, table: StoredTable, index: StoredIndex | None, *, consistent: bool) -> StoredTable:
-        """Return a table as a read sees it: as it stands, or as it stood a moment ago."""
+        """Return the current state of a table, or a slightly older one."""
         if consistent or isinstance(table.rows, AsOfTableStore):
             return table
         behind_s = self._behind_s()
@@ -49,5 +49,6 @@ class Staleness:
     def _behind_s(self) -> float:
         if self._stale_s is None:
             return 0.0
+        # One random number chooses both: its integer part the replica (0 is the leader), its fraction the lag.
         replica, share = divmod(self._reads.share() * _REPLICAS, 1)
         return self._stale_s * share if replica else 0.0

@@ -1,35 +1,35 @@
-"""Switches: which hardships of production are emulated, parsed from one line of text.
+"""Switches: which effects of production are emulated, parsed from one line of text.
 
 `throughput,gsi-lag=200ms,stale-reads=100ms,conflicts=20ms,unprocessed=0.1,interleave,ttl-delay=60s,seed=7`:
-names, some with a value, each with `@N` behind it for a seed of its own; `seed` is that of all others.
+names, some with a value. `@N` after a switch gives it a seed of its own; `seed` is the seed of all others.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tavola.errors import ErrorKind, TavolaError
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DAY_S = 86_400.0
-_REMEMBERED_S = 3600.0  # how far back a read can look: as long as changes are kept for it
+_HISTORY_S = 3600.0  # how long changes are kept for stale reads
 
 Kind = Literal["flag", "duration", "window", "share", "seed"]
 
 
 class EmulationRefused(TavolaError):
-    """A line of switches that cannot be understood; the sentence says what there is."""
+    """The text of switches is invalid; the message lists the valid ones."""
 
     kind = ErrorKind.USAGE
-    remedy = "See `tavola serve --help`, and the guide's page on emulation."
+    remedy = "See `tavola serve --help` and the how-to page on emulation."
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """One hardship: its name, what its value is, and a sentence."""
+class Switch(Struct, frozen=True):
+    """One effect: its name, the kind of its value, and a description."""
 
     name: str
     kind: Kind
@@ -43,64 +43,63 @@ SWITCHES = (
         "throughput",
         "flag",
         "throughput",
-        "Throttle what exceeds a table's or index's capacity, or that of one partition.",
+        "Throttle requests that exceed the capacity of a table, index or partition.",
     ),
     Switch(
         "split-after",
         "duration",
         "split-after=5m",
-        "How long a partition must be hot before it is split for heat; with throughput only.",
+        "How long a partition must be hot before it is split; requires throughput.",
     ),
     Switch(
         "gsi-lag",
         "duration",
         "gsi-lag=200ms",
-        "Global indexes show changes up to so much later.",
-        longest_s=_REMEMBERED_S / 2,
+        "Global indexes show changes up to this much later.",
+        longest_s=_HISTORY_S / 2,
     ),
     Switch(
         "stale-reads",
         "duration",
         "stale-reads=100ms",
-        "Eventually consistent reads may show what was there up to so long ago.",
-        longest_s=_REMEMBERED_S / 2,
+        "Eventually consistent reads may return a state up to this old.",
+        longest_s=_HISTORY_S / 2,
     ),
     Switch(
         "conflicts",
         "duration",
         "conflicts=20ms",
-        "A write transaction holds its items, and its token, for up to so long.",
+        "A write transaction holds its items and its token for up to this long.",
     ),
     Switch(
         "unprocessed",
         "share",
         "unprocessed=0.1",
-        "This share of a batch's members comes back unprocessed; one at least is done.",
+        "This share of a batch's members comes back unprocessed; at least one is processed.",
     ),
     Switch(
         "interleave",
         "window",
         "interleave=100ms",
-        "Stream records of different items within so much time change places, and come when it is over.",
+        "Stream records of different items are reordered within windows of this length, and delivered at the end.",
     ),
     Switch(
         "ttl-delay",
         "duration",
         "ttl-delay=60s",
-        "Expired items stay for up to so long.",
+        "Expired items stay for up to this long.",
         longest_s=7 * _DAY_S,
     ),
-    Switch("seed", "seed", "seed=7", "What chance is made from; 0 unless told."),
+    Switch("seed", "seed", "seed=7", "The seed of all random effects; 0 by default."),
 )
 
 _BY_NAME = {switch.name: switch for switch in SWITCHES}
 SPLIT_AFTER_S = 300.0
-_WINDOW_S = 0.1  # of an interleave without a time
+_WINDOW_S = 0.1  # of `interleave` without a value
 
 
-@dataclass(frozen=True, slots=True)
-class Switches:
-    """What is emulated; what is None or False is not."""
+class Switches(Struct, frozen=True):
+    """The settings of each switch; None or False means off."""
 
     throughput: bool = False
     split_after_s: float = SPLIT_AFTER_S
@@ -111,20 +110,20 @@ class Switches:
     interleave_s: float | None = None
     ttl_delay_s: float | None = None
     seed: int = 0
-    seeds: tuple[tuple[str, int], ...] = ()  # of switches that have their own
+    seeds: tuple[tuple[str, int], ...] = ()  # of switches with a seed of their own
 
     def seed_of(self, switch: str) -> str:
-        """Return what a switch's chance is made from: its name too, so that no two share a sequence."""
+        """Return the seed of a switch; it includes the name, so that no two switches share a sequence."""
         return f"{switch}:{dict(self.seeds).get(switch, self.seed)}"
 
     @property
     def needs_history(self) -> bool:
-        """Tell whether reads may need the past of any table."""
+        """Whether reads may need the past of any table."""
         return self.gsi_lag_s is not None or self.stale_reads_s is not None
 
     @property
     def any(self) -> bool:
-        """Tell whether anything is emulated at all."""
+        """Whether anything is emulated."""
         return self.throughput or any(
             value is not None
             for value in (
@@ -139,35 +138,35 @@ class Switches:
 
 
 def parse_switches(text: str) -> Switches:
-    """Return the switches that a line names; refuse it with what there is."""
-    found: dict[str, float | int | bool] = {}
+    """Return the switches in a text; an error lists the valid ones."""
+    values: dict[str, float | int | bool] = {}
     seeds: dict[str, int] = {}
     for part in text.split(","):
         part = part.strip()
         if not part:
-            raise EmulationRefused(f"{text!r} has an empty switch; {_offer()}")
+            raise EmulationRefused(f"{text!r} has an empty switch; {_list_switches()}")
         setting, _, seed = part.partition("@")
         name, equals, value = setting.partition("=")
         switch = _BY_NAME.get(name)
         if switch is None:
-            raise EmulationRefused(f"{name!r} cannot be emulated; {_offer()}")
-        if name in found:
-            raise EmulationRefused(f"{name} is given twice; give it once")
-        found[name] = _value(switch, value if equals else None)
+            raise EmulationRefused(f"{name!r} is not a switch; {_list_switches()}")
+        if name in values:
+            raise EmulationRefused(f"{name} occurs twice; write it once")
+        values[name] = _value(switch, value if equals else None)
         if "@" in part:
-            seeds[name] = _whole(f"the seed of {name}", seed, least=0)
-    if "split-after" in found and "throughput" not in found:
-        raise EmulationRefused("split-after has nothing to split without throughput; give both")
+            seeds[name] = _seed(f"the seed of {name}", seed)
+    if "split-after" in values and "throughput" not in values:
+        raise EmulationRefused("split-after requires throughput; write both")
     return Switches(
-        throughput="throughput" in found,
-        split_after_s=found.get("split-after", SPLIT_AFTER_S),
-        gsi_lag_s=found.get("gsi-lag"),
-        stale_reads_s=found.get("stale-reads"),
-        conflicts_s=found.get("conflicts"),
-        unprocessed=found.get("unprocessed"),
-        interleave_s=found.get("interleave"),
-        ttl_delay_s=found.get("ttl-delay"),
-        seed=int(found.get("seed", 0)),
+        throughput="throughput" in values,
+        split_after_s=values.get("split-after", SPLIT_AFTER_S),
+        gsi_lag_s=values.get("gsi-lag"),
+        stale_reads_s=values.get("stale-reads"),
+        conflicts_s=values.get("conflicts"),
+        unprocessed=values.get("unprocessed"),
+        interleave_s=values.get("interleave"),
+        ttl_delay_s=values.get("ttl-delay"),
+        seed=int(values.get("seed", 0)),
         seeds=tuple(seeds.items()),
     )
 
@@ -187,31 +186,31 @@ def _value(switch: Switch, text: str | None) -> float | int | bool:
                 share = -1.0
             if not 0 < share <= 1:
                 raise EmulationRefused(
-                    f"{switch.name} needs a share above 0 and up to 1; write for instance {switch.example}"
+                    f"{switch.name} needs a number above 0 and up to 1; write for example {switch.example}"
                 )
             return share
         case "window":
             return _WINDOW_S if text is None else _duration(switch, text)
         case "seed":
-            return _whole("the seed", text or "", least=0)
+            return _seed("the seed", text or "")
 
 
 def _duration(switch: Switch, text: str | None) -> float:
-    found = _DURATION.fullmatch(text or "")
-    seconds = 0.0 if found is None else float(found[1]) * _SECONDS[found[2]]
+    match = _DURATION.fullmatch(text or "")
+    seconds = 0.0 if match is None else float(match[1]) * _SECONDS[match[2]]
     if not 0 < seconds <= switch.longest_s:
         raise EmulationRefused(
             f"{switch.name} needs a time in ms, s, m or h, above 0 and up to {switch.longest_s / 60:.0f}m; "
-            f"write for instance {switch.example}"
+            f"write for example {switch.example}"
         )
     return seconds
 
 
-def _whole(what: str, text: str, *, least: int) -> int:
-    if not text.isascii() or not text.isdigit() or not least <= int(text) < 2**63:
-        raise EmulationRefused(f"{what} must be a whole number from {least} on, not {text!r}")
+def _seed(what: str, text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) >= 2**63:
+        raise EmulationRefused(f"{what} must be a whole number, 0 or more, not {text!r}")
     return int(text)
 
 
-def _offer() -> str:
-    return "there are: " + ", ".join(switch.example for switch in SWITCHES)
+def _list_switches() -> str:
+    return "valid switches: " + ", ".join(switch.example for switch in SWITCHES)

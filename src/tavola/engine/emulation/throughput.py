@@ -1,22 +1,29 @@
-"""Throughput: what tables and global indexes may do in a second, and the refusal of more.
+"""Throughput limits of tables and global indexes, and the throttling of requests that exceed them.
 
-Provisioned: the units that were asked for, of which 300 seconds' worth can be saved, and adaptive capacity
-that lends one partition all that the table has left, up to the partition's own limit. On demand: what its
-partitions can do, which are made more when traffic reaches a new peak; the maximum that was set, if any; the
-account's quota. A request is checked against all that it touches before it takes anything, so what is
-refused costs nothing; a write whose index has no room is refused for the index's sake.
+A provisioned table has its units, of which 300 seconds can be saved, and adaptive capacity: one partition may use all that
+the table has left, up to the partition's own limit. An on-demand table is limited by its partitions, which grow when
+traffic reaches a new peak, by its own maximum if it has one, and by the account's quota. A request is checked against
+every limit before it is charged, so a throttled request costs nothing. A write is throttled if one of its indexes is.
+
+A `Charge` is the units that a request takes from a table or global index, and at which key. A local index has no throughput
+of its own: its units are charged to the table. A global index whose entry moves is charged at both keys, because they may
+be in different partitions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Literal
+
+from msgspec import Struct
 
 from tavola.clock import Clock
+from tavola.engine.capacity import index_write_units
 from tavola.engine.catalog import StoredIndex, StoredTable
-from tavola.engine.emulation.buckets import TokenBucket
-from tavola.engine.emulation.charges import Access, Charge
-from tavola.engine.emulation.partitions import ThroughputPartitions
+from tavola.engine.emulation.partitions import ThroughputPartitions, TokenBucket
+from tavola.engine.reads import ReadRange
+from tavola.engine.storage import Entry
+from tavola.engine.writes import CurrentItem, ItemWrite, keys_of, sizes_of
 from tavola.keys import KeySchema, bounds_around
 from tavola.limits import (
     BURST_S,
@@ -34,9 +41,83 @@ from tavola.protocol.faults import (
     RequestLimitExceededFault,
     ThrottlingFault,
 )
+from tavola.values import write_units
+
+Access = Literal["Read", "Write"]
+Reach = Literal["item", "partition", "scan"]  # what the key identifies
+
+
+class Charge(Struct, frozen=True):
+    """Units of one kind, on a table or on a global index of it, at one key."""
+
+    table: StoredTable
+    index: StoredIndex | None
+    access: Access
+    key: bytes  # ordered; for a page, its start
+    units: float
+    reach: Reach = "item"
+
+
+def write_charges(write: ItemWrite, factor: float = 1.0) -> list[Charge]:
+    """Return the charges of a prepared write: on its table `factor` times the units, on its indexes the units."""
+    current = write.current
+    table = current.table
+    table_units = factor * write_units(current.size, write.size)
+    if not table.indexes:
+        return [Charge(table, None, "Write", current.key, table_units)]
+    old = None if current.item is None else (current.item, current.size, current.entries)
+    new = None if write.item is None else (write.item, write.size, write.entries)
+    units = index_write_units(table, old, new)
+    charges: list[Charge] = []
+    if units:
+        before, after = _entries(table, old), _entries(table, new)
+        for position, index in enumerate(table.indexes):
+            cost = units.get(index.name)
+            if cost is None:
+                continue
+            if not index.is_global:
+                table_units += cost
+                continue
+            (old_key, old_size), (new_key, new_size) = before[position], after[position]
+            if old_key == new_key and isinstance(old_key, bytes):
+                charges.append(Charge(table, index, "Write", old_key, cost))
+                continue
+            for key, size in ((old_key, old_size), (new_key, new_size)):
+                if isinstance(key, bytes):
+                    charges.append(Charge(table, index, "Write", key, write_units(size or 0, 0)))
+    return [Charge(table, None, "Write", current.key, table_units), *charges]
+
+
+def check_charges(current: CurrentItem, factor: float = 1.0) -> list[Charge]:
+    """Return the charges of a condition without a write: the write units of the current item."""
+    units = factor * write_units(current.size, 0)
+    return [Charge(current.table, None, "Write", current.key, units)]
+
+
+def page_charge(span: ReadRange, units: float) -> Charge:
+    """Return the charge of a page of a query or scan, at the key where it starts.
+
+    Charging each row at its own key would need every row's key; a page is small compared with a partition.
+    """
+    index = span.index
+    if span.after is not None:
+        key = span.after[0] or span.after[1]
+    else:
+        key = span.bounds.lower
+    owner = index if index is not None and index.is_global else None
+    return Charge(span.table, owner, "Read", key, units, "scan" if span.partition is None else "partition")
+
+
+def _entries(
+    table: StoredTable, image: tuple[object, int, tuple[Entry, ...]] | None
+) -> list[tuple[Entry, int | None]]:
+    if image is None:
+        return [(None, None)] * len(table.indexes)
+    return list(zip(keys_of(table, image[2]), sizes_of(table, image[1], image[2]), strict=True))
+
 
 _PEAK_WINDOW_S = 60.0  # over which on-demand traffic is measured
-_PEAK_AGE_S = 30 * 60.0  # after which a peak counts as previous, and twice as much is served
+_PEAK_AGE_S = 30 * 60.0  # after which a peak counts as previous, and twice as much can be served
 
 KEY_RANGE = "KeyRangeThroughputExceeded"
 
@@ -63,28 +144,26 @@ _OVER_MAXIMUM = "Throughput exceeds the maximum OnDemandThroughput configured on
 _ACCOUNT = "Throughput exceeds the current throughput limit for your account."
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """What a table or index may do: on demand, its maximum where there is one, and what it is warm for."""
+class Allowance(Struct, frozen=True):
+    """The limits of a table or index, by its definition."""
 
     on_demand: bool
-    reads: float  # a second; on demand, the maximum, or the quota of the account
+    reads: float  # per second; on demand, the maximum, or the quota of the account
     writes: float
     limited_reads: bool = False  # the maximum was set by its owner
     limited_writes: bool = False
     partitions: int = 1
 
     def limit(self, access: Access) -> str:
-        """Return AWS's name of the limit that a table reaches as a whole."""
+        """Return AWS's name for the limit of a table as a whole."""
         if not self.on_demand:
             return "ProvisionedThroughputExceeded"
         limited = self.limited_reads if access == "Read" else self.limited_writes
         return "MaxOnDemandThroughputExceeded" if limited else "AccountLimitExceeded"
 
 
-@dataclass(frozen=True, slots=True)
-class Throttle:
-    """One limit that stands in a request's way."""
+class Throttle(Struct, frozen=True):
+    """One limit that a request exceeds."""
 
     arn: str
     of_index: bool
@@ -100,7 +179,7 @@ class Throttle:
 
     @property
     def message(self) -> str:
-        """Return AWS's sentence for the first limit of a request."""
+        """Return AWS's message, for the first exceeded limit of a request."""
         if self.limit == "AccountLimitExceeded":
             return _ACCOUNT
         if self.limit == "MaxOnDemandThroughputExceeded":
@@ -114,7 +193,7 @@ class Throttle:
 
 
 class MeteredResource:
-    """One table or global index as it is metered."""
+    """One table or global index with its token buckets and partitions."""
 
     __slots__ = (
         "_peaks",
@@ -146,10 +225,10 @@ class MeteredResource:
         )
         self._window = [0.0, 0.0]
         self._window_at_s = now_s
-        self._peaks: list[tuple[float, int]] = []  # when a peak was seen, and the partitions it asks for
+        self._peaks: list[tuple[float, int]] = []  # the time of a peak, and the partitions it needs
 
     def renew(self, table: StoredTable, index: StoredIndex | None, now_s: float) -> None:
-        """Take on a table's new definition: other units, perhaps another mode; partitions stay."""
+        """Adopt a table's new definition: other units, perhaps another billing mode; partitions stay."""
         self.definition = table.definition
         changed = allowance_of(table, index)
         if changed.on_demand != self.allowance.on_demand:
@@ -162,19 +241,19 @@ class MeteredResource:
         self.partitions.grow(changed.partitions, now_s)
 
     def throttles(self, access: Access, key: bytes, now_s: float) -> list[Throttle]:
-        """Return the limits that stand in the way of an access now."""
-        found: list[str] = []
+        """Return the limits that throttle an access now."""
+        exceeded: list[str] = []
         partition = self.partitions.find(key)
         whole, part = (self.reads, partition.reads) if access == "Read" else (self.writes, partition.writes)
         if not whole.has_tokens(now_s):
-            found.append(self.allowance.limit(access))
+            exceeded.append(self.allowance.limit(access))
         if not part.has_tokens(now_s):
-            found.append(KEY_RANGE)
+            exceeded.append(KEY_RANGE)
         on_demand = self.allowance.on_demand
-        return [Throttle(self.arn, self.of_index, on_demand, access, limit) for limit in found]
+        return [Throttle(self.arn, self.of_index, on_demand, access, limit) for limit in exceeded]
 
     def take(self, charge: Charge, now_s: float) -> None:
-        """Charge an access that nothing stands in the way of."""
+        """Charge an access that is not throttled."""
         partition = self.partitions.find(charge.key)
         if charge.access == "Read":
             self.reads.take(charge.units)
@@ -186,22 +265,22 @@ class MeteredResource:
             self._measure(charge, now_s)
 
     def heat(self, charge: Charge, now_s: float, split_after_s: float, *, throttled: bool) -> None:
-        """Note an access where it fell, and split what has been hot for long enough."""
+        """Count an access in its partition, and split the partition if it has been hot for long enough."""
         partition = self.partitions.find(charge.key)
         reads, writes = (charge.units, 0.0) if charge.access == "Read" else (0.0, charge.units)
-        self.partitions.cool(partition, split_after_s, now_s)
+        self.partitions.split_if_hot(partition, split_after_s, now_s)
         partition = self.partitions.find(charge.key)
         partition.note(charge.key, reads, writes, now_s, throttled=throttled)
 
     def _measure(self, charge: Charge, now_s: float) -> None:
-        """Measure on-demand traffic; what was the peak half an hour ago is served twice over."""
+        """Measure on-demand traffic; twice the peak of half an hour ago can be served."""
         passed = now_s - self._window_at_s
         if not 0 <= passed < _PEAK_WINDOW_S:
             reads, writes = (units / _PEAK_WINDOW_S for units in self._window)
-            wanted = partitions_for(2 * reads, 2 * writes)
-            most = max((count for _, count in self._peaks), default=len(self.partitions))
-            if wanted > max(most, len(self.partitions)):
-                self._peaks.append((now_s, wanted))
+            needed = partitions_for(2 * reads, 2 * writes)
+            highest = max((count for _, count in self._peaks), default=len(self.partitions))
+            if needed > max(highest, len(self.partitions)):
+                self._peaks.append((now_s, needed))
             while self._peaks and self._peaks[0][0] + _PEAK_AGE_S <= now_s:
                 self.partitions.grow(self._peaks.pop(0)[1], now_s)
             self._window = [0.0, 0.0]
@@ -210,7 +289,7 @@ class MeteredResource:
 
 
 class ThroughputMeter:
-    """Every table and index that was accessed since the engine was opened."""
+    """The metered tables and indexes: every one accessed since the engine was opened."""
 
     def __init__(self, clock: Clock, split_after_s: float) -> None:
         self._clock = clock
@@ -218,21 +297,21 @@ class ThroughputMeter:
         self._resources: dict[tuple[int, int], MeteredResource] = {}
 
     def throttles(self, charges: Sequence[Charge]) -> list[Throttle]:
-        """Return every limit that stands in the way of a request, each once; take nothing."""
+        """Return every limit that throttles a request, each once; charge nothing."""
         now_s = self._clock.now()
-        found: dict[Throttle, None] = {}
+        distinct: dict[Throttle, None] = {}
         for charge in charges:
             resource = self.resource(charge.table, charge.index)
             throttles = resource.throttles(charge.access, charge.key, now_s)
             if throttles:
-                # What a partition refuses is heat too; what the table refuses is not the partition's matter.
+                # A request throttled by its partition is heat; one throttled by the table as a whole is not.
                 hot = any(throttle.limit == KEY_RANGE for throttle in throttles)
                 resource.heat(charge, now_s, self._split_after_s, throttled=hot)
-                found.update(dict.fromkeys(throttles))
-        return list(found)
+                distinct.update(dict.fromkeys(throttles))
+        return list(distinct)
 
     def take(self, charges: Sequence[Charge]) -> None:
-        """Charge a request that nothing stands in the way of."""
+        """Charge a request that is not throttled."""
         now_s = self._clock.now()
         for charge in charges:
             resource = self.resource(charge.table, charge.index)
@@ -240,24 +319,24 @@ class ThroughputMeter:
             resource.heat(charge, now_s, self._split_after_s, throttled=False)
 
     def resource(self, table: StoredTable, index: StoredIndex | None) -> MeteredResource:
-        """Return a table or global index as it is metered."""
-        place = (table.definition.number, 0 if index is None else index.definition.slot)
-        found = self._resources.get(place)
-        if found is None:
-            found = self._resources[place] = MeteredResource(table, index, self._clock.now())
-        elif found.definition is not table.definition:
-            found.renew(table, index, self._clock.now())
-        return found
+        """Return the metered table or global index."""
+        resource_id = (table.definition.number, 0 if index is None else index.definition.slot)
+        resource = self._resources.get(resource_id)
+        if resource is None:
+            resource = self._resources[resource_id] = MeteredResource(table, index, self._clock.now())
+        elif resource.definition is not table.definition:
+            resource.renew(table, index, self._clock.now())
+        return resource
 
     def drop(self, table: StoredTable) -> None:
-        """Let go of a table that is deleted, and of its indexes."""
+        """Drop the state of a deleted table and its indexes."""
         number = table.definition.number
-        for place in [place for place in self._resources if place[0] == number]:
-            del self._resources[place]
+        for resource_id in [resource for resource in self._resources if resource[0] == number]:
+            del self._resources[resource_id]
 
 
 def fault_of(throttles: Sequence[Throttle]) -> Fault:
-    """Return AWS's answer to a request that limits stand in the way of."""
+    """Return AWS's fault for a throttled request."""
     first = throttles[0]
     reasons = [throttle.reason for throttle in throttles]
     if not first.on_demand:
@@ -275,13 +354,13 @@ def reason_of(throttles: Sequence[Throttle]) -> CancellationReason:
 
 
 def allowance_of(table: StoredTable, index: StoredIndex | None) -> Allowance:
-    """Return what a table or global index may do, by its definition."""
+    """Return the limits of a table or global index."""
     definition = table.definition
-    own = definition if index is None else index.definition
-    warm = own.warm or {}
+    throughput_definition = definition if index is None else index.definition
+    warm = throughput_definition.warm or {}
     if definition.billing == "PAY_PER_REQUEST":
-        most = own.on_demand or {}
-        reads, writes = most.get("MaxReadRequestUnits", -1), most.get("MaxWriteRequestUnits", -1)
+        maxima = throughput_definition.on_demand or {}
+        reads, writes = maxima.get("MaxReadRequestUnits", -1), maxima.get("MaxWriteRequestUnits", -1)
         return Allowance(
             on_demand=True,
             reads=float(reads if reads > 0 else TABLE_CAPACITY_UNITS_MAX),
@@ -293,7 +372,7 @@ def allowance_of(table: StoredTable, index: StoredIndex | None) -> Allowance:
                 max(warm.get("WriteUnitsPerSecond", 0), ON_DEMAND_WARM_WRITES_PER_S),
             ),
         )
-    units = own.throughput or definition.throughput
+    units = throughput_definition.throughput or definition.throughput
     return Allowance(
         on_demand=False,
         reads=float(units.reads),
@@ -306,7 +385,7 @@ def allowance_of(table: StoredTable, index: StoredIndex | None) -> Allowance:
 
 
 def partitions_for(reads: float, writes: float) -> int:
-    """Return how many partitions it takes to do so much in a second, if it is spread evenly."""
+    """Return the number of partitions needed for this throughput per second, spread evenly."""
     by_reads = -(-reads // PARTITION_READS_PER_S)
     by_writes = -(-writes // PARTITION_WRITES_PER_S)
     return int(max(1, by_reads, by_writes))

@@ -10,10 +10,9 @@ import msgspec
 from tavola.engine.backups import Backup, Backups, BackupType, keep_table, pin, pinned_table, unpin
 from tavola.engine.catalog import StoredTable
 from tavola.engine.copies import START, CopyPosition, copy_slice
-from tavola.engine.failures import Failure, failure_of, record_failure
-from tavola.engine.operations.call import OperationCall, Services
+from tavola.engine.jobs import Failure, failure_of, record_failure
+from tavola.engine.operations.call import OperationCall, Services, encode
 from tavola.engine.operations.descriptions import describe
-from tavola.engine.operations.responses import encode
 from tavola.limits import BACKUPS_LISTED_MAX, SYSTEM_BACKUP_DAYS
 from tavola.protocol.arns import ResourceArn, Scope, parse_resource_arn, table_arn, table_name_of
 from tavola.protocol.backups import (
@@ -74,7 +73,7 @@ def describe_backup(call: OperationCall, request: DescribeBackupRequest) -> byte
 
 def list_backups(call: OperationCall, request: ListBackupsRequest) -> bytes:
     """Return the caller's backups, oldest first; only on-demand ones unless the request says otherwise."""
-    wanted = request.backup_type or "USER"
+    type_ = request.backup_type or "USER"
     scope = call.scope if request.table_name is None else call.check_scope(request.table_name)
     name = None if request.table_name is None else table_name_of(request.table_name)
     lower, upper = request.time_range_lower_bound, request.time_range_upper_bound
@@ -83,11 +82,11 @@ def list_backups(call: OperationCall, request: ListBackupsRequest) -> bytes:
             backup
             for backup in Backups(call.services.store)
             if backup.scope == scope
-            and wanted in ("ALL", backup.type)
+            and type_ in ("ALL", backup.type)
             and name in (None, backup.definition.name)
             and (lower is None or backup.created_at_s >= lower)
             and (upper is None or backup.created_at_s < upper)
-            and not _is_over(call.services, backup)
+            and not _is_expired(call.services, backup)
         ),
         key=_order,
     )
@@ -131,9 +130,9 @@ def drop_table(services: Services, table: StoredTable) -> None:
     if definition.recovery is not None:
         backups = Backups(services.store)
         backups.drop_expired(services.clock.now())
-        made = _new(services, table, f"{table.name}$DeletedTableBackup", "SYSTEM", definition.number)
-        expires_at_s = made.created_at_s + SYSTEM_BACKUP_DAYS * _DAY_S
-        backups.save(msgspec.structs.replace(made, status="AVAILABLE", expires_at_s=expires_at_s))
+        backup = _new(services, table, f"{table.name}$DeletedTableBackup", "SYSTEM", definition.number)
+        expires_at_s = backup.created_at_s + SYSTEM_BACKUP_DAYS * _DAY_S
+        backups.save(msgspec.structs.replace(backup, status="AVAILABLE", expires_at_s=expires_at_s))
     services.catalog.drop(table, keep_rows=definition.recovery is not None or definition.pins > 0)
 
 
@@ -141,22 +140,22 @@ def backup_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
     """Copy a slice of a table into its backup."""
     backups = Backups(services.store)
     backup = backups.find(Scope(state["account"], state["region"]), state["table"], state["backup"])
-    assert backup is not None, "a backup that is being made cannot be deleted"
+    assert backup is not None, "a backup that is being created cannot be deleted"
     target = backups.table(backup)
     source = pinned_table(services.catalog, services.store, state["source"], state["position"])
-    place = copy_slice(source, target, CopyPosition.decode(state["place"]))
+    position = copy_slice(source, target, CopyPosition.decode(state["place"]))
     backups.save(
         msgspec.structs.replace(
             backup,
             items=target.counts.items,
             bytes=target.counts.bytes,
-            status="AVAILABLE" if place is None else "CREATING",
+            status="AVAILABLE" if position is None else "CREATING",
         )
     )
-    if place is None:
+    if position is None:
         unpin(services.catalog, services.store, state["source"])
         return None
-    return state | {"place": place.encode()}
+    return state | {"place": position.encode()}
 
 
 def fail_backup(services: Services, state: dict[str, Any]) -> None:
@@ -183,19 +182,19 @@ def find_backup_table(call: OperationCall, name_or_arn: str, scope: Scope | None
 
 def find_backup(call: OperationCall, arn: str, *, anywhere: bool = False) -> Backup:
     """Return the caller's backup with an ARN, in this region or `anywhere`; expired ones do not exist."""
-    parts = _parsed(call, arn)
+    parts = _parse_backup_arn(call, arn)
     assert parts.label is not None, "a backup's ARN has the backup's id"
     backup = None
     if anywhere or parts.scope.region == call.scope.region:
         backup = Backups(call.services.store).find(parts.scope, parts.table, parts.label)
-    if backup is None or _is_over(call.services, backup):
+    if backup is None or _is_expired(call.services, backup):
         fault = BackupNotFoundFault.of_arn(arn)
         failure = failure_of(call.services.store, parts.text, call.services.clock.now())
         raise fault if failure is None else BackupNotFoundFault(f"{fault}. {failure.sentence}")
     return backup
 
 
-def _parsed(call: OperationCall, arn: str) -> ResourceArn:
+def _parse_backup_arn(call: OperationCall, arn: str) -> ResourceArn:
     """Return the parts of a backup's ARN; another account's is refused, whether it exists or not.
 
     With a guard, access has been decided before.
@@ -203,13 +202,12 @@ def _parsed(call: OperationCall, arn: str) -> ResourceArn:
     parts = parse_resource_arn(arn)
     if parts is None or parts.kind != "backup":
         raise ValidationFault("Invalid Backup ARN")
-    guarded = call.context is not None and call.context.guard is not None
-    if parts.scope.account != call.scope.account and not guarded:
+    if parts.scope.account != call.scope.account and not call.is_guarded:
         raise AccessDeniedFault("Access is denied")
     return parts
 
 
-def _is_over(services: Services, backup: Backup) -> bool:
+def _is_expired(services: Services, backup: Backup) -> bool:
     return backup.expires_at_s is not None and backup.expires_at_s <= services.clock.now()
 
 
@@ -238,7 +236,7 @@ def _order(backup: Backup) -> tuple[str, str]:
 
 def _start(call: OperationCall, arn: str) -> tuple[str, str]:
     """Return the list position of an ARN, which may be of a deleted backup."""
-    parts = _parsed(call, arn)
+    parts = _parse_backup_arn(call, arn)
     if parts.scope.region != call.scope.region:
         raise ValidationFault(
             "Invalid Request: The supplied ExclusiveStartBackupArn does not match the region"

@@ -9,45 +9,44 @@ import msgspec
 from tavola.engine.capacity import CapacityUsage, add_write_units
 from tavola.engine.catalog import StoredTable
 from tavola.engine.operations.call import (
+    BatchKey,
+    BatchWrite,
     OperationCall,
     bind_placeholders,
     capacity_mode,
     check_placeholders_used,
     check_scalar_keys,
+    encode,
     parse_projection,
     project_row,
 )
 from tavola.engine.operations.items import (
     collection_metrics,
 )
-from tavola.engine.operations.responses import encode
 from tavola.engine.writes import (
-    ItemWrite,
     apply_write,
     find_current,
     key_of_request,
     prepare_delete,
     prepare_put,
 )
-from tavola.expressions.projections import Projection
+from tavola.expressions.projections import CompiledProjection
 from tavola.keys import KeyRefused
 from tavola.limits import BATCH_GET_RESPONSE_BYTES_MAX, ITEM_BYTES_MAX
 from tavola.protocol.batches import (
     BatchGetItemRequest,
     BatchWriteItemRequest,
-    KeysAndAttributes,
     WriteRequest,
 )
 from tavola.protocol.faults import ValidationFault
 from tavola.values import TOO_LARGE, Item, read_units
 
-_NOT_THROTTLED: frozenset[int] = frozenset()
 _DUPLICATES = "Provided list of item keys contains duplicates"
 
 
 def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
     """Return the items of up to 100 keys in several tables, 16 MB at most; other keys are left unprocessed."""
-    projections: dict[str, Projection | None] = {}
+    projections: dict[str, CompiledProjection | None] = {}
     for name, keys_and_attributes in request.request_items.items():
         for key in keys_and_attributes.keys:
             call.admit(key)
@@ -58,28 +57,28 @@ def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
     for name, table in tables.items():
         check_scalar_keys(table, projections[name])
     keys = {
-        name: _check_distinct([key_of_request(tables[name], key) for key in wanted.keys])
-        for name, wanted in request.request_items.items()
+        name: list(
+            zip(
+                read.keys,
+                _check_distinct([key_of_request(tables[name], key) for key in read.keys]),
+                strict=True,
+            )
+        )
+        for name, read in request.request_items.items()
     }
-    room_bytes = BATCH_GET_RESPONSE_BYTES_MAX
-    throttled = call.unprocessed_keys(request, tables, keys)
+    bytes_left = BATCH_GET_RESPONSE_BYTES_MAX
+    held_back = call.take_unprocessed_keys(request, tables, keys)
     responses: list[bytes] = []
     unprocessed: dict[str, Any] = {}
     usages: list[CapacityUsage] = []
     for name, keys_and_attributes in request.request_items.items():
         usage = CapacityUsage(tables[name], name)
-        throttled_here = throttled.get(name, _NOT_THROTTLED)
-        items, left, room_bytes = _read_keys(
-            call,
-            tables[name],
-            keys_and_attributes,
-            keys[name],
-            projections[name],
-            usage,
-            room_bytes,
-            throttled_here,
+        consistent = bool(keys_and_attributes.consistent_read)
+        items, rest, bytes_left = _read_keys(
+            call, tables[name], keys[name], projections[name], usage, bytes_left, consistent=consistent
         )
         responses.append(encode(name) + b":[" + b",".join(items) + b"]")
+        left = held_back.get(name, []) + rest
         if left:
             unprocessed[name] = msgspec.to_builtins(keys_and_attributes) | {"Keys": left}
         usages.append(usage)
@@ -93,30 +92,27 @@ def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
 def _read_keys(
     call: OperationCall,
     table: StoredTable,
-    request: KeysAndAttributes,
-    keys: list[bytes],
-    projection: Projection | None,
+    keys: list[BatchKey],
+    projection: CompiledProjection | None,
     usage: CapacityUsage,
-    room_bytes: int,
-    throttled: frozenset[int],
+    bytes_left: int,
+    *,
+    consistent: bool,
 ) -> tuple[list[bytes], list[Item], int]:
+    """Return the items, the keys that did not fit into the response, and the bytes left in it."""
     items: list[bytes] = []
-    unprocessed = [request.keys[position] for position in sorted(throttled)]
-    for position, key in enumerate(keys):
-        if position in throttled:
-            continue
+    for position, (_, key) in enumerate(keys):
         row = table.rows.get(key)
         size = 0 if row is None else row[1]
-        if size > room_bytes:
-            rest = [request.keys[at] for at in range(position, len(keys)) if at not in throttled]
-            return items, unprocessed + rest, 0
-        units = read_units(size, consistent=bool(request.consistent_read))
+        if size > bytes_left:
+            return items, [requested for requested, _ in keys[position:]], 0
+        units = read_units(size, consistent=consistent)
         usage.reads += units
         call.record_access(table, None, key, reads=units)
         if row is not None:
-            room_bytes -= size
+            bytes_left -= size
             items.append(project_row(row[0], projection))
-    return items, unprocessed, room_bytes
+    return items, [], bytes_left
 
 
 def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> bytes:
@@ -135,7 +131,7 @@ def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> byt
     for name, writes in request.request_items.items():
         table = tables[name]
         planned.append((name, table, _check_distinct([_write_key(table, write) for write in writes]), writes))
-    item_writes: list[tuple[str, ItemWrite, Item]] = []
+    item_writes: list[BatchWrite] = []
     for name, table, keys, writes in planned:
         for key, write in zip(keys, writes, strict=True):
             current = find_current(table, key)
@@ -145,17 +141,11 @@ def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> byt
             elif write.delete_request is not None:
                 item_writes.append((name, prepare_delete(current), write.delete_request.key))
     unprocessed: dict[str, list[Any]] = {}
-    throttled = call.unprocessed_writes([write for _, write, _ in item_writes])
-    if throttled:
-        for position in sorted(throttled):
-            name, item_write, item = item_writes[position]
-            again = (
-                {"DeleteRequest": {"Key": item}}
-                if item_write.item is None
-                else {"PutRequest": {"Item": item}}
-            )
-            unprocessed.setdefault(name, []).append(again)
-        item_writes = [each for position, each in enumerate(item_writes) if position not in throttled]
+    for name, item_write, item in call.take_unprocessed_writes(item_writes):
+        again = (
+            {"DeleteRequest": {"Key": item}} if item_write.item is None else {"PutRequest": {"Item": item}}
+        )
+        unprocessed.setdefault(name, []).append(again)
     call.services.begin()
     for _, item_write, _ in item_writes:
         call.record_write(item_write)
@@ -163,9 +153,7 @@ def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> byt
     return encode({"UnprocessedItems": unprocessed} | _render_batch_metrics(request, item_writes))
 
 
-def _render_batch_metrics(
-    request: BatchWriteItemRequest, writes: list[tuple[str, ItemWrite, Item]]
-) -> dict[str, Any]:
+def _render_batch_metrics(request: BatchWriteItemRequest, writes: list[BatchWrite]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
@@ -178,7 +166,7 @@ def _render_batch_metrics(
     return members
 
 
-def collection_metrics_by_table(writes: list[tuple[str, ItemWrite, Item]]) -> dict[str, Any]:
+def collection_metrics_by_table(writes: list[BatchWrite]) -> dict[str, Any]:
     """Return ItemCollectionMetrics of several writes: each collection once, by table."""
     metrics: dict[str, list[Any]] = {}
     for name, write, key in writes:
@@ -190,10 +178,10 @@ def collection_metrics_by_table(writes: list[tuple[str, ItemWrite, Item]]) -> di
 
 
 def _write_key(table: StoredTable, write: WriteRequest) -> bytes:
-    """Return the encoded key of a write; a put with a missing key gets another message than PutItem gives."""
+    """Return the encoded key of a write; for a missing key, AWS has another message here than for PutItem."""
     if write.delete_request is not None:
         return key_of_request(table, write.delete_request.key)
-    assert write.put_request is not None, "parse lets no empty write through"
+    assert write.put_request is not None, "`parse` refuses an empty write"
     try:
         return table.schema.key_of(write.put_request.item)
     except KeyRefused as refused:

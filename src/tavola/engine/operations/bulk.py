@@ -7,17 +7,17 @@ from typing import Any
 import msgspec
 
 from tavola.engine.isolation import digest_payload
-from tavola.engine.operations.call import OperationCall, Services
-from tavola.engine.operations.responses import encode
+from tavola.engine.operations.call import OperationCall, Services, encode
 from tavola.engine.operations.transfers import (
     buckets_of,
     check_compression,
-    check_place,
+    check_prefix,
     describe_transfer,
     find_transfer,
     list_transfers,
     mark_abandoned,
     mark_failed,
+    new_transfer,
     start_transfer,
 )
 from tavola.engine.transfer import (
@@ -55,19 +55,19 @@ def start_bulk_put_items(call: OperationCall, request: StartBulkPutItemsRequest)
     services = call.services
     buckets_of(services)
     source, output = request.input_s3_configuration, request.output_s3_configuration
-    check_place(source.s3_key_prefix)
-    check_place(output.s3_key_prefix)
+    check_prefix(source.s3_key_prefix)
+    check_prefix(output.s3_key_prefix)
     check_compression(source.input_compression_type)
     table = call.table(request.table_name)
     records = TransferRecords(services.store, "bulk")
     now_s = services.clock.now()
     digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
-    known = records.find_by_token(call.scope, token, now_s)
-    if known is not None:
-        if known.digest != digest:
+    earlier = records.find_by_token(call.scope, token, now_s)
+    if earlier is not None:
+        if earlier.digest != digest:
             raise IdempotentParameterMismatchFault()
-        return encode({"BulkOperationDescription": describe_transfer(call, "bulk", known)})
+        return encode({"BulkOperationDescription": describe_transfer(call, "bulk", earlier)})
     id_ = transfer_id(now_s, services.entropy.bytes(4))
     echoed = msgspec.to_builtins(request)
     described: dict[str, Any] = {
@@ -89,17 +89,7 @@ def start_bulk_put_items(call: OperationCall, request: StartBulkPutItemsRequest)
     transfer = start_transfer(
         call,
         "bulk",
-        Transfer(
-            id=id_,
-            account=call.scope.account,
-            region=call.scope.region,
-            table=table.name,
-            table_uuid=table.definition.uuid,
-            started_at_s=now_s,
-            token=token,
-            digest=digest,
-            description=described,
-        ),
+        new_transfer(call, table, id_, now_s, token, digest, described),
         {"number": table.definition.number, "progress": {}},
     )
     return encode({"BulkOperationDescription": transfer.description})
@@ -110,7 +100,7 @@ def describe_bulk_operation(call: OperationCall, request: DescribeBulkOperationR
     return encode(
         {
             "BulkOperationDescription": describe_transfer(
-                call, "bulk", _found(call, request.bulk_operation_arn)
+                call, "bulk", _find_bulk(call, request.bulk_operation_arn)
             )
         }
     )
@@ -132,7 +122,7 @@ def list_bulk_operations(call: OperationCall, request: ListBulkOperationsRequest
 
 def cancel_bulk_operation(call: OperationCall, request: CancelBulkOperationRequest) -> bytes:
     """Stop a bulk load at its next slice; items already written stay."""
-    transfer = _found(call, request.bulk_operation_arn)
+    transfer = _find_bulk(call, request.bulk_operation_arn)
     status = describe_transfer(call, "bulk", transfer)["BulkOperationStatus"]
     if status not in ("IN_PROGRESS", "CANCELLING"):
         raise ValidationFault(
@@ -142,7 +132,7 @@ def cancel_bulk_operation(call: OperationCall, request: CancelBulkOperationReque
     services = call.services
     services.begin()
     transfer = transfer.with_description(BulkOperationStatus="CANCELLING")
-    TransferRecords(services.store, "bulk").keep(msgspec.structs.replace(transfer, cancelled=True))
+    TransferRecords(services.store, "bulk").save(msgspec.structs.replace(transfer, cancelled=True))
     return encode({"BulkOperationArn": request.bulk_operation_arn, "BulkOperationStatus": "CANCELLING"})
 
 
@@ -166,19 +156,19 @@ def bulk_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | Non
             if progress is not None:
                 release_objects(services.store, services.buckets, transfer.id, progress.reached)
                 work.finish(progress, transfer, now_s)
-            transfer = _cancelled(transfer, now_s)
+            transfer = _mark_cancelled(transfer, now_s)
         elif progress is None:
             progress, transfer = _begin(transfer, load)
             done = False
         else:
             progress, transfer, done = work.step(progress)
             if done:
-                transfer = _completed(work, progress, transfer, now_s)
+                transfer = _mark_completed(work, progress, transfer, now_s)
     except (OSError, TransferError, Fault) as error:
         transfer = mark_failed("bulk", transfer, error, now_s)
         if progress is not None:
             release_objects(services.store, services.buckets, transfer.id, progress.reached)
-    records.keep(transfer)
+    records.save(transfer)
     return None if done else state | {"progress": msgspec.to_builtins(progress)}
 
 
@@ -204,22 +194,22 @@ def _begin(transfer: Transfer, load: Load) -> tuple[BulkProgress, Transfer]:
         raise TransferError(
             f"There are {len(objects)} objects under the prefix; a bulk load reads {IMPORT_OBJECTS_MAX} at most"
         )
-    total = sum(each.bytes for each in objects)
+    total = sum(object_.bytes for object_ in objects)
     return BulkProgress(load.begin(objects)), transfer.with_description(TotalInputBytes=total)
 
 
-def _completed(work: Bulk, progress: BulkProgress, transfer: Transfer, now_s: float) -> Transfer:
+def _mark_completed(work: Bulk, progress: BulkProgress, transfer: Transfer, now_s: float) -> Transfer:
     work.finish(progress, transfer, now_s)
     status = "COMPLETED_WITH_ERRORS" if progress.reached.failed else "COMPLETED"
     return transfer.with_description(BulkOperationStatus=status, EndTime=now_s)
 
 
-def _cancelled(transfer: Transfer, now_s: float) -> Transfer:
+def _mark_cancelled(transfer: Transfer, now_s: float) -> Transfer:
     return transfer.with_description(
         BulkOperationStatus="CANCELLED",
         EndTime=now_s,
         FailureCode="UserCancelled",
-        FailureMessage="The bulk operation was cancelled; what it had written stays",
+        FailureMessage="The bulk operation was cancelled; items already written stay",
     )
 
 
@@ -229,7 +219,7 @@ def _load(services: Services, transfer: Transfer) -> Load:
     return Load(transfer.id, source["S3Bucket"], format_, services.store, buckets_of(services))
 
 
-def _found(call: OperationCall, arn: str) -> Transfer:
+def _find_bulk(call: OperationCall, arn: str) -> Transfer:
     return find_transfer(
         call,
         "bulk",

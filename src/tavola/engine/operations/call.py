@@ -1,4 +1,4 @@
-"""OperationCall: one request being executed, and how operations resolve tables, compile expressions and access items.
+"""OperationCall: one request being executed: how operations find tables, compile expressions, access items and respond.
 
 Operations read and write items through the methods of their call. That is where accesses are recorded, and where
 `EmulatedCall` puts throttling, conflicts and stale reads between an operation and the data; a plain call has none of it.
@@ -27,8 +27,8 @@ from tavola.engine.streams import Streams, StreamShard, read_shard
 from tavola.engine.transfer import Buckets
 from tavola.engine.writes import CurrentItem, ItemWrite, apply_write, condition_failure
 from tavola.entropy import Entropy
-from tavola.expressions.bindings import Bindings, check_placeholder_keys, check_placeholders
-from tavola.expressions.conditions import Condition, evaluate
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.conditions import CompiledCondition, evaluate
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.key_conditions import KeyCondition
 from tavola.expressions.legacy import (
@@ -39,30 +39,35 @@ from tavola.expressions.legacy import (
     legacy_updates,
 )
 from tavola.expressions.plans import (
+    check_placeholder_keys,
+    check_placeholders,
     compile_condition,
     compile_key_condition,
     compile_projection,
     compile_update,
 )
-from tavola.expressions.projections import Projection, project
-from tavola.expressions.updates import Update
+from tavola.expressions.projections import CompiledProjection, project
+from tavola.expressions.updates import CompiledUpdate
 from tavola.limits import EXPRESSION_SUBSTITUTION_BYTES_MAX
 from tavola.protocol.arns import ResourceArn, Scope, scope_of, table_arn, table_name_of
 from tavola.protocol.batches import BatchGetItemRequest
 from tavola.protocol.faults import AccessDeniedFault, ResourceNotFoundFault, ValidationFault
 from tavola.protocol.message_style import MessageStyle, add_error_count, layer_of
 from tavola.protocol.resources import TableFacts
-from tavola.values import ValueRefused, admit_item, decode_item, encode_item, read_units, write_units
+from tavola.values import Item, ValueRefused, admit_item, decode_item, encode_item, read_units, write_units
 
+encode = msgspec.json.Encoder().encode
+EMPTY = b"{}"
 ITERATOR = "shard-iterator"
 """The purpose that shard iterator tokens are signed for."""
 
+BatchKey = tuple[Item, bytes]  # a key as requested, and encoded
+BatchWrite = tuple[str, ItemWrite, Item]  # the table as requested, the write, and its item or key
 PreparedT = TypeVar("PreparedT", bound="TransactionMember")
 _Plan = TypeVar("_Plan")
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
 _NAMES_MAX = 10_000  # our own limit: AWS limits only the body, and this work would block other requests
 _UNBOUND = Bindings({}, {})
-_NONE_UNPROCESSED: frozenset[int] = frozenset()
 _tuple = tuple.__new__  # builds a named tuple without its slower constructor
 
 
@@ -84,9 +89,7 @@ class Services:
     wording: MessageStyle
     table_delay_s: float
     begin: Callable[[], None]  # opens a transaction unless one is open
-    begin_maintenance: Callable[
-        [], None
-    ]  # the same for the engine's own bookkeeping, allowed in read-only calls too
+    begin_maintenance: Callable[[], None]  # the same for the engine's own bookkeeping, in read-only calls too
     store: Store
     streams: Streams
     token_signer: TokenSigner
@@ -157,9 +160,8 @@ class OperationCall:
         catalog = self.services.catalog
         past = table_at(table, at_us, now_s, self.services.begin_maintenance, catalog.history)
         catalog.as_of_read_at_s[table.definition.number] = now_s
-        catalog.timeline.reach(
-            at_us + 1
-        )  # later writes get later times even if the clock goes back, so this read stays repeatable
+        # Later writes get later times even if the clock is set back, so this read stays repeatable.
+        catalog.timeline.reach(at_us + 1)
         return past
 
     def make_read_only(self) -> None:
@@ -171,26 +173,31 @@ class OperationCall:
 
         With a guard, access was decided before the operation runs, and tables of other accounts are possible.
         """
-        named = scope_of(name_or_arn)
-        if named is None or named == self.scope:
+        scope = scope_of(name_or_arn)
+        if scope is None or scope == self.scope:
             return self.scope
-        self._check_other_scope(named, table_arn(named, table_name_of(name_or_arn)))
-        return named
+        self._check_other_scope(scope, table_arn(scope, table_name_of(name_or_arn)))
+        return scope
 
     def check_own_resource(self, arn: ResourceArn) -> None:
         """Refuse a stream or a backup of another account or region."""
         if arn.scope != self.scope:
             self._check_other_scope(arn.scope, arn.text)
 
-    def _check_other_scope(self, named: Scope, arn: str) -> None:
-        if named.region != self.scope.region and named.account == self.scope.account:
+    @property
+    def is_guarded(self) -> bool:
+        """Whether a guard has decided access already, so that resources of other accounts may be used."""
+        return self.context is not None and self.context.guard is not None
+
+    def _check_other_scope(self, other: Scope, arn: str) -> None:
+        if other.region != self.scope.region and other.account == self.scope.account:
             raise ResourceNotFoundFault()
-        if self.context is None or self.context.guard is None:
+        if not self.is_guarded:
             caller = f"arn:aws:iam::{self.scope.account}:root"
             raise AccessDeniedFault(
                 f"User: {caller} is not authorized to perform: dynamodb:{self.operation} on resource: {arn}"
             )
-        if named.region != self.scope.region:
+        if other.region != self.scope.region:
             raise ResourceNotFoundFault()
 
     def validation_fault(self, text: str) -> ValidationFault:
@@ -235,7 +242,12 @@ class OperationCall:
     # Access to items. `EmulatedCall` overrides the methods from here on.
 
     def read_item(
-        self, table: StoredTable, key: bytes, projection: Projection | None, *, consistent: bool | None
+        self,
+        table: StoredTable,
+        key: bytes,
+        projection: CompiledProjection | None,
+        *,
+        consistent: bool | None,
     ) -> tuple[bytes | None, float]:
         """Return an item's bytes (None: no such item) and the read units it costs."""
         row = table.rows.get(key)
@@ -250,6 +262,22 @@ class OperationCall:
         """Return the state of a table that a query, a scan or a batch reads: the current one."""
         return table
 
+    def currency_check(self, table: StoredTable, index: StoredIndex | None) -> Callable[[], bool]:
+        """Return a function that says whether a table and an index of it still exist; other changes do not matter."""
+        find, number = self.services.catalog.find, table.definition.number
+
+        def is_current() -> bool:
+            now = find(table.scope, table.name)
+            if now is table:
+                return True
+            return (
+                now is not None
+                and now.definition.number == number
+                and (index is None or any(other.column == index.column for other in now.indexes))
+            )
+
+        return is_current
+
     def read_rows(self, addresses: Sequence[tuple[StoredTable, bytes]]) -> list[ItemRow | None]:
         """Return the rows that a transaction reads."""
         return [table.rows.get(key) for table, key in addresses]
@@ -259,7 +287,7 @@ class OperationCall:
         return CurrentItem(table, key, table.rows.find(key))
 
     def check_condition(
-        self, current: CurrentItem, condition: Condition | None, bindings: Bindings, show: str | None
+        self, current: CurrentItem, condition: CompiledCondition | None, bindings: Bindings, show: str | None
     ) -> None:
         """Raise ConditionalCheckFailedFault unless the item that a single write replaces meets a condition."""
         if condition is not None and not evaluate(condition, current.item, bindings.values):
@@ -288,15 +316,15 @@ class OperationCall:
         """Return the receipt of an earlier transaction with this token; None if the token is new."""
         return self.services.tokens.find_receipt(self.scope, token, digest)
 
-    def unprocessed_keys(
-        self, request: BatchGetItemRequest, tables: dict[str, StoredTable], keys: dict[str, list[bytes]]
-    ) -> dict[str, frozenset[int]]:
-        """Return by table the positions of the keys that a batch read leaves unprocessed: none."""
+    def take_unprocessed_keys(
+        self, request: BatchGetItemRequest, tables: dict[str, StoredTable], keys: dict[str, list[BatchKey]]
+    ) -> dict[str, list[Item]]:
+        """Remove from `keys` those that a batch read leaves unprocessed, and return them by table: none."""
         return {}
 
-    def unprocessed_writes(self, writes: Sequence[ItemWrite]) -> frozenset[int]:
-        """Return the positions of the writes that a batch leaves unprocessed: none."""
-        return _NONE_UNPROCESSED
+    def take_unprocessed_writes(self, writes: list[BatchWrite]) -> list[BatchWrite]:
+        """Remove from a batch the writes that it leaves unprocessed, and return them: none."""
+        return []
 
     def read_shard(
         self, log: ChangeLog, shard: StreamShard, after: int, limit: int
@@ -362,7 +390,7 @@ def _refuse_write() -> NoReturn:
     raise read_only_fault()
 
 
-def project_row(data: bytes, projection: Projection | None) -> bytes:
+def project_row(data: bytes, projection: CompiledProjection | None) -> bytes:
     """Return a stored item, reduced to a projection if there is one."""
     return data if projection is None else encode_item(project(projection, decode_item(data)))
 
@@ -391,7 +419,7 @@ def bind_placeholders(
     return Bindings(names or {}, values or {})
 
 
-def parse_condition(call: OperationCall, request: Any, bindings: Bindings) -> Condition | None:
+def parse_condition(call: OperationCall, request: Any, bindings: Bindings) -> CompiledCondition | None:
     """Return the condition of a write, compiled from ConditionExpression or Expected."""
     try:
         if request.condition_expression is not None:
@@ -406,7 +434,7 @@ def parse_condition(call: OperationCall, request: Any, bindings: Bindings) -> Co
     )
 
 
-def parse_update(call: OperationCall, request: Any, bindings: Bindings) -> Update | None:
+def parse_update(call: OperationCall, request: Any, bindings: Bindings) -> CompiledUpdate | None:
     """Return the update of an UpdateItem, from UpdateExpression or AttributeUpdates."""
     try:
         if request.update_expression is not None:
@@ -419,7 +447,7 @@ def parse_update(call: OperationCall, request: Any, bindings: Bindings) -> Updat
     )
 
 
-def parse_projection(call: OperationCall, request: Any, bindings: Bindings) -> Projection | None:
+def parse_projection(call: OperationCall, request: Any, bindings: Bindings) -> CompiledProjection | None:
     """Return the projection of a read, from ProjectionExpression or AttributesToGet."""
     try:
         if request.projection_expression is not None:
@@ -428,13 +456,13 @@ def parse_projection(call: OperationCall, request: Any, bindings: Bindings) -> P
         raise call.expression_fault(error) from error
     attributes = getattr(request, "attributes_to_get", None)
     if attributes is not None and len(attributes) > _NAMES_MAX:
-        raise ValidationFault(
-            f"AttributesToGet names {len(attributes)} attributes; name {_NAMES_MAX} at most"
-        )
+        raise ValidationFault(f"AttributesToGet has {len(attributes)} attributes; {_NAMES_MAX} are allowed")
     return None if attributes is None else _compile_legacy(lambda: legacy_attributes(attributes))
 
 
-def parse_filter(call: OperationCall, request: Any, legacy: Any, bindings: Bindings) -> Condition | None:
+def parse_filter(
+    call: OperationCall, request: Any, legacy: Any, bindings: Bindings
+) -> CompiledCondition | None:
     """Return the filter of a query or scan, from FilterExpression or the older filter."""
     try:
         if request.filter_expression is not None:
@@ -466,7 +494,9 @@ def check_placeholders_used(call: OperationCall, bindings: Bindings, plans: Iter
         raise call.expression_fault(error) from error
 
 
-def check_scalar_keys(table: StoredTable, *plans: Update | Condition | Projection | None) -> None:
+def check_scalar_keys(
+    table: StoredTable, *plans: CompiledUpdate | CompiledCondition | CompiledProjection | None
+) -> None:
     """Refuse a path into a key attribute of the table or of an index."""
     for plan in plans:
         if plan is None or not plan.nested:
@@ -497,3 +527,34 @@ def _legacy_members(call: OperationCall, conditions: Mapping[str, Any]) -> dict[
         for value in condition.get("AttributeValueList") or ():
             call.admit({"Value": value})
     return raw
+
+
+# Response bodies. Items are inserted as the bytes they are stored in; only the members around them are encoded.
+
+
+def add_raw_member(body: bytes, name: str, content: bytes) -> bytes:
+    """Return a JSON object with one more member, whose value is already encoded."""
+    start = b'{"' if body == EMPTY else body[:-1] + b',"'
+    return b"".join((start, name.encode(), b'":', content, b"}"))
+
+
+def add_members(body: bytes, members: dict[str, Any]) -> bytes:
+    """Return a JSON object with more members, which are encoded."""
+    if not members:
+        return body
+    if body == EMPTY:
+        return encode(members)
+    return b"".join((body[:-1], b",", encode(members)[1:]))
+
+
+def render_list(name: str, items: list[bytes], members: dict[str, Any]) -> bytes:
+    """Return a JSON object with a list of encoded items and further members; copies a large body once."""
+    head = b'{"' + name.encode() + b'":['
+    tail = b"]," + encode(members)[1:] if members else b"]}"
+    if not items:
+        return head + tail
+    if len(items) == 1:
+        return b"".join((head, items[0], tail))
+    items[0] = head + items[0]
+    items[-1] = items[-1] + tail
+    return b",".join(items)

@@ -135,28 +135,30 @@ def describe_index(
     table: StoredTable, index: StoredIndex, now_s: float, *, creating: bool = False
 ) -> dict[str, Any]:
     """Return the description of an index; `creating` as in the response to CreateTable."""
-    kept = index.definition
-    projection: dict[str, Any] = {"ProjectionType": kept.projection}
-    if kept.named:
-        projection["NonKeyAttributes"] = sorted(kept.named)
+    definition = index.definition
+    projection: dict[str, Any] = {"ProjectionType": definition.projection}
+    if definition.named:
+        projection["NonKeyAttributes"] = sorted(definition.named)
     described: dict[str, Any] = {
-        "IndexName": kept.name,
-        "KeySchema": _key_schema(kept.hash, kept.range),
+        "IndexName": definition.name,
+        "KeySchema": _key_schema(definition.hash, definition.range),
         "Projection": projection,
-        "IndexSizeBytes": table.counts.index_bytes.get(kept.slot, 0),
-        "ItemCount": table.counts.index_items.get(kept.slot, 0),
-        "IndexArn": index_arn(table.scope, table.name, kept.name),
+        "IndexSizeBytes": table.counts.index_bytes.get(definition.slot, 0),
+        "ItemCount": table.counts.index_items.get(definition.slot, 0),
+        "IndexArn": index_arn(table.scope, table.name, definition.name),
     }
     if index.is_global:
-        ready = table.definition.ready_at_s <= now_s and _is_active(kept, now_s) and not creating
+        ready = table.definition.ready_at_s <= now_s and _is_active(definition, now_s) and not creating
         described["IndexStatus"] = "ACTIVE" if ready else "CREATING"
-        if not _is_active(kept, now_s):
+        if not _is_active(definition, now_s):
             described["Backfilling"] = True
-        described["ProvisionedThroughput"] = _throughput(kept.throughput or NO_UNITS, now_s)
-        if kept.on_demand is not None:
-            described["OnDemandThroughput"] = kept.on_demand
+        described["ProvisionedThroughput"] = _throughput(definition.throughput or NO_UNITS, now_s)
+        if definition.on_demand is not None:
+            described["OnDemandThroughput"] = definition.on_demand
         if not creating:
-            described["WarmThroughput"] = index_warm_throughput(kept, table.definition) | {"Status": "ACTIVE"}
+            described["WarmThroughput"] = index_warm_throughput(definition, table.definition) | {
+                "Status": "ACTIVE"
+            }
     return described
 
 

@@ -12,17 +12,17 @@ from collections.abc import Callable, Sequence
 from tavola.engine.capacity import CapacityUsage
 from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.isolation import TransactionReceipt
-from tavola.engine.operations.call import OperationCall, PreparedT
+from tavola.engine.operations.call import BatchKey, BatchWrite, OperationCall, PreparedT
 from tavola.engine.reads import ReadRange
 from tavola.engine.storage import ChangeLog, ChangeLogRow, ItemRow
 from tavola.engine.streams import StreamShard
 from tavola.engine.writes import CurrentItem, ItemWrite, find_current
 from tavola.expressions.bindings import Bindings
-from tavola.expressions.conditions import Condition
-from tavola.expressions.projections import Projection
+from tavola.expressions.conditions import CompiledCondition
+from tavola.expressions.projections import CompiledProjection
 from tavola.protocol.batches import BatchGetItemRequest
 from tavola.protocol.faults import ConditionalCheckFailedFault, TransactionCanceledFault
-from tavola.values import read_units, transact_read_units
+from tavola.values import Item, read_units, transact_read_units
 
 
 class EmulatedCall(OperationCall):
@@ -31,7 +31,12 @@ class EmulatedCall(OperationCall):
     __slots__ = ()
 
     def read_item(
-        self, table: StoredTable, key: bytes, projection: Projection | None, *, consistent: bool | None
+        self,
+        table: StoredTable,
+        key: bytes,
+        projection: CompiledProjection | None,
+        *,
+        consistent: bool | None,
     ) -> tuple[bytes | None, float]:
         """Return an item, perhaps an older version of it, and its read units; charge them or throttle."""
         emulation = self.services.emulation
@@ -64,7 +69,7 @@ class EmulatedCall(OperationCall):
         return super().read_current(table, key)
 
     def check_condition(
-        self, current: CurrentItem, condition: Condition | None, bindings: Bindings, show: str | None
+        self, current: CurrentItem, condition: CompiledCondition | None, bindings: Bindings, show: str | None
     ) -> None:
         """Check a condition; a failed one is charged, or throttled instead."""
         try:
@@ -94,7 +99,9 @@ class EmulatedCall(OperationCall):
                 [find_current(*address) for address in addresses if address is not None]
             )
             raise
-        emulation.charge_transaction([(each.current, each.write) for each in prepared], self.scope, token)
+        emulation.charge_transaction(
+            [(action.current, action.write) for action in prepared], self.scope, token
+        )
         return prepared
 
     def find_receipt(self, token: str, digest: str) -> TransactionReceipt | None:
@@ -103,10 +110,10 @@ class EmulatedCall(OperationCall):
         self.services.emulation.check_token(self.scope, token)
         return receipt
 
-    def unprocessed_keys(
-        self, request: BatchGetItemRequest, tables: dict[str, StoredTable], keys: dict[str, list[bytes]]
-    ) -> dict[str, frozenset[int]]:
-        """Return by table the positions of the keys that are left unprocessed.
+    def take_unprocessed_keys(
+        self, request: BatchGetItemRequest, tables: dict[str, StoredTable], keys: dict[str, list[BatchKey]]
+    ) -> dict[str, list[Item]]:
+        """Remove the keys that are left unprocessed, and return them by table.
 
         Also replaces each table in `tables` with the state that its reads see.
         """
@@ -116,19 +123,21 @@ class EmulatedCall(OperationCall):
         for name, keys_and_attributes in request.request_items.items():
             consistent = bool(keys_and_attributes.consistent_read)
             tables[name] = table = emulation.table_view(tables[name], None, consistent)
-            for position, key in enumerate(keys[name]):
+            for position, (_, key) in enumerate(keys[name]):
                 row = table.rows.get(key)
                 reads.append((table, key, read_units(0 if row is None else row[1], consistent=consistent)))
                 positions.append((name, position))
-        unprocessed: dict[str, set[int]] = {}
-        for at in emulation.choose_unread(reads):
+        unprocessed: dict[str, list[Item]] = {}
+        for at in sorted(emulation.choose_unread(reads), reverse=True):
             name, position = positions[at]
-            unprocessed.setdefault(name, set()).add(position)
-        return {name: frozenset(chosen) for name, chosen in unprocessed.items()}
+            requested, _ = keys[name].pop(position)
+            unprocessed.setdefault(name, []).insert(0, requested)
+        return unprocessed
 
-    def unprocessed_writes(self, writes: Sequence[ItemWrite]) -> frozenset[int]:
-        """Return the positions of the writes that are left unprocessed."""
-        return self.services.emulation.choose_unwritten(writes)
+    def take_unprocessed_writes(self, writes: list[BatchWrite]) -> list[BatchWrite]:
+        """Remove the writes that are left unprocessed, and return them."""
+        chosen = self.services.emulation.choose_unwritten([write for _, write, _ in writes])
+        return [writes.pop(position) for position in sorted(chosen, reverse=True)][::-1]
 
     def read_shard(
         self, log: ChangeLog, shard: StreamShard, after: int, limit: int

@@ -36,8 +36,8 @@ def encryption_of(specification: SSESpecification | None, scope: Scope) -> Encry
 
 def new_encryption(definition: TableDefinition, specification: SSESpecification) -> Encryption | None:
     """Return the new encryption of a table; refuse the current one where AWS notices."""
-    wanted = encryption_of(specification, definition.scope)
-    if wanted is None and definition.encryption is None:
+    encryption = encryption_of(specification, definition.scope)
+    if encryption is None and definition.encryption is None:
         raise ValidationFault(f"{_INVALID}Table is already encrypted by default")
     arn = None if definition.encryption is None else definition.encryption["KMSMasterKeyArn"]
     if arn is not None and specification.kms_master_key_id == arn:
@@ -46,33 +46,33 @@ def new_encryption(definition: TableDefinition, specification: SSESpecification)
             f"{_INVALID}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you "
             "want to change Master Key"
         )
-    return wanted
+    return encryption
 
 
-def describe_change(standing: Encryption | None) -> Encryption:
+def describe_change(old: Encryption | None) -> Encryption:
     """Return the description in the response to an encryption change, which still shows the old key."""
-    return (standing or {}) | {"Status": "UPDATING"}
+    return (old or {}) | {"Status": "UPDATING"}
 
 
 def _key_arn(key: str, scope: Scope) -> str:
     """Return the ARN of the key that an id, an alias or an ARN of either names."""
     resource = key
     if key.startswith("arn:"):
-        found = _ARN.fullmatch(key)
-        if found is None:
+        arn = _ARN.fullmatch(key)
+        if arn is None:
             raise _unknown(f"Invalid arn {key}")
-        if found[1] != scope.region:
-            raise _unknown(f"Invalid arn {found[1]}")
-        if found[2] != scope.account:
+        if arn[1] != scope.region:
+            raise _unknown(f"Invalid arn {arn[1]}")
+        if arn[2] != scope.account:
             raise _unknown(f"Key '{key}' does not exist")
-        resource = found[3]
+        resource = arn[3]
     elif not key.startswith("alias/"):
         resource = f"key/{key}"
     if _ALIAS.fullmatch(resource) is not None:
         digest = blake2b(f"{scope.account}/{scope.region}/{resource}".encode(), digest_size=16).hexdigest()
         bounds = (0, 8, 12, 16, 20, 32)
-        named = "-".join(digest[start:end] for start, end in pairwise(bounds))
-        resource = f"key/{named}"
+        key_id = "-".join(digest[start:end] for start, end in pairwise(bounds))
+        resource = f"key/{key_id}"
     elif _KEY_ID.fullmatch(resource) is None:
         raise _unknown(f"Invalid keyId '{key}'")
     return f"arn:aws:kms:{scope.region}:{scope.account}:{resource}"

@@ -16,21 +16,22 @@ from tavola.engine.operations.call import (
     bind_placeholders,
     check_placeholders_used,
     check_scalar_keys,
+    encode,
     parse_filter,
     parse_key_condition,
     parse_projection,
 )
-from tavola.engine.operations.responses import encode
 from tavola.engine.operations.transfers import (
     buckets_of,
     check_account,
-    check_place,
+    check_prefix,
     count_running,
     describe_transfer,
     find_transfer,
     list_transfers,
     mark_abandoned,
     mark_failed,
+    new_transfer,
     start_transfer,
 )
 from tavola.engine.snapshots import index_log_if_needed, position_at, window_of
@@ -76,7 +77,7 @@ def export_table_to_point_in_time(call: OperationCall, request: ExportTableToPoi
     """Start to write a table as of a time, or its changes over a period, to files of a bucket."""
     services = call.services
     buckets_of(services)
-    check_place(request.s3_prefix)
+    check_prefix(request.s3_prefix)
     table = _source(call, request.table_arn)
     records = TransferRecords(services.store, "export")
     now_s = services.clock.now()
@@ -119,17 +120,7 @@ def export_table_to_point_in_time(call: OperationCall, request: ExportTableToPoi
     transfer = start_transfer(
         call,
         "export",
-        Transfer(
-            id=id_,
-            account=call.scope.account,
-            region=call.scope.region,
-            table=table.name,
-            table_uuid=table.definition.uuid,
-            started_at_s=now_s,
-            token=token,
-            digest=digest,
-            description=described,
-        ),
+        new_transfer(call, table, id_, now_s, token, digest, described),
         {"number": table.definition.number, "after": after, "position": position, "progress": {}},
     )
     return encode({"ExportDescription": transfer.description})
@@ -182,11 +173,11 @@ def export_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
     progress = msgspec.convert(state["progress"], ExportProgress)
     done = True
     try:
-        export = _work(services, scope, transfer, state)
+        export = _export(services, scope, transfer, state)
         progress, transfer, done = export.step(progress, now_s)
     except (OSError, TransferError, ValidationFault) as error:
         transfer = mark_failed("export", transfer, error, now_s)
-    records.keep(transfer)
+    records.save(transfer)
     if done:
         unpin(services.catalog, services.store, number)
         return None
@@ -199,25 +190,25 @@ def fail_export(services: Services, state: dict[str, Any]) -> None:
     unpin(services.catalog, services.store, state["number"])
 
 
-def _work(services: Services, scope: Scope, transfer: Transfer, state: dict[str, Any]) -> Export:
+def _export(services: Services, scope: Scope, transfer: Transfer, state: dict[str, Any]) -> Export:
     log = services.store.log(state["number"])
     index_log_if_needed(log, state["position"] if state["after"] is None else state["after"], services.begin)
     past = pinned_table(services.catalog, services.store, state["number"], state["position"])
     specification = transfer.description.get("FilterSpecification")
-    wanted = ExportFilter()
+    filter_ = ExportFilter()
     if specification is not None:
         call = OperationCall("ExportTableToPointInTime", b"", scope, services)
-        wanted = _export_filter(call, msgspec.convert(specification, FilterSpecification), past)
+        filter_ = _export_filter(call, msgspec.convert(specification, FilterSpecification), past)
     period: Period | None = None
     if state["after"] is not None:
         view = transfer.description["IncrementalExportSpecification"]["ExportViewType"]
         period = Period(log, state["after"], state["position"], old_images=view == "NEW_AND_OLD_IMAGES")
-    return Export(transfer, past, wanted, period, buckets_of(services))
+    return Export(transfer, past, filter_, period, buckets_of(services))
 
 
 def _source(call: OperationCall, arn: str) -> StoredTable:
     parts = parse_resource_arn(arn)
-    assert parts is not None, "parse lets no other ARN through"
+    assert parts is not None, "`parse` refuses other ARNs"
     check_account(call, parts)
     table = call.services.catalog.find(parts.scope, parts.table)
     if table is None or parts.scope.region != call.scope.region:
@@ -261,7 +252,7 @@ def _check_period(
 ) -> tuple[float, float]:
     """Return the period of an incremental export; invalid ones are refused in AWS's order."""
     from_s = period.export_from_time
-    assert from_s is not None, "parse lets no period without a start through"
+    assert from_s is not None, "`parse` refuses a period without a start"
     to_s = now_s if period.export_to_time is None else period.export_to_time
     if to_s > now_s:
         raise InvalidExportTimeFault(
@@ -287,35 +278,42 @@ def _position(table: StoredTable, at_us: int, now_s: float) -> int:
         raise InvalidExportTimeFault("Export Time is invalid") from error
 
 
-def _export_filter(call: OperationCall, asked: FilterSpecification, table: StoredTable) -> ExportFilter:
+def _export_filter(
+    call: OperationCall, specification: FilterSpecification, table: StoredTable
+) -> ExportFilter:
     """Return which items of a table are exported, from the expressions of a filter."""
-    bindings = bind_placeholders(call, asked.expression_attribute_names, asked.expression_attribute_values)
-    projection = parse_projection(call, asked, bindings)
-    kept = parse_filter(call, asked, None, bindings)
-    condition = None if asked.key_condition_expression is None else parse_key_condition(call, asked, bindings)
-    check_placeholders_used(call, bindings, (projection, kept, condition))
-    check_scalar_keys(table, projection, kept)
-    wanted = ExportFilter()
-    bounds = wanted.bounds
+    bindings = bind_placeholders(
+        call, specification.expression_attribute_names, specification.expression_attribute_values
+    )
+    projection = parse_projection(call, specification, bindings)
+    filter_ = parse_filter(call, specification, None, bindings)
+    condition = (
+        None
+        if specification.key_condition_expression is None
+        else parse_key_condition(call, specification, bindings)
+    )
+    check_placeholders_used(call, bindings, (projection, filter_, condition))
+    check_scalar_keys(table, projection, filter_)
+    bounds = ExportFilter().bounds
     if condition is not None:
         try:
             bounds = key_bounds(condition, table.schema, bindings.values).bounds
         except ExpressionError as error:
             raise ValidationFault(str(error)) from error
         for name in table.schema.names:
-            if kept is not None and name in kept.attributes:
+            if filter_ is not None and name in filter_.attributes:
                 raise ValidationFault(
                     "Filter Expression can only contain non-primary key attributes: Primary key attribute: "
                     f"{name}"
                 )
 
     def keep(item: Item) -> bool:
-        return kept is None or evaluate(kept, item, bindings.values)
+        return filter_ is None or evaluate(filter_, item, bindings.values)
 
     def shape(item: Item) -> Item:
         return item if projection is None else project(projection, item)
 
-    return ExportFilter(bounds, None if kept is None else keep, None if projection is None else shape)
+    return ExportFilter(bounds, None if filter_ is None else keep, None if projection is None else shape)
 
 
 def _summary(call: OperationCall, transfer: Transfer) -> dict[str, Any]:

@@ -8,13 +8,12 @@ import msgspec
 
 from tavola.engine.catalog import StoredTable
 from tavola.engine.isolation import digest_payload
-from tavola.engine.operations.call import OperationCall, Services
-from tavola.engine.operations.responses import encode
+from tavola.engine.operations.call import OperationCall, Services, encode
 from tavola.engine.operations.tables import create_table
 from tavola.engine.operations.transfers import (
     buckets_of,
     check_compression,
-    check_place,
+    check_prefix,
     count_running,
     describe_transfer,
     find_transfer,
@@ -66,21 +65,21 @@ def import_table(call: OperationCall, request: ImportTableRequest) -> bytes:
     services = call.services
     buckets_of(services)
     source = request.s3_bucket_source
-    check_place(source.s3_key_prefix)
+    check_prefix(source.s3_key_prefix)
     check_compression(request.input_compression_type)
     name = request.table_creation_parameters.table_name
-    standing = services.catalog.find(call.scope, name)
+    existing = services.catalog.find(call.scope, name)
     records = TransferRecords(services.store, "import")
-    if standing is not None and not _is_importing(call, standing):
+    if existing is not None and not _is_importing(call, existing):
         raise ResourceInUseFault(f"Table already exists: {name}")
     now_s = services.clock.now()
     digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
-    known = records.find_by_token(call.scope, token, now_s)
-    if known is not None:
-        if known.digest != digest:
+    earlier = records.find_by_token(call.scope, token, now_s)
+    if earlier is not None:
+        if earlier.digest != digest:
             raise ImportConflictFault()
-        return encode({"ImportTableDescription": describe_transfer(call, "import", known)})
+        return encode({"ImportTableDescription": describe_transfer(call, "import", earlier)})
     if count_running(services.store, "import", call) >= IMPORTS_RUNNING_MAX:
         raise LimitExceededFault(
             f"Subscriber limit exceeded: There is a limit of {IMPORTS_RUNNING_MAX} imports at a time"
@@ -179,13 +178,13 @@ def import_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
             reached = msgspec.convert(state["progress"], ImportProgress).reached
             release_objects(services.store, services.buckets, transfer.id, reached)
         done = True
-    records.keep(_ended(transfer, now_s) if done else transfer)
+    records.save(_mark_ended(transfer, now_s) if done else transfer)
     if done:
         if table is not None:
             ready = msgspec.structs.replace(table.definition, ready_at_s=now_s + services.table_delay_s)
             services.catalog.change(table, ready)
         return None
-    assert table is not None, "an import that goes on has a table"
+    assert table is not None, "an import in progress has a table"
     return state | {"number": table.definition.number, "progress": msgspec.to_builtins(progress)}
 
 
@@ -219,12 +218,12 @@ def _begin(
     parameters = msgspec.convert(transfer.description["TableCreationParameters"], TableCreationParameters)
     create_table(OperationCall("CreateTable", b"", scope, services), create_table_request(parameters))
     table = services.catalog.find(scope, transfer.table)
-    assert table is not None, "it was just made"
+    assert table is not None, "it was just created"
     definition = msgspec.structs.replace(table.definition, uuid=transfer.table_uuid, ready_at_s=_NEVER_S)
     return services.catalog.change(table, definition), ImportProgress(load.begin(objects))
 
 
-def _ended(transfer: Transfer, now_s: float) -> Transfer:
+def _mark_ended(transfer: Transfer, now_s: float) -> Transfer:
     described = transfer.description
     if described["ImportStatus"] == "FAILED":
         return transfer
@@ -251,7 +250,7 @@ def _load(services: Services, transfer: Transfer) -> Load:
             described["InputCompressionType"],
             csv.get("Delimiter", ","),
             None if headers is None else tuple(headers),
-            {each["AttributeName"]: each["AttributeType"] for each in types},
+            {definition["AttributeName"]: definition["AttributeType"] for definition in types},
         ),
         services.store,
         buckets_of(services),

@@ -12,9 +12,8 @@ import msgspec
 
 from tavola.engine.catalog import InsightsSettings, StoredIndex, StoredTable
 from tavola.engine.emulation import HotItem
-from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.call import OperationCall, encode
 from tavola.engine.operations.descriptions import is_index_active
-from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import find_table
 from tavola.limits import INSIGHTS_LISTED_MAX
 from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
@@ -24,7 +23,7 @@ from tavola.protocol.insights import (
     UpdateContributorInsightsRequest,
 )
 
-_EVERYTHING = "ACCESSED_AND_THROTTLED_KEYS"
+_ALL_KEYS = "ACCESSED_AND_THROTTLED_KEYS"
 _RULE_CHARACTERS_MAX = 128
 _TOKEN = "insights-list"
 _HOTTEST = 10
@@ -34,7 +33,7 @@ def describe_contributor_insights(call: OperationCall, request: DescribeContribu
     """Return whether Contributor Insights is on for a table or index, and its rules."""
     table = find_table(call, request.table_name)
     index = _index(table, request.index_name)
-    return encode(_described(call, table, index))
+    return encode(_describe(call, table, index))
 
 
 def update_contributor_insights(call: OperationCall, request: UpdateContributorInsightsRequest) -> bytes:
@@ -46,18 +45,18 @@ def update_contributor_insights(call: OperationCall, request: UpdateContributorI
     if index is not None and not is_index_active(index.definition, call.services.clock):
         raise ValidationFault("IndexStatus must be ACTIVE")
     enable = request.contributor_insights_action == "ENABLE"
-    standing = _setting(table, index)
-    mode = request.contributor_insights_mode or _EVERYTHING
+    current = _setting(table, index)
+    mode = request.contributor_insights_mode or _ALL_KEYS
     if not enable:
-        mode = _EVERYTHING if standing is None else standing.mode
-    if standing is None and not enable:
+        mode = _ALL_KEYS if current is None else current.mode
+    if current is None and not enable:
         return encode(_summary(table, index, "DISABLED", None))
-    if standing is not None and (standing.enabled, standing.mode) == (enable, mode):
-        return encode(_summary(table, index, _status(standing), mode))
+    if current is not None and (current.enabled, current.mode) == (enable, mode):
+        return encode(_summary(table, index, _status(current), mode))
     now_s = call.services.clock.now()
     since_ms = int(now_s * 1000)
-    if standing is not None and standing.enabled:
-        since_ms = standing.rules_since_ms  # another mode adds or removes rules but keeps the others
+    if current is not None and current.enabled:
+        since_ms = current.rules_since_ms  # another mode adds or removes rules but keeps the others
     setting = InsightsSettings(mode, enable, now_s, since_ms)
     call.services.begin()
     insights = table.definition.insights | {_slot(index): setting}
@@ -65,7 +64,7 @@ def update_contributor_insights(call: OperationCall, request: UpdateContributorI
     services = call.services
     services.catalog.change(table, changed)
     services.emulation.update_active(services.catalog)
-    if standing is None or not standing.enabled:
+    if current is None or not current.enabled:
         services.emulation.forget(table, index)
     return encode(_summary(table, index, "ENABLING" if enable else "DISABLING", mode))
 
@@ -77,27 +76,27 @@ def list_contributor_insights(call: OperationCall, request: ListContributorInsig
         tables = [catalog.find(call.scope, name) for name in catalog.names(call.scope)]
     else:
         tables = [find_table(call, request.table_name)]
-    found: list[tuple[tuple[str, str], dict[str, Any]]] = []
+    entries: list[tuple[tuple[str, str], dict[str, Any]]] = []
     for table in tables:
         for index in () if table is None else (None, *table.indexes):
-            assert table is not None, "only what is there has indexes"
+            assert table is not None, "only an existing table has indexes"
             setting = _setting(table, index)
             if setting is not None and setting.enabled:
-                place = (table.name, "" if index is None else index.name)
-                found.append((place, _summary(table, index, _status(setting), setting.mode)))
-    found.sort(key=lambda each: each[0])
+                names = (table.name, "" if index is None else index.name)
+                entries.append((names, _summary(table, index, _status(setting), setting.mode)))
+    entries.sort(key=lambda entry: entry[0])
     if request.next_token is not None:
-        opened = call.services.token_signer.open(_TOKEN, call.scope, request.next_token)
-        if opened is None:
+        position = call.services.token_signer.open(_TOKEN, call.scope, request.next_token)
+        if position is None:
             raise ValidationFault("Invalid NextToken")
-        found = [each for each in found if each[0] > tuple(opened["after"])]
+        entries = [entry for entry in entries if entry[0] > tuple(position["after"])]
     limit = request.max_results or INSIGHTS_LISTED_MAX
     if limit < 1:  # AWS states no minimum
         limit = INSIGHTS_LISTED_MAX
-    answer: dict[str, Any] = {"ContributorInsightsSummaries": [summary for _, summary in found[:limit]]}
-    if len(found) > limit:
+    answer: dict[str, Any] = {"ContributorInsightsSummaries": [summary for _, summary in entries[:limit]]}
+    if len(entries) > limit:
         answer["NextToken"] = call.services.token_signer.sign(
-            _TOKEN, call.scope, {"after": found[limit - 1][0]}
+            _TOKEN, call.scope, {"after": entries[limit - 1][0]}
         )
     return encode(answer)
 
@@ -126,38 +125,38 @@ def _status(setting: InsightsSettings) -> str:
 
 
 def _summary(table: StoredTable, index: StoredIndex | None, status: str, mode: str | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"TableName": table.name}
+    members: dict[str, Any] = {"TableName": table.name}
     if index is not None:
-        told["IndexName"] = index.name
-    told["ContributorInsightsStatus"] = status
+        members["IndexName"] = index.name
+    members["ContributorInsightsStatus"] = status
     if mode is not None:
-        told["ContributorInsightsMode"] = mode
-    return told
+        members["ContributorInsightsMode"] = mode
+    return members
 
 
-def _described(call: OperationCall, table: StoredTable, index: StoredIndex | None) -> dict[str, Any]:
+def _describe(call: OperationCall, table: StoredTable, index: StoredIndex | None) -> dict[str, Any]:
     setting = _setting(table, index)
     if setting is None:
         return _summary(table, index, "DISABLED", None)
-    told = _summary(table, index, _status(setting), setting.mode)
+    members = _summary(table, index, _status(setting), setting.mode)
     if setting.enabled:
-        told["ContributorInsightsRuleList"] = _rules(table, index, setting)
-        told["TavolaHottestKeys"] = _hottest(call, table, index)
-    told["LastUpdateDateTime"] = setting.changed_at_s
-    return told
+        members["ContributorInsightsRuleList"] = _rules(table, index, setting)
+        members["TavolaHottestKeys"] = _describe_hottest(call, table, index)
+    members["LastUpdateDateTime"] = setting.changed_at_s
+    return members
 
 
-def _hottest(call: OperationCall, table: StoredTable, index: StoredIndex | None) -> dict[str, Any]:
-    found = call.services.emulation.hottest(table, index, _HOTTEST)
+def _describe_hottest(call: OperationCall, table: StoredTable, index: StoredIndex | None) -> dict[str, Any]:
+    hottest = call.services.emulation.hottest(table, index, _HOTTEST)
 
-    def shown(items: tuple[HotItem, ...], unit: str) -> list[dict[str, Any]]:
+    def render(items: tuple[HotItem, ...], unit: str) -> list[dict[str, Any]]:
         return [{"Key": hot.key, unit: hot.count, "ErrorAtMost": hot.error} for hot in items]
 
     return {
-        "MostAccessedPartitionKeys": shown(found.accessed, "CapacityUnits"),
-        "MostAccessedKeys": shown(found.accessed_items, "CapacityUnits"),
-        "MostThrottledPartitionKeys": shown(found.throttled, "Requests"),
-        "MostThrottledKeys": shown(found.throttled_items, "Requests"),
+        "MostAccessedPartitionKeys": render(hottest.accessed, "CapacityUnits"),
+        "MostAccessedKeys": render(hottest.accessed_items, "CapacityUnits"),
+        "MostThrottledPartitionKeys": render(hottest.throttled, "Requests"),
+        "MostThrottledKeys": render(hottest.throttled_items, "Requests"),
     }
 
 
@@ -165,7 +164,7 @@ def _rules(table: StoredTable, index: StoredIndex | None, setting: InsightsSetti
     """Return the names of the CloudWatch rules that AWS would create."""
     schema = table.schema if index is None else index.schema
     kinds = [("PKC", "PKT"), ("SKC", "SKT")] if schema.range else [("PKC", "PKT")]
-    accessed = [kind for kind, _ in kinds] if setting.mode == _EVERYTHING else []
+    accessed = [kind for kind, _ in kinds] if setting.mode == _ALL_KEYS else []
     owner = table.name if index is None else f"{table.name}-{index.name}"
     names: list[str] = []
     for kind in (*accessed, *(throttled for _, throttled in kinds)):

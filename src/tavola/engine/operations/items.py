@@ -10,16 +10,19 @@ from tavola.engine.capacity import (
 )
 from tavola.engine.catalog import StoredTable
 from tavola.engine.operations.call import (
+    EMPTY,
     OperationCall,
+    add_members,
+    add_raw_member,
     bind_placeholders,
     capacity_mode,
     check_placeholders_used,
     check_scalar_keys,
+    encode,
     parse_condition,
     parse_projection,
     parse_update,
 )
-from tavola.engine.operations.responses import EMPTY, add_members, add_raw_member, encode
 from tavola.engine.writes import (
     CurrentItem,
     ItemWrite,
@@ -32,7 +35,7 @@ from tavola.engine.writes import (
 )
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.errors import UpdateRefused
-from tavola.expressions.updates import Update, apply, written_part
+from tavola.expressions.updates import CompiledUpdate, apply, written_part
 from tavola.limits import ITEM_BYTES_MAX, NESTING_LEVELS_MAX
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.items import DeleteItemRequest, GetItemRequest, PutItemRequest, UpdateItemRequest
@@ -47,7 +50,6 @@ from tavola.values import (
 )
 
 _GB = 1024**3
-_tuple = tuple.__new__  # builds a named tuple without its slower constructor
 
 
 def get_item(call: OperationCall, request: GetItemRequest) -> bytes:
@@ -123,7 +125,7 @@ def update_item(call: OperationCall, request: UpdateItemRequest) -> bytes:
     return _render_write_response(request, write, request.key)
 
 
-def check_keys_not_updated(table: StoredTable, update: Update | None) -> None:
+def check_keys_not_updated(table: StoredTable, update: CompiledUpdate | None) -> None:
     """Refuse an update that writes an attribute of the table's key, or a path into any key attribute."""
     if update is None:
         return
@@ -136,7 +138,9 @@ def check_keys_not_updated(table: StoredTable, update: Update | None) -> None:
             )
 
 
-def prepare_update(current: CurrentItem, key: Item, update: Update | None, bindings: Bindings) -> ItemWrite:
+def prepare_update(
+    current: CurrentItem, key: Item, update: CompiledUpdate | None, bindings: Bindings
+) -> ItemWrite:
     """Return the write that applies an update to the current item, or to the bare key if there is none."""
     item = current.item
     before = key if item is None else item
@@ -161,7 +165,7 @@ def prepare_update(current: CurrentItem, key: Item, update: Update | None, bindi
             size = current.size + sum(
                 _attribute_size(after, name) - _attribute_size(item, name) for name in update.written
             )
-        write = prepare_replacement(current, after, size, update.written)
+        write = prepare_replacement(current, after, size, update.written, update.copied)
     write.applied = applied
     return write
 

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from tavola.engine.catalog import Destination, StoredTable
-from tavola.engine.operations.call import OperationCall
-from tavola.engine.operations.responses import encode
+from tavola.engine.operations.call import OperationCall, encode
 from tavola.engine.operations.tables import check_not_creating, find_table
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.kinesis import (
@@ -38,9 +37,9 @@ def enable_kinesis_streaming_destination(
     """
     table = find_table(call, request.table_name)
     check_not_creating(call, table)
-    given = request.enable_kinesis_streaming_configuration
-    precision = None if given is None else given.approximate_creation_date_time_precision
-    others = tuple(each for each in table.definition.kinesis if each.stream != request.stream_arn)
+    settings = request.enable_kinesis_streaming_configuration
+    precision = None if settings is None else settings.approximate_creation_date_time_precision
+    others = tuple(stream for stream in table.definition.kinesis if stream.stream != request.stream_arn)
     destinations = (Destination(request.stream_arn, precision), *others)
     call.services.begin()
     call.services.catalog.change(table, msgspec.structs.replace(table.definition, kinesis=destinations))
@@ -49,7 +48,7 @@ def enable_kinesis_streaming_destination(
             "TableName": table.name,
             "StreamArn": request.stream_arn,
             "DestinationStatus": "ENABLING",
-            "EnableKinesisStreamingConfiguration": {} if given is None else msgspec.to_builtins(given),
+            "EnableKinesisStreamingConfiguration": {} if settings is None else msgspec.to_builtins(settings),
         }
     )
 
@@ -78,10 +77,10 @@ def describe_kinesis_streaming_destination(
 ) -> bytes:
     """Return the destinations and their status."""
     table = find_table(call, request.table_name)
-    return encode({"TableName": table.name, "KinesisDataStreamDestinations": _described(table)})
+    return encode({"TableName": table.name, "KinesisDataStreamDestinations": _describe_destinations(table)})
 
 
-def _described(table: StoredTable) -> list[dict[str, Any]]:
+def _describe_destinations(table: StoredTable) -> list[dict[str, Any]]:
     described = []
     for destination in table.definition.kinesis:
         members = {

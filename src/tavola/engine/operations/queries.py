@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from tavola.engine.capacity import CapacityUsage
 from tavola.engine.catalog import StoredIndex, StoredTable
@@ -14,19 +15,29 @@ from tavola.engine.operations.call import (
     capacity_mode,
     check_placeholders_used,
     check_scalar_keys,
+    encode,
     parse_filter,
     parse_key_condition,
     parse_projection,
+    render_list,
 )
 from tavola.engine.operations.descriptions import is_index_active
-from tavola.engine.operations.responses import encode, render_list
-from tavola.engine.reads import ReadPage, ReadRange, last_key, read_page, select
+from tavola.engine.reads import (
+    ReadPage,
+    ReadRange,
+    Steps,
+    attribute_filter,
+    join_rows,
+    last_key,
+    read_page,
+    select,
+)
 from tavola.engine.writes import KEY_MISMATCH, project_entry
 from tavola.expressions.bindings import Bindings
-from tavola.expressions.conditions import Condition, evaluate
+from tavola.expressions.conditions import CompiledCondition, evaluate, prepare_values
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.key_conditions import KeyRange, key_bounds
-from tavola.expressions.projections import Projection, project
+from tavola.expressions.projections import CompiledProjection, project
 from tavola.keys import Bounds, KeyRefused, KeySchema, partition_bounds, segment_bounds
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.queries import QueryRequest, ScanRequest
@@ -35,17 +46,17 @@ from tavola.values import (
     Item,
     NumberRefused,
     ValueRefused,
-    attribute_filter,
     decode_item,
     read_units,
 )
 
 _EVERYTHING = Bounds(b"", None)
+_FETCHES_PER_STEP = 32
 _START_INVALID = "The provided starting key is invalid"
 _INVALID = "One or more parameter values were invalid: "
 
 
-def query(call: OperationCall, request: QueryRequest) -> bytes:
+def query(call: OperationCall, request: QueryRequest) -> Steps[bytes]:
     """Return a page of one partition of a table or index."""
     start = request.exclusive_start_key
     if start is not None:
@@ -81,7 +92,7 @@ def query(call: OperationCall, request: QueryRequest) -> bytes:
     return _read_and_render(call, request, span, bindings, filter_, projection)
 
 
-def scan(call: OperationCall, request: ScanRequest) -> bytes:
+def scan(call: OperationCall, request: ScanRequest) -> Steps[bytes]:
     """Return a page of a table or index, or of one segment of it, in hash order."""
     start = request.exclusive_start_key
     if start is not None:
@@ -129,7 +140,9 @@ def _find_index(
     return index
 
 
-def _check_filter_has_no_keys(filter_: Condition | None, keys: tuple[str, ...], *, expression: bool) -> None:
+def _check_filter_has_no_keys(
+    filter_: CompiledCondition | None, keys: tuple[str, ...], *, expression: bool
+) -> None:
     """Refuse a filter on key attributes, which belong in the key condition."""
     if filter_ is None:
         return
@@ -142,7 +155,7 @@ def _check_filter_has_no_keys(filter_: Condition | None, keys: tuple[str, ...], 
 
 
 def _check_select(
-    request: QueryRequest | ScanRequest, index: StoredIndex | None, projection: Projection | None
+    request: QueryRequest | ScanRequest, index: StoredIndex | None, projection: CompiledProjection | None
 ) -> None:
     """Refuse to select attributes that a global index does not project."""
     if index is None or not index.is_global or index.projected is None:
@@ -160,7 +173,7 @@ def _check_select(
             )
 
 
-def _check_filter_projected(index: StoredIndex | None, filter_: Condition | None) -> None:
+def _check_filter_projected(index: StoredIndex | None, filter_: CompiledCondition | None) -> None:
     """Refuse to filter a query by attributes that the index does not project; a scan just finds no match."""
     if index is None or index.projected is None or filter_ is None:
         return
@@ -177,40 +190,45 @@ def _read_and_render(
     request: QueryRequest | ScanRequest,
     span: ReadRange,
     bindings: Bindings,
-    filter_: Condition | None,
-    projection: Projection | None,
-) -> bytes:
+    filter_: CompiledCondition | None,
+    projection: CompiledProjection | None,
+) -> Steps[bytes]:
+    is_current = call.currency_check(span.table, span.index)
     table = call.table_view(span.table, span.index, request.consistent_read)
     if table is not span.table:
-        span = replace(span, table=table)
-    page = read_page(span, request.limit)
+        span = msgspec.structs.replace(span, table=table)
+    page = yield from read_page(span, request.limit, is_current)
     fetches = fetches_from_table(span.index, request.select, projection)
-    if call.records_accesses:
-        call.record_page(span, page_units(span, page, fetches, request.table_name, request.consistent_read))
-    projected = None if span.index is None or fetches else span.index.projected
-    if projected is not None and filter_ is None and projection is None:
-        items = attribute_filter(projected)([row[0] for row in page.lines])
+    mode = capacity_mode(request.return_consumed_capacity)
+    if call.records_accesses or mode is not None:
+        usage = CapacityUsage(span.table, request.table_name)
+        yield from add_page_units(usage, span, page, fetches, request.consistent_read, is_current)
+        call.record_page(span, usage)
+    count = len(page.rows)
+    if filter_ is None and request.select == "COUNT":
+        items: list[bytes] = []
+    elif filter_ is None and projection is None:
+        projected = None if span.index is None or fetches else span.index.projected
+        items = yield from join_rows(page.rows, None if projected is None else attribute_filter(projected))
     else:
-        items = select(
-            page.lines,
+        items = yield from select(
+            page.rows,
             make_filter(filter_, bindings, span.index, fetches),
             make_projector(span.index, projection, fetches),
         )
-    members: dict[str, Any] = {"Count": len(items), "ScannedCount": len(page.lines)}
-    if page.more and page.lines and not span.at_most_one:
-        members["LastEvaluatedKey"] = last_key(span, decode_item(page.lines[-1][0]))
-    mode = capacity_mode(request.return_consumed_capacity)
+        count = len(items)
+    members: dict[str, Any] = {"Count": count, "ScannedCount": len(page.rows)}
+    if page.more and page.rows and not span.at_most_one:
+        members["LastEvaluatedKey"] = last_key(span, decode_item(page.rows[-1][0]))
     if mode is not None:
-        members["ConsumedCapacity"] = page_units(
-            span, page, fetches, request.table_name, request.consistent_read
-        ).render(mode)
+        members["ConsumedCapacity"] = usage.render(mode)
     if request.select == "COUNT":
         return encode(members)
     return render_list("Items", items, members)
 
 
 def fetches_from_table(
-    index: StoredIndex | None, selected: str | None, projection: Projection | None
+    index: StoredIndex | None, selected: str | None, projection: CompiledProjection | None
 ) -> bool:
     """Return whether a query of a local index must read items from the table for missing attributes."""
     if index is None or index.is_global or index.projected is None:
@@ -221,19 +239,19 @@ def fetches_from_table(
 
 
 def make_filter(
-    filter_: Condition | None, bindings: Bindings, index: StoredIndex | None, fetches: bool
+    filter_: CompiledCondition | None, bindings: Bindings, index: StoredIndex | None, fetches: bool
 ) -> Callable[[Item], bool] | None:
     """Return a predicate for a filter, applied to the attributes that the index projects; None without a filter."""
     if filter_ is None:
         return None
-    values = bindings.values
+    values = prepare_values(filter_, bindings.values)
     if index is None or index.projected is None or fetches:
         return lambda item: evaluate(filter_, item, values)
     return lambda item: evaluate(filter_, project_entry(index, item), values)
 
 
 def make_projector(
-    index: StoredIndex | None, projection: Projection | None, fetches: bool
+    index: StoredIndex | None, projection: CompiledProjection | None, fetches: bool
 ) -> Callable[[Item], Item] | None:
     """Return a function that reduces an item to its projection; None if whole items are returned."""
     if projection is not None:
@@ -243,23 +261,32 @@ def make_projector(
     return lambda item: project_entry(index, item)
 
 
-def page_units(
-    span: ReadRange, page: ReadPage, fetches: bool, table_name: str, consistent: bool | None
-) -> CapacityUsage:
-    """Return the capacity that a page consumed."""
-    usage = CapacityUsage(span.table, table_name)
+def add_page_units(
+    usage: CapacityUsage,
+    span: ReadRange,
+    page: ReadPage,
+    fetches: bool,
+    consistent: bool | None,
+    is_current: Callable[[], bool],
+) -> Steps[None]:
+    """Add the capacity that a page consumed; pauses if it has to read the table for each row of an index."""
     consistent = bool(consistent)
     units = read_units(page.bytes, consistent=consistent)
     if span.index is None:
-        usage.reads = units
-        return usage
-    usage.index_reads[span.index.name] = units
-    if fetches:
-        for entry in page.lines:
-            row = span.table.rows.get(span.table.schema.key_of(decode_item(entry[0])))
-            assert row is not None, "an index row has a table row"
+        usage.reads += units
+        return
+    usage.index_reads[span.index.name] = usage.index_reads.get(span.index.name, 0.0) + units
+    if not fetches:
+        return
+    for number, entry in enumerate(page.rows):
+        if number % _FETCHES_PER_STEP == 0:
+            if number:
+                yield
+            if not is_current():
+                return
+        row = span.table.rows.get(span.table.schema.key_of(decode_item(entry[0])))
+        if row is not None:  # it may have been deleted during a pause
             usage.reads += read_units(row[1], consistent=consistent)
-    return usage
 
 
 # ExclusiveStartKey

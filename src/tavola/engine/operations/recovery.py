@@ -13,19 +13,19 @@ from tavola.engine.operations.call import (
     bind_placeholders,
     check_placeholders_used,
     check_scalar_keys,
+    encode,
     parse_projection,
 )
-from tavola.engine.operations.responses import encode
 from tavola.engine.snapshots import index_log_if_needed, table_at_position, versions, window_of
 from tavola.engine.writes import key_of_request
-from tavola.expressions.projections import Projection, project
+from tavola.expressions.projections import CompiledProjection, project
 from tavola.limits import ITEM_VERSIONS_MAX, RECOVERY_DAYS_MAX
 from tavola.protocol.backups import DescribeContinuousBackupsRequest, UpdateContinuousBackupsRequest
 from tavola.protocol.faults import ContinuousBackupsUnavailableFault, ValidationFault
-from tavola.protocol.versions import ListItemVersionsRequest
+from tavola.protocol.items import ListItemVersionsRequest
 from tavola.values import decode_item, encode_item, read_units
 
-_VERSIONS = "item-versions"
+_VERSIONS_TOKEN = "item-versions"
 
 
 def update_continuous_backups(call: OperationCall, request: UpdateContinuousBackupsRequest) -> bytes:
@@ -36,21 +36,23 @@ def update_continuous_backups(call: OperationCall, request: UpdateContinuousBack
         raise ContinuousBackupsUnavailableFault(
             f"Backups are being enabled for the table: {table.name}. Please retry later"
         )
-    asked = request.point_in_time_recovery_specification
-    if asked.recovery_period_in_days is not None and not asked.point_in_time_recovery_enabled:
+    specification = request.point_in_time_recovery_specification
+    if specification.recovery_period_in_days is not None and not specification.point_in_time_recovery_enabled:
         raise ValidationFault(
             "Invalid Request: Cannot specify RecoveryPeriodInDays when disabling point-in-time recovery."
         )
     services.begin()
     definition = table.definition
     recovery: Recovery | None = None
-    if asked.point_in_time_recovery_enabled:
-        standing = definition.recovery
-        if standing is None:
-            recovery = _start_recovery(call, table, asked.recovery_period_in_days or RECOVERY_DAYS_MAX)
+    if specification.point_in_time_recovery_enabled:
+        current = definition.recovery
+        if current is None:
+            recovery = _start_recovery(
+                call, table, specification.recovery_period_in_days or RECOVERY_DAYS_MAX
+            )
         else:
-            days = asked.recovery_period_in_days or standing.days
-            recovery = msgspec.structs.replace(standing, days=days)
+            days = specification.recovery_period_in_days or current.days
+            recovery = msgspec.structs.replace(current, days=days)
     changed = services.catalog.change(table, msgspec.structs.replace(definition, recovery=recovery))
     return encode({"ContinuousBackupsDescription": _describe(call, changed)})
 
@@ -64,8 +66,8 @@ def describe_continuous_backups(call: OperationCall, request: DescribeContinuous
 def list_item_versions(call: OperationCall, request: ListItemVersionsRequest) -> bytes:
     """Return the versions of an item, from the start of the recovery window until now.
 
-    The first version existed when the window starts; it has no time, because it may be older. A version without an
-    item means that the item did not exist.
+    The first entry is the item at the start of the window; it has no time, because it may be older. An entry without an
+    item means that the item did not exist from then on.
     """
     services = call.services
     call.admit(request.key)
@@ -73,13 +75,13 @@ def list_item_versions(call: OperationCall, request: ListItemVersionsRequest) ->
     projection = parse_projection(call, request, bindings)
     check_placeholders_used(call, bindings, (projection,))
     if call.context is not None and call.context.as_of_us is not None:
-        raise ValidationFault("ListItemVersions tells every version of an item; ask it without a time")
+        raise ValidationFault("ListItemVersions returns every version of an item; send it without a time")
     table = call.table(request.table_name)
     check_scalar_keys(table, projection)
     key = key_of_request(table, request.key)
     now_s = services.clock.now()
     earliest_us, _ = window_of(table, now_s)
-    told: list[dict[str, Any]] = []
+    rendered: list[dict[str, Any]] = []
     recovery = table.definition.recovery
     assert recovery is not None, "a table with a window has recovery"
     assert table.journal is not None, "a table with a window is journalled"
@@ -88,36 +90,38 @@ def list_item_versions(call: OperationCall, request: ListItemVersionsRequest) ->
     index_log_if_needed(table.journal.log, after, services.begin_maintenance)
     if request.next_token is None:
         first = table_at_position(table, table.journal.log, after).rows.get(key)
-        told.append(_version(None, None if first is None else first[0], projection))
+        rendered.append(_render_version(None, None if first is None else first[0], projection))
     else:
         after = max(after, _page_start(call, table, key, request.next_token))
-    found, reached = versions(table, key, after, request.limit or ITEM_VERSIONS_MAX)
-    for each in found:
-        version = _version(each.since_us, each.item, projection)
-        told.append(version | {"Expired": True} if each.by_service else version)
-    read = sum(len(each.item or b"") for each in found)
-    call.record_access(table, None, key, reads=read_units(read, consistent=True))
-    answer: dict[str, Any] = {"Versions": told}
-    if reached is not None:
-        place = {"number": table.definition.number, "key": key.hex(), "after": reached}
-        answer["NextToken"] = services.token_signer.sign(_VERSIONS, call.scope, place)
+    changes, last_change = versions(table, key, after, request.limit or ITEM_VERSIONS_MAX)
+    for change in changes:
+        version = _render_version(change.since_us, change.item, projection)
+        rendered.append(version | {"Expired": True} if change.by_service else version)
+    bytes_read = sum(len(change.item or b"") for change in changes)
+    call.record_access(table, None, key, reads=read_units(bytes_read, consistent=True))
+    answer: dict[str, Any] = {"Versions": rendered}
+    if last_change is not None:
+        position = {"number": table.definition.number, "key": key.hex(), "after": last_change}
+        answer["NextToken"] = services.token_signer.sign(_VERSIONS_TOKEN, call.scope, position)
     return encode(answer)
 
 
-def _version(since_us: int | None, item: bytes | None, projection: Projection | None) -> dict[str, Any]:
+def _render_version(
+    since_us: int | None, item: bytes | None, projection: CompiledProjection | None
+) -> dict[str, Any]:
     version: dict[str, Any] = {} if since_us is None else {"Since": since_us / 1_000_000}
     if item is not None:
-        shown = item if projection is None else encode_item(project(projection, decode_item(item)))
-        version["Item"] = msgspec.Raw(shown)
+        projected = item if projection is None else encode_item(project(projection, decode_item(item)))
+        version["Item"] = msgspec.Raw(projected)
     return version
 
 
 def _page_start(call: OperationCall, table: StoredTable, key: bytes, token: str) -> int:
     """Return the change after which a page of versions continues; refuse a token of another item."""
-    place = call.services.token_signer.open(_VERSIONS, call.scope, token)
-    if place is None or (place["number"], place["key"]) != (table.definition.number, key.hex()):
-        raise ValidationFault("Invalid NextToken: it is not one that was given for this item")
-    return int(place["after"])
+    position = call.services.token_signer.open(_VERSIONS_TOKEN, call.scope, token)
+    if position is None or (position["number"], position["key"]) != (table.definition.number, key.hex()):
+        raise ValidationFault("Invalid NextToken: it does not belong to this item")
+    return int(position["after"])
 
 
 def _start_recovery(call: OperationCall, table: StoredTable, days: int) -> Recovery:

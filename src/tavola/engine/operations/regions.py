@@ -16,8 +16,8 @@ def refuse_source(request: CreateTableRequest) -> None:
     """Refuse a table that is to replicate one in another region."""
     if request.global_table_source_arn is not None:
         raise ValidationFault(
-            f"{_INVALID}GlobalTableSourceArn names a table of another account, and there is no other here to "
-            f"replicate from: {request.global_table_source_arn}"
+            f"{_INVALID}GlobalTableSourceArn names a table to replicate from, and Tavola has no replicas: "
+            f"{request.global_table_source_arn}"
         )
 
 
@@ -41,8 +41,8 @@ def refuse_replicas(request: UpdateTableRequest, definition: TableDefinition) ->
         )
     if request.disassociation_protection_enabled:
         raise ValidationFault(
-            f"{_INVALID}DisassociationProtectionEnabled can be set on a replica of a global table alone, and table "
-            f"{definition.name} is none"
+            f"{_INVALID}DisassociationProtectionEnabled can only be set on a replica of a global table, and table "
+            f"{definition.name} is not one"
         )
 
 

@@ -6,8 +6,7 @@ another region, which does not exist here: creating one is refused, and none is 
 
 from __future__ import annotations
 
-from tavola.engine.operations.call import OperationCall
-from tavola.engine.operations.responses import encode
+from tavola.engine.operations.call import OperationCall, encode
 from tavola.engine.operations.tables import find_table
 from tavola.protocol.arns import table_name_of
 from tavola.protocol.faults import GlobalTableNotFoundFault, ResourceNotFoundFault, ValidationFault
@@ -30,7 +29,7 @@ _LEGACY = (
 
 
 def create_global_table(call: OperationCall, request: CreateGlobalTableRequest) -> bytes:
-    """Refuse: AWS makes no legacy global tables any more."""
+    """Refuse: AWS no longer creates legacy global tables."""
     raise ValidationFault(_LEGACY)
 
 

@@ -23,12 +23,11 @@ from tavola.engine.catalog import (
     Throughput,
 )
 from tavola.engine.copies import START, CopyPosition, check_complete, copy_slice
-from tavola.engine.failures import Failure, forget_failure, record_failure
+from tavola.engine.jobs import Failure, forget_failure, record_failure
 from tavola.engine.operations.backups import find_backup, find_backup_table
-from tavola.engine.operations.call import OperationCall, Services
+from tavola.engine.operations.call import OperationCall, Services, encode
 from tavola.engine.operations.descriptions import describe
 from tavola.engine.operations.encryption import encryption_of
-from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import index_definition, units_of
 from tavola.engine.operations.throughput import to_dict
 from tavola.engine.operations.vectors import vector_definition
@@ -112,10 +111,10 @@ def restore_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | 
         source = backups.table(backup)
     else:
         source = pinned_table(services.catalog, services.store, state["source"], state["position"])
-    place = copy_slice(source, target, CopyPosition.decode(state["place"]))
+    position = copy_slice(source, target, CopyPosition.decode(state["place"]))
     services.catalog.mark_counts_changed(target)
-    if place is not None:
-        return state | {"place": place.encode()}
+    if position is not None:
+        return state | {"place": position.encode()}
     if backup is not None:
         check_complete(target, backup.items, backup.bytes)
         backups.save(msgspec.structs.replace(backup, restoring=False))
@@ -136,10 +135,10 @@ def fail_restore(services: Services, state: dict[str, Any]) -> None:
     target = services.catalog.of_number(state["target"])
     if target is not None:
         restored = target.definition.restored
-        source = "what is gone" if restored is None else restored.backup_arn or restored.table_arn
+        source = "a deleted source" if restored is None else restored.backup_arn or restored.table_arn
         what = f"The restore of table {target.name} from {source}"
         failure = Failure(services.clock.now(), what, state["failure"])
-        _log.error("%s; the table is taken back", failure.sentence)
+        _log.error("%s; the table is deleted", failure.sentence)
         record_failure(services.store, target.arn, failure)
         services.catalog.drop(target)
     if "backup" not in state:
@@ -162,14 +161,14 @@ def _begin(call: OperationCall, definition: TableDefinition, source: dict[str, A
 
 
 def _source(call: OperationCall, request: RestoreTableToPointInTimeRequest) -> StoredTable:
-    named = request.source_table_arn or request.source_table_name
-    assert named is not None, "parse lets no restore without a source through"
-    scope = scope_of(named)
+    name_or_arn = request.source_table_arn or request.source_table_name
+    assert name_or_arn is not None, "`parse` refuses a restore without a source"
+    scope = scope_of(name_or_arn)
     if scope is not None and scope.account != call.scope.account:
         raise ValidationFault(
             "This action is only supported by accounts that match the resource owner\u2019s account."
         )
-    return find_backup_table(call, named, scope or call.scope)
+    return find_backup_table(call, name_or_arn, scope or call.scope)
 
 
 def _check_region(call: OperationCall, scope: Scope, request: _Request) -> None:
@@ -179,12 +178,14 @@ def _check_region(call: OperationCall, scope: Scope, request: _Request) -> None:
 
 def _check_target(call: OperationCall, name: str) -> None:
     catalog = call.services.catalog
-    standing = catalog.find(call.scope, name)
-    if standing is not None:
-        restored = standing.definition.restored
+    existing = catalog.find(call.scope, name)
+    if existing is not None:
+        restored = existing.definition.restored
         if restored is not None:
-            told = f"backup: {restored.backup_arn}" if restored.backup_arn else f"table: {restored.table_arn}"
-            raise TableInUseFault(f"Table: {name} is already being restored from {told}")
+            source = (
+                f"backup: {restored.backup_arn}" if restored.backup_arn else f"table: {restored.table_arn}"
+            )
+            raise TableInUseFault(f"Table: {name} is already being restored from {source}")
         raise TableAlreadyExistsFault.of_table(name)
     if len(catalog.names(call.scope)) >= TABLES_PER_REGION_MAX:
         raise LimitExceededFault(
@@ -196,7 +197,9 @@ def _capacity_at(definition: TableDefinition, at_s: float) -> TableDefinition:
     """Return a definition with the capacity that the table had at a time."""
     recovery = definition.recovery
     assert recovery is not None, "only a table with recovery is restored to a time"
-    past = next((each for each in recovery.past if each.until_s > at_s), PastCapacity.of(definition, at_s))
+    past = next(
+        (capacity for capacity in recovery.past if capacity.until_s > at_s), PastCapacity.of(definition, at_s)
+    )
     indexes = tuple(
         msgspec.structs.replace(index, throughput=past.indexes.get(index.name, index.throughput))
         for index in definition.indexes
@@ -221,7 +224,7 @@ def _definition(
         *_choose_indexes(source, request.local_secondary_index_override, "local"),
         *_choose_indexes(source, request.global_secondary_index_override, "global"),
     )
-    vectors = _chosen_vectors(source, request.vector_index_override)
+    vectors = _choose_vectors(source, request.vector_index_override)
     encryption = source.encryption
     if request.sse_specification_override is not None:
         encryption = encryption_of(request.sse_specification_override, call.scope)
@@ -259,22 +262,22 @@ def _choose_indexes(
 
     An override can drop and rename indexes, not add any.
     """
-    own = [
+    source_indexes = [
         msgspec.structs.replace(index, ready_at_s=0.0, filled_to=None)
         for index in source.indexes
         if index.kind == kind
     ]
     if override is None:
-        return own
+        return source_indexes
     chosen: list[IndexDefinition] = []
-    for each in override:
-        asked = index_definition(each, 0)
-        alike = [index for index in own if _shape(index) == _shape(asked)]
-        named = [index for index in alike if index.name == asked.name] or alike
-        if not named:
-            _refuse_index(each.index_name)
-        own.remove(named[0])
-        chosen.append(msgspec.structs.replace(named[0], name=each.index_name))
+    for index_request in override:
+        requested = index_definition(index_request, 0)
+        matching = [index for index in source_indexes if _shape(index) == _shape(requested)]
+        candidates = [index for index in matching if index.name == requested.name] or matching
+        if not candidates:
+            _refuse_index(index_request.index_name)
+        source_indexes.remove(candidates[0])
+        chosen.append(msgspec.structs.replace(candidates[0], name=index_request.index_name))
     return chosen
 
 
@@ -282,19 +285,23 @@ def _shape(index: IndexDefinition) -> tuple[Any, ...]:
     return index.hash, index.range, index.projection, frozenset(index.named)
 
 
-def _chosen_vectors(
+def _choose_vectors(
     source: TableDefinition, override: Sequence[VectorIndex] | None
 ) -> tuple[VectorDefinition, ...]:
-    own = [msgspec.structs.replace(vector, ready_at_s=0.0, filled_to=None) for vector in source.vectors]
+    source_vectors = [
+        msgspec.structs.replace(vector, ready_at_s=0.0, filled_to=None) for vector in source.vectors
+    ]
     if override is None:
-        return tuple(own)
+        return tuple(source_vectors)
     chosen: list[VectorDefinition] = []
-    for each in override:
-        alike = [vector for vector in own if vector_definition(each, vector.slot) == vector]
-        if not alike:
-            _refuse_index(each.index_name)
-        own.remove(alike[0])
-        chosen.append(alike[0])
+    for index_request in override:
+        matching = [
+            vector for vector in source_vectors if vector_definition(index_request, vector.slot) == vector
+        ]
+        if not matching:
+            _refuse_index(index_request.index_name)
+        source_vectors.remove(matching[0])
+        chosen.append(matching[0])
     return tuple(chosen)
 
 
@@ -303,18 +310,18 @@ def _index_throughput(index: IndexDefinition, request: _Request, billing: str) -
     if index.kind != "global":
         return index
     overrides = request.global_secondary_index_override
-    override = next((each for each in overrides or () if each.index_name == index.name), None)
-    asked = None if override is None else override.provisioned_throughput
+    override = next((override for override in overrides or () if override.index_name == index.name), None)
+    requested = None if override is None else override.provisioned_throughput
     if billing == "PAY_PER_REQUEST":
-        if asked is not None:
+        if requested is not None:
             _refuse(f"{_OWN} if BillingMode is overridden to PAY_PER_REQUEST for index {index.name}")
         bounds = None if override is None else override.on_demand_throughput
         on_demand = index.on_demand if bounds is None else to_dict(bounds)
         return msgspec.structs.replace(index, throughput=Throughput(0, 0), on_demand=on_demand)
-    had = index.throughput if override is None else None
-    if asked is None and not (had and had.reads):
+    old = index.throughput if override is None else None
+    if requested is None and not (old and old.reads):
         _refuse(f"Must specify provisioned throughput for index {index.name}")
-    units = units_of(asked) if had is None else Throughput(had.reads, had.writes)
+    units = units_of(requested) if old is None else Throughput(old.reads, old.writes)
     return msgspec.structs.replace(index, throughput=units, on_demand=None)
 
 

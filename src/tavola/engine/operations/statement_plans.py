@@ -9,26 +9,26 @@ holds the current range and the last key read in it. It is valid only for the sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from tavola.engine.capacity import CapacityUsage
 from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.isolation import digest_payload
-from tavola.engine.operations.call import OperationCall, capacity_mode, check_scalar_keys
+from tavola.engine.operations.call import OperationCall, capacity_mode, check_scalar_keys, render_list
 from tavola.engine.operations.descriptions import is_index_active
 from tavola.engine.operations.queries import (
+    add_page_units,
     fetches_from_table,
     make_filter,
     make_projector,
-    page_units,
 )
-from tavola.engine.operations.responses import render_list
-from tavola.engine.reads import ReadPage, ReadRange, last_key, read_page, select
+from tavola.engine.reads import ReadPage, ReadRange, Steps, last_key, read_page, select
 from tavola.expressions.partiql import (
-    Range,
-    Ranges,
+    PartitionRange,
+    PartitionRanges,
     Statement,
     StatementError,
     StatementPlan,
@@ -50,8 +50,7 @@ _PURPOSE = "statement"
 _EVERYTHING = Bounds(b"", None)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedStatement:
+class PlannedStatement(msgspec.Struct, frozen=True):
     """A compiled statement and its table."""
 
     plan: StatementPlan
@@ -63,13 +62,12 @@ class PlannedStatement:
         return self.plan.statement
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRead:
+class PlannedRead(msgspec.Struct, frozen=True):
     """A SELECT with its key ranges and their order."""
 
     planned: PlannedStatement
     index: StoredIndex | None
-    ranges: Ranges | None  # None: a scan
+    ranges: PartitionRanges | None  # None: a scan
     reverse: bool  # within a partition
     partitions_reversed: bool
 
@@ -131,7 +129,7 @@ def plan_read(planned: PlannedStatement, index: StoredIndex | None) -> PlannedRe
         ranges = ranges_of(None if plan.where is None else plan.where.tree, schema, plan.bindings.values)
     except StatementError as error:
         raise ValidationFault(str(error)) from error
-    _check_projected(index, plan.selected, ranges)
+    _check_projected(index, plan.selected_attributes, ranges)
     reverse, partitions_reversed = _read_order(planned, schema.names, ranges)
     return PlannedRead(planned, index, ranges, reverse, partitions_reversed)
 
@@ -140,10 +138,10 @@ def _check_exponents(value: Any) -> None:
     """Refuse a number whose exponent exceeds 32 bits, which only parameters are checked for."""
     pending = [value]
     while pending:
-        each = pending.pop()
-        if not isinstance(each, dict):
+        node = pending.pop()
+        if not isinstance(node, dict):
             continue
-        number, numbers, elements, members = (each.get(tag) for tag in ("N", "NS", "L", "M"))
+        number, numbers, elements, members = (node.get(tag) for tag in ("N", "NS", "L", "M"))
         texts = [number, *(numbers if isinstance(numbers, list) else ())]
         for text in texts:
             if isinstance(text, str) and not fits_scale(text):
@@ -154,7 +152,9 @@ def _check_exponents(value: Any) -> None:
             pending.extend(reversed(elements))
 
 
-def _check_projected(index: StoredIndex | None, selected: tuple[str, ...], ranges: Ranges | None) -> None:
+def _check_projected(
+    index: StoredIndex | None, selected: tuple[str, ...], ranges: PartitionRanges | None
+) -> None:
     """Refuse to select, or in a query to filter by, attributes that an index does not project."""
     if index is None or index.projected is None:
         return
@@ -174,7 +174,7 @@ def _check_projected(index: StoredIndex | None, selected: tuple[str, ...], range
 
 
 def _read_order(
-    planned: PlannedStatement, names: tuple[str, ...], ranges: Ranges | None
+    planned: PlannedStatement, names: tuple[str, ...], ranges: PartitionRanges | None
 ) -> tuple[bool, bool]:
     """Return whether items, and whether partitions, are read in descending order; only key attributes may order."""
     orderings = dict(planned.plan.orderings)
@@ -208,8 +208,8 @@ def _in_java_hash_order(names: list[str]) -> list[str]:
 def _java_hash(text: str) -> int:
     units = text.encode("utf-16-be", "surrogatepass")
     code = 0
-    for at in range(0, len(units), 2):
-        code = (31 * code + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
+    for position in range(0, len(units), 2):
+        code = (31 * code + int.from_bytes(units[position : position + 2], "big")) & 0xFFFFFFFF
     return code
 
 
@@ -233,7 +233,7 @@ def select_items(
     planned: PlannedStatement,
     index: StoredIndex | None,
     parameters: Sequence[Value],
-) -> bytes:
+) -> Steps[bytes]:
     """Return a page of a SELECT."""
     if index is not None and index.is_global and request.consistent_read:
         raise ValidationFault("Strongly consistent read is not supported on Global Secondary Indexes")
@@ -283,16 +283,17 @@ class _SelectPage:
         self.fetches = fetches_from_table(read.index, None, self.plan.projection)
         self.usage = CapacityUsage(read.planned.table, read.planned.statement.table)
 
-    def render(self, start: _PageStart) -> bytes:
+    def render(self, start: _PageStart) -> Steps[bytes]:
         """Read from `start` until the page is full; return the response body."""
+        is_current = self.call.currency_check(self.read.planned.table, self.read.index)
         exact = self.read.ranges is not None and self.read.ranges.exact
         keep = make_filter(
             None if exact else self.plan.where, self.plan.bindings, self.read.index, self.fetches
         )
         shape = make_projector(self.read.index, self.plan.projection, self.fetches)
-        most = self.request.limit
+        limit = self.request.limit
         if len(self.spans) > 1:
-            most = min(most or STATEMENT_READS_PAGE_MAX, STATEMENT_READS_PAGE_MAX)
+            limit = min(limit or STATEMENT_READS_PAGE_MAX, STATEMENT_READS_PAGE_MAX)
         chosen: list[bytes] = []
         seen = 0
         size = 0
@@ -301,14 +302,14 @@ class _SelectPage:
         following: _PageStart | None = None
         while at < len(self.spans):
             span = self._continue_after(self.spans[at], key)
-            page = read_page(span, None if most is None else most - seen)
-            self._charge(span, page)
-            chosen += select(page.lines, keep, shape)
-            seen += len(page.lines)
+            page = yield from read_page(span, None if limit is None else limit - seen, is_current)
+            yield from self._charge(span, page, is_current)
+            chosen += yield from select(page.rows, keep, shape)
+            seen += len(page.rows)
             size += page.bytes
-            if page.lines:
-                last = last_key(span, decode_item(page.lines[-1][0]))
-            full = seen == most or size >= PAGE_BYTES_MAX
+            if page.rows:
+                last = last_key(span, decode_item(page.rows[-1][0]))
+            full = seen == limit or size >= PAGE_BYTES_MAX or not is_current()
             if full and page.more and not span.at_most_one:
                 following = _PageStart(at, last)
                 break
@@ -324,7 +325,8 @@ class _SelectPage:
             digest = _statement_digest(self.read.planned, self.parameters)
             payload = {"of": digest, "span": following.span, "key": following.key}
             members["NextToken"] = self.call.services.token_signer.sign(_PURPOSE, self.call.scope, payload)
-            members["LastEvaluatedKey"] = last
+            if last is not None:  # no range had an item before the table was deleted
+                members["LastEvaluatedKey"] = last
         mode = capacity_mode(self.request.return_consumed_capacity)
         if mode is not None:
             members["ConsumedCapacity"] = self.usage.render(mode)
@@ -338,32 +340,36 @@ class _SelectPage:
             return [ReadRange(table, index, _EVERYTHING)]
         schema = table.schema if index is None else index.schema
 
-        def span(each: Range) -> ReadRange:
+        def span(partition: PartitionRange) -> ReadRange:
             return ReadRange(
                 table,
                 index,
-                each.bounds,
+                partition.bounds,
                 reverse=self.read.reverse,
-                at_most_one=index is None and each.at_most_one,
-                partition=partition_bounds(schema, (each.partition,)).lower
+                at_most_one=index is None and partition.at_most_one,
+                partition=partition_bounds(schema, (partition.partition,)).lower
                 if self.call.records_accesses
                 else None,
             )
 
         return [
-            span(each)
-            for each in ranges.ordered(descending=self.read.partitions_reversed, reverse=self.read.reverse)
+            span(partition)
+            for partition in ranges.in_order(
+                descending=self.read.partitions_reversed, reverse=self.read.reverse
+            )
         ]
 
     def _continue_after(self, span: ReadRange, key: Item | None) -> ReadRange:
         if key is None:
             return span
         entry = b"" if span.index is None else span.index.schema.key_of(key)
-        return replace(span, after=(entry, span.table.schema.key_of(key)))
+        return msgspec.structs.replace(span, after=(entry, span.table.schema.key_of(key)))
 
-    def _charge(self, span: ReadRange, page: ReadPage) -> None:
-        consistent = self.request.consistent_read
-        consumed = page_units(span, page, self.fetches, self.usage.table_name, consistent)
+    def _charge(self, span: ReadRange, page: ReadPage, is_current: Callable[[], bool]) -> Steps[None]:
+        consumed = CapacityUsage(span.table, self.usage.table_name)
+        yield from add_page_units(
+            consumed, span, page, self.fetches, self.request.consistent_read, is_current
+        )
         self.call.record_page(span, consumed)
         self.usage.reads += consumed.reads
         for name, units in consumed.index_reads.items():

@@ -10,13 +10,12 @@ import msgspec
 
 from tavola.engine.capacity import CapacityUsage, add_write_units
 from tavola.engine.isolation import digest_payload
-from tavola.engine.operations.call import OperationCall, capacity_mode
+from tavola.engine.operations.call import OperationCall, capacity_mode, encode
 from tavola.engine.operations.items import (
     check_keys_not_updated,
     prepare_update,
     updated_attributes,
 )
-from tavola.engine.operations.responses import encode
 from tavola.engine.operations.statement_plans import (
     EXISTS_MISPLACED,
     PlannedStatement,
@@ -35,6 +34,7 @@ from tavola.engine.operations.transactions import (
     execute_actions,
     read_items,
 )
+from tavola.engine.reads import Steps
 from tavola.engine.writes import (
     KEY_MISMATCH,
     ItemWrite,
@@ -86,7 +86,7 @@ STATEMENT_TOO_DEEP = "Nesting Levels have exceeded supported limits"
 _NO_KEY = "Where clause does not contain a mandatory equality on all key attributes"
 
 
-def execute_statement(call: OperationCall, request: ExecuteStatementRequest) -> bytes:
+def execute_statement(call: OperationCall, request: ExecuteStatementRequest) -> bytes | Steps[bytes]:
     """Carry out one statement: a SELECT returns a page, anything else writes one item."""
     parameters = admit_parameters(call, request.parameters)
     statement = parse_text(request.statement)
@@ -142,7 +142,7 @@ class _BatchMember:
 
 def batch_execute_statement(call: OperationCall, request: BatchExecuteStatementRequest) -> bytes:
     """Carry out up to 25 independent statements, either all reads or all writes."""
-    members = [_BatchMember(each) for each in request.statements]
+    members = [_BatchMember(statement) for statement in request.statements]
     for member in members:
         try:
             member.parameters = admit_parameters(call, member.request.parameters)
@@ -234,15 +234,15 @@ def _run_member(call: OperationCall, member: _BatchMember, usages: dict[str, Cap
 def _exact_key(planned: PlannedStatement, refusal: str) -> Item:
     """Return the key that a WHERE clause fixes; refuse a clause with less or more than that."""
     where = planned.plan.where
-    found = single_key(
+    key_match = single_key(
         None if where is None else where.tree,
         planned.table.schema,
         planned.plan.bindings.values,
         members=True,
     )
-    if found is None or found.has_other_conditions:
+    if key_match is None or key_match.has_other_conditions:
         raise ValidationFault(refusal)
-    return found.key
+    return key_match.key
 
 
 # Transactions
@@ -253,11 +253,11 @@ def execute_transaction(call: OperationCall, request: ExecuteTransactionRequest)
     check_payload_size(call)
     token = request.client_request_token
     digest = digest_payload(request.transact_statements) if token is not None else ""
-    parameters = [admit_parameters(call, each.parameters) for each in request.transact_statements]
+    parameters = [admit_parameters(call, statement.parameters) for statement in request.transact_statements]
     statements: list[Statement] = []
-    for position, each in enumerate(request.transact_statements):
+    for position, statement in enumerate(request.transact_statements):
         with _StatementNumber(position):
-            statements.append(parse_text(each.statement))
+            statements.append(parse_text(statement.statement))
     reading = {statement.kind == "select" for statement in statements}
     if len(reading) > 1:
         raise ValidationFault(
@@ -271,7 +271,7 @@ def execute_transaction(call: OperationCall, request: ExecuteTransactionRequest)
         done = execute_actions(call, actions, token, digest)
     except TransactionCanceledFault as fault:
         raise TransactionCanceledFault(
-            [_statement_reason(*each) for each in zip(fault.reasons, planned, strict=True)]
+            [_statement_reason(*pair) for pair in zip(fault.reasons, planned, strict=True)]
         ) from fault
     members: dict[str, Any] = {"Responses": []}
     mode = capacity_mode(request.return_consumed_capacity)
@@ -316,12 +316,12 @@ def _plan_all(
                 raise ValidationFault("RETURNING clause is not supported in ExecuteTransaction.")
             if statement.index is not None and statement.kind in ("select", "exists"):
                 raise ValidationFault("Reads on indices are not supported within transactions.")
-            each = plan_statement(table, statement, values)
+            planned_statement = plan_statement(table, statement, values)
             if statement.kind == "select":
-                _check_read(each)
+                _check_read(planned_statement)
             if statement.kind == "exists":
-                _check_exists(each)
-            planned.append(each)
+                _check_exists(planned_statement)
+            planned.append(planned_statement)
     _raise_if_cancelled(reasons)
     return planned
 
@@ -346,27 +346,27 @@ def _check_read(planned: PlannedStatement) -> None:
 
 def _check_exists(planned: PlannedStatement) -> None:
     where = planned.plan.where
-    found = single_key(
+    key_match = single_key(
         None if where is None else where.tree, planned.table.schema, planned.plan.bindings.values
     )
-    if found is None or not found.has_other_conditions:
+    if key_match is None or not key_match.has_other_conditions:
         raise ValidationFault(_BAD_EXISTS)
 
 
 def _prepare_reads(planned: list[PlannedStatement]) -> list[ItemRead]:
     reads: list[ItemRead] = []
     reasons: list[CancellationReason] = []
-    for each in planned:
-        key = _exact_key(each, KEY_MISMATCH)
+    for plan in planned:
+        key = _exact_key(plan, KEY_MISMATCH)
         try:
-            position = key_of_request(each.table, key)
+            position = key_of_request(plan.table, key)
         except ValidationFault as fault:
             if refuses_transaction(fault):
                 raise
             reasons.append(CancellationReason("ValidationError", fault.message))
             continue
         reasons.append(_NONE)
-        reads.append(ItemRead(each.statement.table, each.table, position, each.plan.projection))
+        reads.append(ItemRead(plan.statement.table, plan.table, position, plan.plan.projection))
     _raise_if_cancelled(reasons)
     return reads
 
@@ -376,9 +376,9 @@ def _prepare_actions(
 ) -> list[TransactionAction]:
     actions: list[TransactionAction] = []
     reasons: list[CancellationReason] = []
-    for each, sent in zip(planned, request.transact_statements, strict=True):
+    for plan, sent in zip(planned, request.transact_statements, strict=True):
         try:
-            actions.append(transaction_action(call, each, sent.return_values_on_condition_check_failure))
+            actions.append(transaction_action(call, plan, sent.return_values_on_condition_check_failure))
         except ValidationFault as fault:
             if refuses_transaction(fault):
                 raise
@@ -409,16 +409,16 @@ def _statement_reason(reason: CancellationReason, planned: PlannedStatement) -> 
 def key_of_write(planned: PlannedStatement) -> Item:
     """Return the key of the one item that an UPDATE or DELETE writes."""
     where = planned.plan.where
-    found = single_key(
+    key_match = single_key(
         None if where is None else where.tree, planned.table.schema, planned.plan.bindings.values
     )
-    if found is None:
+    if key_match is None:
         raise ValidationFault(_NO_KEY)
-    if found.repeated is not None:
+    if key_match.repeated is not None:
         raise ValidationFault(
-            f"Multiple conditions on same key {found.repeated}. Only single item Update/Insert/Delete are supported"
+            f"Multiple conditions on same key {key_match.repeated}. Only single item Update/Insert/Delete are supported"
         )
-    return found.key
+    return key_match.key
 
 
 def item_of(call: OperationCall, planned: PlannedStatement) -> tuple[Item, int]:
@@ -495,22 +495,21 @@ def transaction_action(call: OperationCall, planned: PlannedStatement, show: str
         item, size = item_of(call, planned)
         key_of_item(table, item)
         action = Put(item=item, **common | {"return_values_on_condition_check_failure": None})
-        return TransactionAction(
-            action, item, size, plan.bindings, condition, None
-        )  # DuplicateItem never shows the item
+        # DuplicateItem never shows the item
+        return TransactionAction(action, item, size, plan.bindings, condition, None)
     where = plan.where
-    found = single_key(None if where is None else where.tree, table.schema, plan.bindings.values)
+    key_match = single_key(None if where is None else where.tree, table.schema, plan.bindings.values)
     exists = planned.statement.kind == "exists"
-    if found is None or (found.repeated is not None and not exists):
+    if key_match is None or (key_match.repeated is not None and not exists):
         raise ValidationFault(KEY_MISMATCH)
-    key_of_request(table, found.key)
+    key_of_request(table, key_match.key)
     if exists:
-        action = ConditionCheck(key=found.key, condition_expression=text, **common)
+        action = ConditionCheck(key=key_match.key, condition_expression=text, **common)
     elif planned.statement.kind == "update":
-        action = Update(key=found.key, update_expression=text, **common)
+        action = Update(key=key_match.key, update_expression=text, **common)
     else:
-        action = Delete(key=found.key, **common)
-    return TransactionAction(action, found.key, 0, plan.bindings, condition, plan.update)
+        action = Delete(key=key_match.key, **common)
+    return TransactionAction(action, key_match.key, 0, plan.bindings, condition, plan.update)
 
 
 def refuses_transaction(fault: ValidationFault) -> bool:

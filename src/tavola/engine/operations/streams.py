@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tavola.engine.operations.call import ITERATOR, OperationCall
-from tavola.engine.operations.responses import encode, render_list
+from tavola.engine.operations.call import ITERATOR, OperationCall, encode, render_list
 from tavola.engine.streams import (
     Stream,
     StreamShard,
@@ -42,7 +41,7 @@ _TRIMMED = (
 
 def list_streams(call: OperationCall, request: ListStreamsRequest) -> bytes:
     """Return the caller's streams, including those disabled within a day, by table and label."""
-    found = sorted(
+    streams = sorted(
         (
             stream
             for stream in call.services.streams
@@ -55,32 +54,29 @@ def list_streams(call: OperationCall, request: ListStreamsRequest) -> bytes:
         if start is None or start.kind != "stream" or start.label is None:
             raise ValidationFault(f"Invalid StreamArn: {request.exclusive_start_stream_arn}")
         after = (start.table, start.label)
-        found = [stream for stream in found if (stream.table, stream.label) > after]
-    limit = min(request.limit or STREAMS_LISTED_MAX, STREAMS_LISTED_MAX)
+        streams = [stream for stream in streams if (stream.table, stream.label) > after]
+    limit = request.limit or STREAMS_LISTED_MAX
     answer: dict[str, Any] = {
         "Streams": [
             {"StreamArn": stream.arn, "TableName": stream.table, "StreamLabel": stream.label}
-            for stream in found[:limit]
+            for stream in streams[:limit]
         ]
     }
-    if len(found) > limit:
-        answer["LastEvaluatedStreamArn"] = found[limit - 1].arn
+    if len(streams) > limit:
+        answer["LastEvaluatedStreamArn"] = streams[limit - 1].arn
     return encode(answer)
 
 
 def describe_stream(call: OperationCall, request: DescribeStreamRequest) -> bytes:
-    """Return a stream's settings and shards, parents before children."""
+    """Return a stream's settings and shards in the order of their ids, parents before children."""
     stream = _stream(call, request.stream_arn)
-    shards = list(stream.shards)
-    wanted = request.shard_filter
-    if wanted is not None and wanted.shard_id is not None:
-        shards = [shard for shard in shards if shard.parent == wanted.shard_id]
+    shards = sorted(stream.shards, key=lambda shard: shard.id)
+    shard_filter = request.shard_filter
+    if shard_filter is not None and shard_filter.shard_id is not None:
+        shards = [shard for shard in shards if shard.parent == shard_filter.shard_id]
     start = request.exclusive_start_shard_id
-    if start is not None:
-        places = [place for place, shard in enumerate(shards) if shard.id == start]
-        if not places:
-            raise ResourceNotFoundFault(f"Requested resource not found: Shard: {start} not found")
-        shards = shards[places[0] + 1 :]
+    if start is not None:  # a bound, which need not be an id of this stream
+        shards = [shard for shard in shards if shard.id > start]
     limit = min(request.limit or STREAM_SHARDS_MAX, STREAM_SHARDS_MAX)
     described: dict[str, Any] = {
         "StreamArn": stream.arn,
@@ -91,7 +87,7 @@ def describe_stream(call: OperationCall, request: DescribeStreamRequest) -> byte
         "TableName": stream.table,
         "KeySchema": [{"AttributeName": stream.hash, "KeyType": "HASH"}]
         + ([{"AttributeName": stream.range, "KeyType": "RANGE"}] if stream.range else []),
-        "Shards": [_described(stream, shard) for shard in shards[:limit]],
+        "Shards": [_describe_shard(stream, shard) for shard in shards[:limit]],
     }
     if len(shards) > limit:
         described["LastEvaluatedShardId"] = shards[limit - 1].id
@@ -126,7 +122,7 @@ def get_records(call: OperationCall, request: GetRecordsRequest) -> bytes:
     log = call.services.streams.log(stream)
     if after < _horizon(call, stream):
         raise TrimmedDataAccessFault(_TRIMMED)
-    limit = min(request.limit or STREAM_RECORDS_MAX, STREAM_RECORDS_MAX)
+    limit = request.limit or STREAM_RECORDS_MAX
     changes, upto = call.read_shard(log, shard, after, limit)
     records: list[bytes] = []
     total = 0
@@ -154,11 +150,11 @@ def _stream(call: OperationCall, arn: str) -> Stream:
     return stream
 
 
-def _described(stream: Stream, shard: StreamShard) -> dict[str, Any]:
-    stretch = {"StartingSequenceNumber": sequence_number(shard.first)}
+def _describe_shard(stream: Stream, shard: StreamShard) -> dict[str, Any]:
+    numbers = {"StartingSequenceNumber": sequence_number(shard.first)}
     if shard.last is not None:
-        stretch["EndingSequenceNumber"] = sequence_number(max(shard.first, shard.last))
-    described: dict[str, Any] = {"ShardId": shard.id, "SequenceNumberRange": stretch}
+        numbers["EndingSequenceNumber"] = sequence_number(max(shard.first, shard.last))
+    described: dict[str, Any] = {"ShardId": shard.id, "SequenceNumberRange": numbers}
     if shard.parent is not None and stream.shard(shard.parent) is not None:
         described["ParentShardId"] = shard.parent
     return described
@@ -174,16 +170,16 @@ def _start(call: OperationCall, stream: Stream, shard: StreamShard, request: Get
         case "LATEST":
             return max(horizon, call.latest_position(log)) if shard.last is None else shard.last
         case "AT_TIMESTAMP":
-            assert request.timestamp is not None, "parse lets no such iterator through without a time"
+            assert request.timestamp is not None, "`parse` refuses this type without a time"
             return max(horizon, call.position_before(log, int(request.timestamp * 1_000_000)))
         case _:
-            return _numbered(call, stream, shard, request, horizon)
+            return _start_at_number(call, stream, shard, request, horizon)
 
 
-def _numbered(
+def _start_at_number(
     call: OperationCall, stream: Stream, shard: StreamShard, request: GetShardIteratorRequest, horizon: int
 ) -> int:
-    assert request.sequence_number is not None, "parse lets no such iterator through without a number"
+    assert request.sequence_number is not None, "`parse` refuses this type without a number"
     id_ = id_of_sequence(request.sequence_number)
     if id_ is None or id_ > (shard.last or call.services.streams.log(stream).span()[1] + 1):
         raise ValidationFault(

@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 
 from tavola.engine.catalog import IndexDefinition, StoredTable, StreamSettings, TableDefinition
-from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.call import OperationCall, encode
 from tavola.engine.operations.descriptions import changing_indexes, describe, describe_index, is_changing
 from tavola.engine.operations.encryption import describe_change, new_encryption
 from tavola.engine.operations.regions import refuse_replicas, settings_replication
-from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import (
     check_not_creating,
     find_table,
@@ -66,19 +65,19 @@ def update_table(call: OperationCall, request: UpdateTableRequest) -> bytes:
         if update.update is not None:
             definition = _update_index_throughput(table.definition, definition, update.update, now_s)
     if definition.billing == "PROVISIONED" and table.definition.billing != "PROVISIONED":
-        for kept in definition.indexes:
-            if kept.kind == "global" and not (kept.throughput and kept.throughput.reads):
+        for index in definition.indexes:
+            if index.kind == "global" and not (index.throughput and index.throughput.reads):
                 raise ValidationFault(
-                    f"{_INVALID}ProvisionedThroughput must be specified for index: {kept.name}"
+                    f"{_INVALID}ProvisionedThroughput must be specified for index: {index.name}"
                 )
     added = any(update.create is not None for update in request.vector_index_updates or ())
     if added and is_changing(table.definition, now_s):
         raise LimitExceededFault(_ONE_AT_A_TIME)
     for update in request.global_secondary_index_updates or ():
         if update.create is not None or update.delete is not None:
-            # An index that is being filled may be given up; nothing else changes meanwhile.
-            given_up = {update.delete.index_name} if update.delete is not None else set()
-            if changing_indexes(table.definition, now_s) - given_up:
+            # An index that is still being filled may be deleted; nothing else changes meanwhile.
+            deleted = {update.delete.index_name} if update.delete is not None else set()
+            if changing_indexes(table.definition, now_s) - deleted:
                 raise LimitExceededFault(_ONE_AT_A_TIME)
             definition = _create_or_delete_index(call, definition, update, request)
     definition = apply_vector_updates(call, definition, request)
@@ -106,7 +105,7 @@ def _settings(
 
 
 def _capacity(definition: TableDefinition, request: UpdateTableRequest, now_s: float) -> dict[str, Any]:
-    """Return what changes of a table's billing mode, units, maxima and warmth."""
+    """Return the changes of a table's billing mode, units, maxima and warm throughput."""
     changes: dict[str, Any] = {}
     billing, units = request.billing_mode or definition.billing, request.provisioned_throughput
     if units is not None:
@@ -151,7 +150,7 @@ def _switch_index_billing(
     if index.kind != "global":
         return index
     units = switch_billing(index.throughput or NO_UNITS, None)
-    if definition.billing == "PROVISIONED":  # what AWS counts as a decrease of an index, and not of the table
+    if definition.billing == "PROVISIONED":  # AWS counts this as a decrease of the index, not of the table
         decreases = units.decreases_today(now_s) + 1
         units = msgspec.structs.replace(units, decreased_at_s=now_s, decreases=decreases)
     warm = index_warm_throughput(index, definition)
@@ -159,13 +158,13 @@ def _switch_index_billing(
 
 
 def _stream(
-    call: OperationCall, definition: TableDefinition, asked: StreamSpecification, now_s: float
+    call: OperationCall, definition: TableDefinition, specification: StreamSpecification, now_s: float
 ) -> StreamSettings | None:
     old = definition.stream
-    if asked.stream_enabled:
+    if specification.stream_enabled:
         if old is not None and old.enabled:
             raise ValidationFault(f"Table already has an enabled stream: TableName: {definition.name}")
-        return stream_of(call, definition.name, asked, now_s)
+        return stream_of(call, definition.name, specification, now_s)
     if old is None or not old.enabled:
         raise ValidationFault(f"Table has no stream to disable: TableName: {definition.name}")
     return msgspec.structs.replace(old, enabled=False)
@@ -203,13 +202,13 @@ def _update_index_throughput(
     if warm is not None:
         check_warm_increase(warm, index_warm_throughput(index, definition), region, f"index {name}")
         changes["warm"] = index_warm_throughput(index, definition) | (to_dict(warm) or {})
-    retuned = msgspec.structs.replace(index, **changes)
-    indexes = tuple(retuned if each.name == name else each for each in definition.indexes)
+    changed = msgspec.structs.replace(index, **changes)
+    indexes = tuple(changed if index.name == name else index for index in definition.indexes)
     return msgspec.structs.replace(definition, indexes=indexes)
 
 
 def _global(definition: TableDefinition, name: str, verb: str) -> IndexDefinition:
-    """Return the global index that a request names; refuse what is none."""
+    """Return the global index that a request names; refuse any other index."""
     for index in definition.indexes:
         if index.name == name and index.kind == "global":
             return index
@@ -226,10 +225,10 @@ def _create_or_delete_index(
 ) -> TableDefinition:
     if update.create is not None:
         return _add_index(call, definition, update.create, request)
-    assert update.delete is not None, "parse lets no empty update through"
-    gone = _global(definition, update.delete.index_name, "delete")
-    kept = tuple(index for index in definition.indexes if index is not gone)
-    return msgspec.structs.replace(definition, indexes=kept).with_types(definition.types)
+    assert update.delete is not None, "`parse` refuses an empty update"
+    deleted = _global(definition, update.delete.index_name, "delete")
+    remaining = tuple(index for index in definition.indexes if index is not deleted)
+    return msgspec.structs.replace(definition, indexes=remaining).with_types(definition.types)
 
 
 def _add_index(
@@ -239,8 +238,8 @@ def _add_index(
     request: UpdateTableRequest,
 ) -> TableDefinition:
     name = action.index_name
-    standing = {index.name for index in definition.indexes} | {each.name for each in definition.vectors}
-    if name in standing:
+    existing = {index.name for index in definition.indexes} | {vector.name for vector in definition.vectors}
+    if name in existing:
         raise ValidationFault("Attempting to create an index which already exists")
     if sum(index.kind == "global" for index in definition.indexes) >= GLOBAL_INDEXES_MAX:
         raise LimitExceededFault(
@@ -258,7 +257,9 @@ def _add_index(
     for defined in request.attribute_definitions or ():
         old = types.get(defined.attribute_name, defined.attribute_type)
         if old != defined.attribute_type:
-            raise ValidationFault(_redefined(definition, defined.attribute_name, defined.attribute_type))
+            raise ValidationFault(
+                _redefinition_message(definition, defined.attribute_name, defined.attribute_type)
+            )
         types[defined.attribute_name] = defined.attribute_type
     check_keys_defined(action.key_schema, types)
     slot = definition.slots + 1
@@ -292,7 +293,7 @@ def _both_units(index: str) -> str:
     return f"{_INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {index}"
 
 
-def _redefined(definition: TableDefinition, name: str, type_: str) -> str:
+def _redefinition_message(definition: TableDefinition, name: str, type_: str) -> str:
     def schema(types: dict[str, str]) -> str:
         names = [(definition.hash, "HASH")] + ([(definition.range, "RANGE")] if definition.range else [])
         return ",".join(f"SchemaElement: key{{{key}:{types[key]}:{kind}}}" for key, kind in names)
@@ -306,7 +307,7 @@ def _redefined(definition: TableDefinition, name: str, type_: str) -> str:
 
 
 def _apply_definition(call: OperationCall, table: StoredTable, definition: TableDefinition) -> StoredTable:
-    """Add and drop the columns that the new definition asks for, and enter it."""
+    """Add and drop columns for the new definition, and store it."""
     catalog = call.services.catalog
     old = {index.slot: index for index in table.definition.indexes}
     new = {index.slot: index for index in definition.indexes}
@@ -319,12 +320,12 @@ def _apply_definition(call: OperationCall, table: StoredTable, definition: Table
         if slot not in old:
             catalog.add_columns(definition, index)
     for vector in table.definition.vectors:
-        if all(each.slot != vector.slot for each in definition.vectors):
+        if all(other_vector.slot != vector.slot for other_vector in definition.vectors):
             catalog.drop_vector(table.definition, vector)
             table.counts.index_items.pop(vector.slot, None)
             table.counts.index_bytes.pop(vector.slot, None)
     for vector in definition.vectors:
-        if all(each.slot != vector.slot for each in table.definition.vectors):
+        if all(other_vector.slot != vector.slot for other_vector in table.definition.vectors):
             catalog.add_vector(definition, vector)
     changed = catalog.change(table, definition)
     if definition.stream != table.definition.stream:
@@ -365,7 +366,7 @@ def _describe_update(
             described["TableClassSummary"] = before["TableClassSummary"]
     if request.sse_specification is not None:
         described["SSEDescription"] = describe_change(old.definition.encryption)
-    indexes = {each["IndexName"]: each for each in described.get("GlobalSecondaryIndexes", ())}
+    indexes = {index["IndexName"]: index for index in described.get("GlobalSecondaryIndexes", ())}
     for update in request.global_secondary_index_updates or ():
         _restore_old_index_settings(update, indexes, old, new, now_s)
     _add_deleted_indexes(described, old, new, now_s)
@@ -389,8 +390,8 @@ def _changes_table_status(request: UpdateTableRequest) -> bool:
 def _merged_attributes(before: dict[str, Any], described: dict[str, Any]) -> list[dict[str, str]]:
     """Return the attribute definitions of both descriptions: a deleted index is still described."""
     types = {
-        each["AttributeName"]: each
-        for each in (*before["AttributeDefinitions"], *described["AttributeDefinitions"])
+        definition["AttributeName"]: definition
+        for definition in (*before["AttributeDefinitions"], *described["AttributeDefinitions"])
     }
     return [types[name] for name in sorted(types)]
 
@@ -426,7 +427,7 @@ def _restore_old_index_settings(
 def _add_deleted_indexes(described: dict[str, Any], old: StoredTable, new: StoredTable, now_s: float) -> None:
     """Add the deleted indexes, which are described once more, as DELETING."""
     for vector in old.vectors:
-        if all(each.column != vector.column for each in new.vectors):
+        if all(other_vector.column != vector.column for other_vector in new.vectors):
             deleted = describe_vector(old, vector, now_s) | {"IndexStatus": "DELETING"}
             described.setdefault("VectorIndexes", []).append(deleted)
     for index in old.indexes:

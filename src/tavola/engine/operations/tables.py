@@ -12,14 +12,13 @@ from tavola.engine.catalog import (
     TableDefinition,
     Throughput,
 )
-from tavola.engine.failures import failure_of
+from tavola.engine.jobs import failure_of
 from tavola.engine.operations.backups import drop_table
-from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.call import OperationCall, encode
 from tavola.engine.operations.descriptions import describe, is_changing
 from tavola.engine.operations.encryption import encryption_of
 from tavola.engine.operations.policies import policy_of_request
 from tavola.engine.operations.regions import refuse_source, settings_replication
-from tavola.engine.operations.responses import encode
 from tavola.engine.operations.throughput import (
     NO_UNITS,
     check_bounds_allowed,
@@ -58,14 +57,26 @@ from tavola.protocol.tables import (
 )
 from tavola.protocol.tags import tags_by_key
 
+# Members of a description that the response to DeleteTable does not have.
+_ABSENT_FROM_DELETED = frozenset(
+    {
+        "AttributeDefinitions",
+        "CreationDateTime",
+        "GlobalSecondaryIndexes",
+        "KeySchema",
+        "LocalSecondaryIndexes",
+        "VectorIndexes",
+    }
+)
+
 
 def create_table(call: OperationCall, request: CreateTableRequest) -> bytes:
     """Create a table; it is CREATING, and ACTIVE after the engine's configured delay."""
     refuse_source(request)
     catalog = call.services.catalog
-    standing = catalog.find(call.scope, request.table_name)
-    if standing is not None:
-        check_not_creating(call, standing)
+    existing = catalog.find(call.scope, request.table_name)
+    if existing is not None:
+        check_not_creating(call, existing)
         raise ResourceInUseFault(f"Table already exists: {request.table_name}")
     if len(catalog.names(call.scope)) >= TABLES_PER_REGION_MAX:
         raise LimitExceededFault(
@@ -97,7 +108,10 @@ def create_table(call: OperationCall, request: CreateTableRequest) -> bytes:
         uuid=call.services.entropy.uuid(),
         created_at_s=now_s,
         ready_at_s=now_s + call.services.table_delay_s,
-        types={each.attribute_name: each.attribute_type for each in request.attribute_definitions},
+        types={
+            definition.attribute_name: definition.attribute_type
+            for definition in request.attribute_definitions
+        },
         hash=hash_[0],
         range=range_[0] if range_ else None,
         indexes=tuple(indexes),
@@ -155,7 +169,14 @@ def delete_table(call: OperationCall, request: DeleteTableRequest) -> bytes:
     call.services.streams.disable(table, now_s)
     drop_table(call.services, table)
     call.services.emulation.drop(table)
-    return encode({"TableDescription": describe(table, now_s, status="DELETING")})
+    description = describe(table, now_s, status="DELETING")
+    return encode(
+        {
+            "TableDescription": {
+                name: value for name, value in description.items() if name not in _ABSENT_FROM_DELETED
+            }
+        }
+    )
 
 
 def list_tables(call: OperationCall, request: ListTablesRequest) -> bytes:
@@ -165,10 +186,10 @@ def list_tables(call: OperationCall, request: ListTablesRequest) -> bytes:
     if start is not None:
         names = [name for name in names if name > start]
     limit = request.limit or LIST_TABLES_MAX
-    answer: dict[str, Any] = {"TableNames": names[:limit]}
+    members: dict[str, Any] = {"TableNames": names[:limit]}
     if len(names) > limit:
-        answer["LastEvaluatedTableName"] = names[limit - 1]
-    return encode(answer)
+        members["LastEvaluatedTableName"] = names[limit - 1]
+    return encode(members)
 
 
 def describe_limits(call: OperationCall, request: DescribeLimitsRequest) -> bytes:
@@ -184,18 +205,21 @@ def describe_limits(call: OperationCall, request: DescribeLimitsRequest) -> byte
 
 
 def describe_endpoints(call: OperationCall, request: DescribeEndpointsRequest) -> bytes:
-    """Return the address of the region's endpoint."""
-    address = f"dynamodb.{call.scope.region}.amazonaws.com"
+    """Return the address of the region's endpoint: over HTTP, the one that the caller has used.
+
+    So an SDK with endpoint discovery stays with this server.
+    """
+    address = None if call.context is None else call.context.address
+    address = address or f"dynamodb.{call.scope.region}.amazonaws.com"
     return encode({"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]})
 
 
 def find_table(call: OperationCall, name_or_arn: str) -> StoredTable:
     """Return the table that a control plane request names, whatever its state."""
-    asked = scope_of(name_or_arn)
-    guarded = call.context is not None and call.context.guard is not None
-    if asked is not None and asked.account != call.scope.account and not guarded:
+    arn_scope = scope_of(name_or_arn)
+    if arn_scope is not None and arn_scope.account != call.scope.account and not call.is_guarded:
         raise AccessDeniedFault("Access is denied")
-    if asked is not None and asked.region != call.scope.region:
+    if arn_scope is not None and arn_scope.region != call.scope.region:
         raise ValidationFault(f"1 validation error detected: Invalid AWS region in '{name_or_arn}'")
     scope = call.check_scope(name_or_arn)
     name = table_name_of(name_or_arn)
@@ -235,7 +259,7 @@ def index_definition(
     """Return the stored definition of a requested index."""
     hash_, range_ = key_names(index.key_schema)
     kind = "global" if isinstance(index, GlobalSecondaryIndex) else "local"
-    assert index.projection.projection_type is not None, "parse lets no index without a projection through"
+    assert index.projection.projection_type is not None, "`parse` refuses an index without a projection"
     settings: dict[str, Any] = {}
     if isinstance(index, GlobalSecondaryIndex):
         settings = {
@@ -259,8 +283,8 @@ def index_definition(
 def key_names(schema: Sequence[KeySchemaElement]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the hash and range attributes of a requested key, in order."""
     return (
-        tuple(each.attribute_name for each in schema if each.key_type == "HASH"),
-        tuple(each.attribute_name for each in schema if each.key_type == "RANGE"),
+        tuple(element.attribute_name for element in schema if element.key_type == "HASH"),
+        tuple(element.attribute_name for element in schema if element.key_type == "RANGE"),
     )
 
 
@@ -277,6 +301,6 @@ def stream_of(
     """Return the stored setting of a requested stream, labelled with the current time."""
     if specification is None or not specification.stream_enabled:
         return None
-    assert specification.stream_view_type is not None, "parse lets no stream without a view through"
+    assert specification.stream_view_type is not None, "`parse` refuses a stream without a view"
     moment_s = call.services.streams.free_moment(call.scope, table, now_s)
     return StreamSettings(view=specification.stream_view_type, label=label_of(moment_s))

@@ -41,10 +41,10 @@ def warm_throughput(warm: Bounds | None, throughput: Throughput, billing: str) -
     on_demand = billing == "PAY_PER_REQUEST"
     reads = ON_DEMAND_WARM_READS_PER_S if on_demand else throughput.reads
     writes = ON_DEMAND_WARM_WRITES_PER_S if on_demand else throughput.writes
-    given = warm or {}
+    warm = warm or {}
     return {
-        "ReadUnitsPerSecond": max(reads, given.get("ReadUnitsPerSecond", 0)),
-        "WriteUnitsPerSecond": max(writes, given.get("WriteUnitsPerSecond", 0)),
+        "ReadUnitsPerSecond": max(reads, warm.get("ReadUnitsPerSecond", 0)),
+        "WriteUnitsPerSecond": max(writes, warm.get("WriteUnitsPerSecond", 0)),
     }
 
 
@@ -86,29 +86,28 @@ def check_initial_warm_throughput(
     warm: WarmThroughput | None, billing: str, throughput: Throughput, region: str, where: str = "table"
 ) -> None:
     """Refuse a warm throughput below the default of a new table or index."""
-    for name, asked, units in _asked(warm):
-        least = warm_throughput(None, throughput, billing)[name]
-        if asked < least:
+    for name, requested, units in _warm_units(warm):
+        if requested < warm_throughput(None, throughput, billing)[name]:
             below = f"{units} of ProvisionedThroughput"
             if billing == "PAY_PER_REQUEST":
                 below = f"initial throughput for OnDemand. See: {_INITIAL}"
             raise ValidationFault(
                 f"{_INVALID}Requested {name} for WarmThroughput for {where} is lower than {below}"
             )
-        _check_allowed(f"{name} for WarmThroughput for {where}", name, asked, region)
+        _check_allowed(f"{name} for WarmThroughput for {where}", name, requested, region)
 
 
 def check_warm_increase(
     warm: WarmThroughput | None, current: Bounds, region: str, where: str = "table"
 ) -> None:
     """Refuse a warm throughput below the current one."""
-    for name, asked, _ in _asked(warm):
-        if asked < current[name]:
+    for name, requested, _ in _warm_units(warm):
+        if requested < current[name]:
             raise ValidationFault(
                 f"{_INVALID}Requested {name} for WarmThroughput for {where} is lower than current "
                 "WarmThroughput, decreasing WarmThroughput is not supported"
             )
-        _check_allowed(f"{name} for WarmThroughput for {where}", name, asked, region)
+        _check_allowed(f"{name} for WarmThroughput for {where}", name, requested, region)
 
 
 def check_no_maximum(bounds: OnDemandThroughput | None, where: str = "") -> None:
@@ -154,14 +153,14 @@ def switch_billing(old: Throughput, new: ProvisionedThroughput | None) -> Throug
     return msgspec.structs.replace(old, reads=reads, writes=writes)
 
 
-def render_changed_bounds(old: Bounds | None, asked: OnDemandThroughput) -> Bounds:
+def render_changed_bounds(old: Bounds | None, new: OnDemandThroughput) -> Bounds:
     """Return maxima as the response to their change shows them: -1 for a removed one."""
-    return (old or {}) | (to_dict(asked) or {})
+    return (old or {}) | (to_dict(new) or {})
 
 
-def merge_bounds(old: Bounds | None, asked: OnDemandThroughput) -> Bounds | None:
+def merge_bounds(old: Bounds | None, new: OnDemandThroughput) -> Bounds | None:
     """Return maxima in stored form: the last value of each, without removed ones."""
-    return {name: bound for name, bound in render_changed_bounds(old, asked).items() if bound != -1} or None
+    return {name: bound for name, bound in render_changed_bounds(old, new).items() if bound != -1} or None
 
 
 def restore_old_units(described: dict[str, Any], old: Throughput, now_s: float) -> None:
@@ -173,7 +172,7 @@ def restore_old_units(described: dict[str, Any], old: Throughput, now_s: float) 
     }
 
 
-def _asked(warm: WarmThroughput | None) -> Iterator[tuple[str, int, str]]:
+def _warm_units(warm: WarmThroughput | None) -> Iterator[tuple[str, int, str]]:
     if warm is None:
         return
     if warm.read_units_per_second is not None:
@@ -182,10 +181,10 @@ def _asked(warm: WarmThroughput | None) -> Iterator[tuple[str, int, str]]:
         yield "WriteUnitsPerSecond", warm.write_units_per_second, "WriteCapacityUnits"
 
 
-def _check_allowed(told: str, name: str, asked: int, region: str) -> None:
-    if asked > TABLE_CAPACITY_UNITS_MAX:
+def _check_allowed(setting: str, name: str, units: int, region: str) -> None:
+    if units > TABLE_CAPACITY_UNITS_MAX:
         kind = "Write" if "Write" in name else "Read"
         raise LimitExceededFault(
-            f"Subscriber limit exceeded: Requested {told} exceeds TableMax{kind}CapacityUnits of the account in "
+            f"Subscriber limit exceeded: Requested {setting} exceeds TableMax{kind}CapacityUnits of the account in "
             f"region {region}"
         )

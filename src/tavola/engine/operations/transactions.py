@@ -10,11 +10,13 @@ from tavola.engine.catalog import StoredTable
 from tavola.engine.isolation import digest_payload
 from tavola.engine.operations.batches import collection_metrics_by_table
 from tavola.engine.operations.call import (
+    EMPTY,
     OperationCall,
     bind_placeholders,
     capacity_mode,
     check_placeholders_used,
     check_scalar_keys,
+    encode,
     parse_condition,
     parse_projection,
     parse_update,
@@ -24,7 +26,6 @@ from tavola.engine.operations.items import (
     check_keys_not_updated,
     prepare_update,
 )
-from tavola.engine.operations.responses import EMPTY, encode
 from tavola.engine.writes import (
     CurrentItem,
     ItemWrite,
@@ -37,9 +38,9 @@ from tavola.engine.writes import (
     prepare_put,
 )
 from tavola.expressions.bindings import Bindings
-from tavola.expressions.conditions import Condition, evaluate
-from tavola.expressions.projections import Projection
-from tavola.expressions.updates import Update
+from tavola.expressions.conditions import CompiledCondition, evaluate
+from tavola.expressions.projections import CompiledProjection
+from tavola.expressions.updates import CompiledUpdate
 from tavola.keys import KeyRefused
 from tavola.limits import ITEM_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_UNITS_FACTOR
 from tavola.protocol.faults import (
@@ -70,8 +71,8 @@ class TransactionAction:
     attributes: Item  # the item of a Put, the key of any other
     size: int
     bindings: Bindings
-    condition: Condition | None
-    update: Update | None
+    condition: CompiledCondition | None
+    update: CompiledUpdate | None
 
 
 @dataclass(slots=True)
@@ -104,12 +105,12 @@ class TransactionResult:
     def render_capacity(self, call: OperationCall, mode: str) -> list[dict[str, Any]]:
         """Return ConsumedCapacity: doubled for tables, plain for indexes."""
         usages: dict[str, CapacityUsage] = {}
-        for each in self.prepared:
-            usage = usages.setdefault(each.name, CapacityUsage(each.current.table, each.name))
-            if each.write is None:
-                usage.writes += transact_write_units(each.largest, 0)
+        for action in self.prepared:
+            usage = usages.setdefault(action.name, CapacityUsage(action.current.table, action.name))
+            if action.write is None:
+                usage.writes += transact_write_units(action.largest, 0)
             else:
-                add_write_units(usage, each.write, factor=TRANSACTION_UNITS_FACTOR)
+                add_write_units(usage, action.write, factor=TRANSACTION_UNITS_FACTOR)
         for name, units in self.replayed or ():
             usages[name] = CapacityUsage(call.table(name), name)
             usages[name].reads = units
@@ -130,9 +131,9 @@ def transact_write_items(call: OperationCall, request: TransactWriteItemsRequest
         members["ConsumedCapacity"] = done.render_capacity(call, mode)
     if request.return_item_collection_metrics == "SIZE":
         changed = [
-            (each.name, each.write, each.action.attributes)
-            for each in done.prepared
-            if each.write is not None
+            (action.name, action.write, action.action.attributes)
+            for action in done.prepared
+            if action.write is not None
         ]
         members |= collection_metrics_by_table(changed)
     return encode(members)
@@ -159,14 +160,17 @@ def execute_actions(
     addresses = _distinct_addresses(tables, actions)
     prepared = call.prepare_transaction(addresses, lambda: _prepare_all(tables, actions), token)
     call.services.begin()
-    for each in prepared:
-        if each.write is None:
+    for prepared_action in prepared:
+        if prepared_action.write is None:
             call.record_access(
-                each.current.table, None, each.current.key, writes=transact_write_units(each.largest, 0)
+                prepared_action.current.table,
+                None,
+                prepared_action.current.key,
+                writes=transact_write_units(prepared_action.largest, 0),
             )
         else:
-            call.record_write(each.write, factor=TRANSACTION_UNITS_FACTOR)
-            apply_write(call.services.catalog, each.write)
+            call.record_write(prepared_action.write, factor=TRANSACTION_UNITS_FACTOR)
+            apply_write(call.services.catalog, prepared_action.write)
     if token is not None:
         call.services.tokens.save_receipt(call.scope, token, digest, _replay_read_units(prepared))
     return TransactionResult(prepared, None)
@@ -174,7 +178,7 @@ def execute_actions(
 
 def transact_get_items(call: OperationCall, request: TransactGetItemsRequest) -> bytes:
     """Return up to 100 items from one snapshot, in request order."""
-    projections: list[Projection | None] = []
+    projections: list[CompiledProjection | None] = []
     for item in request.transact_items:
         call.admit(item.get.key)
         bindings = bind_placeholders(call, item.get.expression_attribute_names, None)
@@ -200,7 +204,7 @@ class ItemRead(NamedTuple):
     name: str  # the table name or ARN in the request
     table: StoredTable
     key: bytes
-    projection: Projection | None
+    projection: CompiledProjection | None
 
 
 def read_items(call: OperationCall, reads: list[ItemRead], return_capacity: str | None) -> bytes:
@@ -331,18 +335,15 @@ def _check_condition(current: CurrentItem, action: TransactionAction) -> None:
 
 
 def _keep_first_validation_error(reasons: list[CancellationReason]) -> list[CancellationReason]:
-    """Return reasons as AWS lists them: every failed condition, but only the first validation error."""
-    listed: list[CancellationReason] = []
-    invalid = False
+    """Return reasons as AWS lists them: the first validation error alone; without one, every failed condition."""
     for reason in reasons:
-        repeated = invalid and reason.code == "ValidationError"
-        listed.append(_NONE if repeated else reason)
-        invalid = invalid or reason.code == "ValidationError"
-    return listed
+        if reason.code == "ValidationError":
+            return [reason if other is reason else _NONE for other in reasons]
+    return reasons
 
 
 def _replay_read_units(prepared: list[PreparedAction]) -> list[tuple[str, float]]:
     reads: dict[str, float] = {}
-    for each in prepared:
-        reads[each.name] = reads.get(each.name, 0.0) + transact_read_units(each.largest)
+    for action in prepared:
+        reads[action.name] = reads.get(action.name, 0.0) + transact_read_units(action.largest)
     return list(reads.items())

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from tavola.engine.catalog import StoredTable
 from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.storage import Store
 from tavola.engine.transfer import (
@@ -33,13 +34,13 @@ def buckets_of(services: Services) -> Buckets:
     """Return the folder of buckets; explain how to configure one if there is none."""
     if services.buckets is None:
         raise ValidationFault(
-            "There are no buckets: name a folder that stands for S3, with Engine.open(…, buckets=FOLDER) or "
+            "No buckets are configured: choose a folder to use as S3 with Engine.open(…, buckets=FOLDER) or "
             "tavola serve --buckets FOLDER"
         )
     return services.buckets
 
 
-def check_place(prefix: str | None) -> None:
+def check_prefix(prefix: str | None) -> None:
     """Refuse a prefix that leads out of its bucket."""
     try:
         check_key(prefix or "")
@@ -59,8 +60,8 @@ def check_compression(compression: str | None) -> None:
 def find_transfer(call: OperationCall, kind: Kind, arn: str, missing: Callable[[str], Fault]) -> Transfer:
     """Return the caller's record with an ARN; another account's is refused."""
     parts = parse_resource_arn(arn)
-    assert parts is not None, "parse lets no other ARN through"
-    assert parts.label is not None, "it names something on a table"
+    assert parts is not None, "`parse` refuses other ARNs"
+    assert parts.label is not None, "the ARN of a transfer has its id"
     check_account(call, parts)
     if parts.scope.region != call.scope.region:
         raise missing("Invalid export arn" if kind == "export" else arn)
@@ -72,8 +73,7 @@ def find_transfer(call: OperationCall, kind: Kind, arn: str, missing: Callable[[
 
 def check_account(call: OperationCall, arn: ResourceArn) -> None:
     """Refuse another account's resource; with a guard, access has been decided before."""
-    guarded = call.context is not None and call.context.guard is not None
-    if arn.scope.account != call.scope.account and not guarded:
+    if arn.scope.account != call.scope.account and not call.is_guarded:
         raise AccessDeniedFault("Access is denied")
 
 
@@ -81,11 +81,14 @@ def describe_transfer(call: OperationCall, kind: Kind, transfer: Transfer) -> di
     """Return a current description; a transfer whose job vanished has failed."""
     described = transfer.description
     status = _STATUS[kind]
-    if described[status] in ("IN_PROGRESS", "CANCELLING") and call.services.jobs.find(transfer.job) is None:
+    if (
+        described[status] in ("IN_PROGRESS", "CANCELLING")
+        and transfer.job not in call.services.jobs.unfinished
+    ):
         return described | {
             status: "FAILED",
             "FailureCode": "InternalServerError",
-            "FailureMessage": "The work on it failed in a way it should not, and was given up; see the log",
+            "FailureMessage": "The transfer failed unexpectedly; see the log",
         }
     return described
 
@@ -95,9 +98,9 @@ def list_transfers(
     kind: Kind,
     token: str | None,
     limit: int | None,
-    wanted: Callable[[Transfer], bool] | None = None,
+    keep: Callable[[Transfer], bool] | None = None,
 ) -> tuple[list[Transfer], str | None]:
-    """Return a page of the caller's records, newest first, and the next token."""
+    """Return a page of the caller's records that `keep` accepts, newest first, and the next token."""
     before: str | None = None
     purpose = f"list-{kind}s"
     if token is not None:
@@ -105,10 +108,10 @@ def list_transfers(
         if opened is None:
             raise ValidationFault(f"Invalid Request: Provided nextToken is invalid: {token}")
         before = opened["before"]
-    most = limit or TRANSFERS_LISTED
+    limit = limit or TRANSFERS_LISTED
     page: list[Transfer] = []
-    for transfer in TransferRecords(call.services.store, kind).newest(call.scope, before, wanted):
-        if len(page) == most:
+    for transfer in TransferRecords(call.services.store, kind).newest(call.scope, before, keep):
+        if len(page) == limit:
             return page, _encode_token(
                 call.services.token_signer.sign(purpose, call.scope, {"before": page[-1].id})
             )
@@ -137,6 +140,29 @@ def count_running(store: Store, kind: Kind, call: OperationCall) -> int:
     )
 
 
+def new_transfer(
+    call: OperationCall,
+    table: StoredTable,
+    id_: str,
+    now_s: float,
+    token: str,
+    digest: str,
+    description: dict[str, Any],
+) -> Transfer:
+    """Return the record of a transfer out of, or into, an existing table."""
+    return Transfer(
+        id=id_,
+        account=call.scope.account,
+        region=call.scope.region,
+        table=table.name,
+        table_uuid=table.definition.uuid,
+        started_at_s=now_s,
+        token=token,
+        digest=digest,
+        description=description,
+    )
+
+
 def start_transfer(call: OperationCall, kind: Kind, transfer: Transfer, state: dict[str, Any]) -> Transfer:
     """Start a transfer and save its record, in the open transaction."""
     services = call.services
@@ -144,7 +170,7 @@ def start_transfer(call: OperationCall, kind: Kind, transfer: Transfer, state: d
     records.sweep(services.clock.now())
     origin = {"id": transfer.id, "account": transfer.account, "region": transfer.region}
     transfer = msgspec.structs.replace(transfer, job=services.jobs.start(kind, origin | state))
-    records.keep(transfer)
+    records.save(transfer)
     return transfer
 
 
@@ -162,12 +188,12 @@ def mark_abandoned(services: Services, kind: Kind, state: dict[str, Any]) -> Non
     transfer = records.find(Scope(state["account"], state["region"]), state["id"])
     if transfer is None:
         return
-    records.keep(
+    records.save(
         transfer.with_description(
             **{_STATUS[kind]: "FAILED"},
             EndTime=services.clock.now(),
             FailureCode="InternalServerError",
-            FailureMessage=f"The work on it failed in a way it should not, and was given up: {state['failure']}",
+            FailureMessage=f"The transfer failed unexpectedly: {state['failure']}",
         )
     )
 
@@ -186,7 +212,7 @@ def _failure(error: Exception) -> tuple[str, str]:
                 f"Access Denied (Service: Amazon S3; Status Code: 403; Error Code: AccessDenied): {error}",
             )
         case OSError():
-            return "S3InternalError", f"The folder of the buckets cannot be used: {error}"
+            return "S3InternalError", f"The buckets folder cannot be used: {error}"
         case PlaceRefused():
             return "S3AccessDenied", str(error)
         case TransferError():

@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 
 from tavola.engine.expiry import disable_expiry, enable_expiry
-from tavola.engine.operations.call import OperationCall
-from tavola.engine.operations.responses import encode
+from tavola.engine.operations.call import OperationCall, encode
 from tavola.engine.operations.tables import find_table
 from tavola.protocol.faults import ResourceInUseFault, ValidationFault
-from tavola.protocol.ttl import DescribeTimeToLiveRequest, UpdateTimeToLiveRequest
+from tavola.protocol.tables import DescribeTimeToLiveRequest, UpdateTimeToLiveRequest
 
 
 def update_time_to_live(call: OperationCall, request: UpdateTimeToLiveRequest) -> bytes:
@@ -21,25 +20,24 @@ def update_time_to_live(call: OperationCall, request: UpdateTimeToLiveRequest) -
         raise ResourceInUseFault(
             f"Attempt to change a resource which is still in use: Table {table.name} is being created"
         )
-    asked = request.time_to_live_specification
-    standing = table.definition.ttl
-    if standing is not None and standing.enabled:
-        if asked.enabled and asked.attribute_name == standing.attribute:
+    specification = request.time_to_live_specification
+    current = table.definition.ttl
+    if current is not None and current.enabled:
+        if specification.enabled and specification.attribute_name == current.attribute:
             raise ValidationFault("TimeToLive is already enabled")
-        if asked.attribute_name != standing.attribute:
+        if specification.attribute_name != current.attribute:
             raise ValidationFault(
-                "TimeToLive is active on a different AttributeName: current AttributeName is "
-                f"{standing.attribute}"
+                f"TimeToLive is active on a different AttributeName: current AttributeName is {current.attribute}"
             )
-    elif not asked.enabled:
+    elif not specification.enabled:
         raise ValidationFault("TimeToLive is already disabled")
     call.services.begin()
     now_s = call.services.clock.now()
-    if asked.enabled:
-        enable_expiry(call.services.catalog, table, asked.attribute_name, now_s)
+    if specification.enabled:
+        enable_expiry(call.services.catalog, table, specification.attribute_name, now_s)
     else:
         disable_expiry(call.services.catalog, table, now_s)
-    return encode({"TimeToLiveSpecification": msgspec.to_builtins(asked)})
+    return encode({"TimeToLiveSpecification": msgspec.to_builtins(specification)})
 
 
 def describe_time_to_live(call: OperationCall, request: DescribeTimeToLiveRequest) -> bytes:

@@ -15,15 +15,15 @@ from tavola.engine.operations.call import (
     capacity_mode,
     check_placeholders_used,
     check_scalar_keys,
+    encode,
     parse_projection,
 )
-from tavola.engine.operations.responses import encode
 from tavola.engine.vectors import Vector, VectorDefinition
 from tavola.expressions.bindings import Bindings
-from tavola.expressions.conditions import Condition
+from tavola.expressions.conditions import CompiledCondition
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.plans import compile_condition
-from tavola.expressions.projections import Projection, project
+from tavola.expressions.projections import CompiledProjection, project
 from tavola.expressions.search_conditions import SearchClause, search_clauses
 from tavola.limits import VECTOR_INDEXES_MAX, VECTOR_REQUEST_BYTES_MIN
 from tavola.protocol.arns import index_arn
@@ -62,31 +62,31 @@ def search_vectors(call: OperationCall, request: SearchVectorsRequest) -> bytes:
     condition, clauses = _condition(call, request, bindings)
     check_placeholders_used(call, bindings, (projection, condition))
     table = call.table(request.table_name)
-    vector = _searched(call, table, request.index_name)
+    vector = _find_vector_index(call, table, request.index_name)
     query = _query(request.search_vector, vector)
-    wanted = _required_values(vector, condition, clauses, bindings)
+    filters = _required_values(vector, condition, clauses, bindings)
     check_scalar_keys(table, projection)
     matrix = matrix_of(table, vector)
     call.record_access(table, vector.name, None)  # a search is counted in its own bytes, not in units
     results: list[dict[str, Any]] = []
     cost = _BYTES_PER_DIMENSION * vector.dimensions
-    for hit in matrix.search(query, request.top_k, wanted):
-        line = table.rows.get(hit.key)
-        assert line is not None, "an entry of an index is of a row of its table"
-        held = vector.projection_of(decode_item(line[0]))
-        told = _render_hit(vector, held, hit, matrix, projection)
-        results.append({"Item": told, "Score": hit.score})
-        floats = vector.dimensions if vector.attribute in told else 0
-        cost += _BYTES_PER_RESULT + item_size(held) + _BYTES_PER_FLOAT * floats
-    answer: dict[str, Any] = {"SearchResults": results}
+    for hit in matrix.search(query, request.top_k, filters):
+        row = table.rows.get(hit.key)
+        assert row is not None, "every index entry has a row in its table"
+        projected = vector.projection_of(decode_item(row[0]))
+        item = _render_hit(vector, projected, hit, matrix, projection)
+        results.append({"Item": item, "Score": hit.score})
+        floats = vector.dimensions if vector.attribute in item else 0
+        cost += _BYTES_PER_RESULT + item_size(projected) + _BYTES_PER_FLOAT * floats
+    members: dict[str, Any] = {"SearchResults": results}
     if capacity_mode(request.return_consumed_capacity) is not None:
-        answer["ConsumedCapacity"] = {"VectorSearchRequestBytes": max(float(VECTOR_REQUEST_BYTES_MIN), cost)}
-    return encode(answer)
+        members["ConsumedCapacity"] = {"VectorSearchRequestBytes": max(float(VECTOR_REQUEST_BYTES_MIN), cost)}
+    return encode(members)
 
 
 def _condition(
     call: OperationCall, request: SearchVectorsRequest, bindings: Bindings
-) -> tuple[Condition | None, tuple[SearchClause, ...]]:
+) -> tuple[CompiledCondition | None, tuple[SearchClause, ...]]:
     text = request.search_condition_expression
     if text is None:
         return None, ()
@@ -97,8 +97,8 @@ def _condition(
         raise call.expression_fault(error) from error
 
 
-def _searched(call: OperationCall, table: StoredTable, name: str) -> Vector:
-    vector = next((each for each in table.vectors if each.name == name), None)
+def _find_vector_index(call: OperationCall, table: StoredTable, name: str) -> Vector:
+    vector = next((vector for vector in table.vectors if vector.name == name), None)
     if vector is not None and vector.definition.filled_to is not None:
         raise ValidationFault(f"Cannot search backfilling vector index: {name}")
     if vector is None or vector.definition.ready_at_s > call.services.clock.now():
@@ -122,7 +122,7 @@ def _query(numbers: Sequence[Value], vector: Vector) -> bytes:
 
 
 def _required_values(
-    vector: Vector, condition: Condition | None, clauses: Sequence[SearchClause], bindings: Bindings
+    vector: Vector, condition: CompiledCondition | None, clauses: Sequence[SearchClause], bindings: Bindings
 ) -> Mapping[str, Value]:
     """Return the required value of each search attribute; errors are raised in AWS's order."""
     for clause in clauses:
@@ -133,48 +133,48 @@ def _required_values(
             )
     if any(clause.nested for clause in clauses):
         raise ValidationFault(f"{_FIELD}cannot have conditions on nested attributes")
-    wanted = {clause.name: bindings.values[clause.value] for clause in clauses}
-    if len(wanted) < len(clauses):
+    required = {clause.name: bindings.values[clause.value] for clause in clauses}
+    if len(required) < len(clauses):
         raise ValidationFault(f"{_FIELD}must only contain one condition per attribute")
-    if vector.hash is not None and vector.hash not in wanted:
+    if vector.hash is not None and vector.hash not in required:
         raise ValidationFault(
             "SearchConditionExpression must be provided when SearchSchema has a HASH key"
             if condition is None
             else "SearchConditionExpression must have all HASH attributes in configured SearchSchema"
         )
-    for name, value in wanted.items():
+    for name, value in required.items():
         if tag_of(value) != vector.types[name]:
             raise ValidationFault(
                 f"Type of '{name}' attribute in SearchConditionExpression ({tag_of(value)}) does not match "
                 f"type in search schema ({vector.types[name]})"
             )
     if vector.hash is not None:
-        tag, content = next(iter(wanted[vector.hash].items()))
+        tag, content = next(iter(required[vector.hash].items()))
         if not content:
             raise ValidationFault(
                 "One or more parameter values are not valid. The AttributeValue for a key attribute cannot "
                 f"contain an empty {'string' if tag == 'S' else 'binary'} value. Key: {vector.hash}"
             )
-    return wanted
+    return required
 
 
 def _render_hit(
-    vector: Vector, held: Item, hit: VectorHit, matrix: Matrix, projection: Projection | None
+    vector: Vector, projected: Item, hit: VectorHit, matrix: Matrix, projection: CompiledProjection | None
 ) -> Item:
-    """Return an entry of the result; its vector only if requested by name, as the index's floats."""
+    """Return an item of the result; its vector only if requested by name, as the index's floats."""
     if projection is None:
-        return held
+        return projected
     if vector.attribute in projection.attributes and (
         vector.projected is None or vector.attribute in vector.projected
     ):
         numbers = [{"N": canonical_number(text)} for text in matrix.vector(hit.key)]
-        held = held | {vector.attribute: {"L": numbers}}
-    return project(projection, held)
+        projected = projected | {vector.attribute: {"L": numbers}}
+    return project(projection, projected)
 
 
 def vector_definition(index: VectorIndex, slot: int, **state: Any) -> VectorDefinition:
     """Return the stored definition of a requested vector index."""
-    assert index.projection.projection_type is not None, "parse lets no index without a projection through"
+    assert index.projection.projection_type is not None, "`parse` refuses an index without a projection"
     return VectorDefinition(
         name=index.index_name,
         slot=slot,
@@ -199,12 +199,12 @@ def apply_vector_updates(
         if update.create is not None:
             definition = _with_vector(call, definition, update.create, request)
             continue
-        assert update.delete is not None, "parse lets no empty update through"
+        assert update.delete is not None, "`parse` refuses an empty update"
         name = update.delete.index_name
-        kept = tuple(vector for vector in definition.vectors if vector.name != name)
-        if len(kept) == len(definition.vectors):
+        remaining = tuple(vector for vector in definition.vectors if vector.name != name)
+        if len(remaining) == len(definition.vectors):
             raise ResourceNotFoundFault()
-        definition = msgspec.structs.replace(definition, vectors=kept).with_types(definition.types)
+        definition = msgspec.structs.replace(definition, vectors=remaining).with_types(definition.types)
     if definition.vectors:
         check_billing(definition.billing == "PAY_PER_REQUEST")
     return definition
@@ -217,10 +217,10 @@ def _with_vector(
     request: UpdateTableRequest,
 ) -> TableDefinition:
     name, now_s = action.index_name, call.services.clock.now()
-    standing: tuple[IndexDefinition | VectorDefinition, ...] = (*definition.indexes, *definition.vectors)
-    for each in standing:
-        if each.name == name:
-            if each.filled_to is not None or each.ready_at_s > now_s:
+    existing: tuple[IndexDefinition | VectorDefinition, ...] = (*definition.indexes, *definition.vectors)
+    for existing_vector in existing:
+        if existing_vector.name == name:
+            if existing_vector.filled_to is not None or existing_vector.ready_at_s > now_s:
                 raise ResourceInUseFault(
                     "Attempt to change a resource which is still in use: Index is being created.  Table: "
                     f"{definition.name} Index: {name}"
@@ -237,51 +237,54 @@ def _with_vector(
     if definition.range is not None:
         keys[definition.range] = (definition.types[definition.range], "RANGE")
     check_vector_attribute(attribute, action.dimensions, keys)
-    standing_dimensions = [(vector.attribute, vector.dimensions) for vector in definition.vectors]
-    check_dimensions([*standing_dimensions, (attribute, action.dimensions)])
-    given = {each.attribute_name: each.attribute_type for each in request.attribute_definitions or ()}
+    dimensions = [(vector.attribute, vector.dimensions) for vector in definition.vectors]
+    check_dimensions([*dimensions, (attribute, action.dimensions)])
+    types = {
+        definition.attribute_name: definition.attribute_type
+        for definition in request.attribute_definitions or ()
+    }
     slot = definition.slots + 1
-    made = vector_definition(action, slot, filled_to=0, ready_at_s=now_s + call.services.table_delay_s)
-    changed = msgspec.structs.replace(definition, vectors=(*definition.vectors, made), slots=slot)
-    return changed.with_types({**given, **definition.types})
+    added = vector_definition(action, slot, filled_to=0, ready_at_s=now_s + call.services.table_delay_s)
+    changed = msgspec.structs.replace(definition, vectors=(*definition.vectors, added), slots=slot)
+    return changed.with_types({**types, **definition.types})
 
 
 def describe_vector(
     table: StoredTable, vector: Vector, now_s: float, *, creating: bool = False
 ) -> dict[str, Any]:
     """Return the description of a vector index; `creating` as in the response to CreateTable."""
-    kept = vector.definition
-    ready = table.definition.ready_at_s <= now_s and is_vector_active(kept, now_s) and not creating
-    described = vector_info(kept) | {
+    definition = vector.definition
+    ready = table.definition.ready_at_s <= now_s and is_vector_active(definition, now_s) and not creating
+    described = vector_info(definition) | {
         "IndexStatus": "ACTIVE" if ready else "CREATING",
-        "IndexSizeBytes": table.counts.index_bytes.get(kept.slot, 0),
-        "ItemCount": table.counts.index_items.get(kept.slot, 0),
-        "IndexArn": index_arn(table.scope, table.name, kept.name),
+        "IndexSizeBytes": table.counts.index_bytes.get(definition.slot, 0),
+        "ItemCount": table.counts.index_items.get(definition.slot, 0),
+        "IndexArn": index_arn(table.scope, table.name, definition.name),
     }
-    if kept.filled_to is not None:
+    if definition.filled_to is not None:
         described["Backfilling"] = True
     return described
 
 
-def vector_info(kept: VectorDefinition) -> dict[str, Any]:
+def vector_info(definition: VectorDefinition) -> dict[str, Any]:
     """Return the settings of a vector index, for descriptions of tables and backups."""
-    projection: dict[str, Any] = {"ProjectionType": kept.projection}
-    if kept.named:
-        projection["NonKeyAttributes"] = list(kept.named)
+    projection: dict[str, Any] = {"ProjectionType": definition.projection}
+    if definition.named:
+        projection["NonKeyAttributes"] = list(definition.named)
     info: dict[str, Any] = {
-        "IndexName": kept.name,
-        "VectorAttribute": {"AttributeName": kept.attribute},
+        "IndexName": definition.name,
+        "VectorAttribute": {"AttributeName": definition.attribute},
         "Projection": projection,
-        "Dimensions": kept.dimensions,
-        "DistanceFunction": kept.distance,
+        "Dimensions": definition.dimensions,
+        "DistanceFunction": definition.distance,
     }
-    if kept.schema:
+    if definition.schema:
         info["SearchSchema"] = [
-            {"AttributeName": name, "SearchSchemaElementType": kind} for name, kind in kept.schema
+            {"AttributeName": name, "SearchSchemaElementType": kind} for name, kind in definition.schema
         ]
     return info
 
 
-def is_vector_active(kept: VectorDefinition, now_s: float) -> bool:
+def is_vector_active(definition: VectorDefinition, now_s: float) -> bool:
     """Return whether a vector index is complete and no longer CREATING."""
-    return kept.filled_to is None and kept.ready_at_s <= now_s
+    return definition.filled_to is None and definition.ready_at_s <= now_s

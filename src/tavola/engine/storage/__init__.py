@@ -17,18 +17,18 @@ from tavola.engine.storage.errors import (
     StoreDamaged,
     StoreError,
     StoreFailed,
+    StoreForeign,
     StoreFull,
     StoreInUse,
     StoreLocked,
 )
 from tavola.engine.storage.files import change_key, form_of
-from tavola.engine.storage.store import Store
+from tavola.engine.storage.store import SqliteTableStore, Store
 from tavola.engine.storage.table_store import (
     Entry,
     ItemPage,
     ItemRow,
     KeyedRow,
-    SqliteTableStore,
     StoredRow,
     TableStore,
 )
@@ -45,6 +45,7 @@ __all__ = [
     "StoreDamaged",
     "StoreError",
     "StoreFailed",
+    "StoreForeign",
     "StoreFull",
     "StoreInUse",
     "StoreLocked",

@@ -67,9 +67,8 @@ class ChangeLog:
             return 0, 0, 0
         last: Any = self._execute(f"SELECT id, at FROM {table} ORDER BY id DESC LIMIT 1").get
         if not isinstance(last[1], int):
-            raise damage_error(
-                "a change in a log is of another form than changes are"
-            )  # a page from elsewhere
+            # A page of another file or position
+            raise damage_error("a row of a change log has the wrong form")
         return first, last[0], last[1]
 
     @translate_errors

@@ -22,7 +22,13 @@ class StoreError(TavolaError):
 
     code = "store-unusable"
     kind = ErrorKind.INTERNAL
-    remedy = "Name another file, or make this one a readable and writable file."
+    remedy = "Choose another file, or make this one readable and writable."
+
+
+class StoreForeign(StoreError):
+    """The file is not a Tavola database; it is left as it is."""
+
+    remedy = "Choose a database file, or a new file name."
 
 
 class StoreInUse(StoreError):
@@ -35,19 +41,19 @@ class StoreInUse(StoreError):
 class StoreLocked(StoreError):
     """The key does not open the file, or the file has none; nothing was changed."""
 
-    remedy = "Give its own key with --key-file, --key-command or TAVOLA_KEY; a file in clear takes none."
+    remedy = "Pass the file's key with --key-file, --key-command or TAVOLA_KEY; an unencrypted file has none."
 
 
 class StoreDamaged(StoreError):
     """What was read from the file is not what was written; none of it is served."""
 
-    remedy = "Give the key if it is encrypted (--key-file); otherwise restore it from a copy."
+    remedy = "Pass the key if the file is encrypted (--key-file); otherwise restore the file from a copy."
 
 
 class StoreFull(StoreError):
     """The disk is full; the transaction is rolled back, and writing works again once there is space."""
 
-    remedy = "Make room on the disk and start again; nothing that was confirmed is lost."
+    remedy = "Free disk space and start again; no confirmed write is lost."
 
 
 class StoreFailed(StoreError):
@@ -72,17 +78,17 @@ def store_error(error: apsw.Error) -> StoreError:
     extended = getattr(error, "extendedresult", 0)
     if isinstance(error, apsw.CorruptError | apsw.NotADBError) or extended == apsw.SQLITE_IOERR_DATA:
         return damage_error(
-            "a page is not as it was written" if extended == apsw.SQLITE_IOERR_DATA else str(error)
+            "a page does not have its written content" if extended == apsw.SQLITE_IOERR_DATA else str(error)
         )
     if isinstance(error, apsw.FullError):
-        return StoreFull("there is no room left for the store; free some space and try again")
+        return StoreFull("the disk is full; free some space and try again")
     if isinstance(error, _DISK_ERRORS):
         return StoreFailed(f"the store failed ({error}); no write is accepted until it is opened again")
-    return StoreError(f"the store refused what it was asked ({error}); nothing was changed")
+    return StoreError(f"the store refused the request ({error}); nothing was changed")
 
 
 def damage_error(how: str) -> StoreDamaged:
     """Return the error for content that is not what was written."""
     return StoreDamaged(
-        f"the store is damaged ({how}); what is damaged is not served: restore it from a backup"
+        f"the store is damaged ({how}); damaged data is not returned: restore the file from a backup"
     )

@@ -16,6 +16,7 @@ import apsw.sqlite_extra
 from tavola.engine.storage.errors import (
     StoreDamaged,
     StoreError,
+    StoreForeign,
     StoreInUse,
     StoreLocked,
     damage_error,
@@ -46,21 +47,25 @@ def opening_error(path: object, error: apsw.Error | StoreError, *, encrypted: bo
         return error
     if isinstance(error, apsw.BusyError):
         return StoreInUse(
-            f"{path} is open already, here or in another process; close that one, or connect to its endpoint"
+            f"{path} is already open, here or in another process; close it there, or connect to its endpoint"
         )
     if isinstance(error, apsw.NotADBError):
+        if not encrypted and form_of(str(path)) == "other":
+            return StoreForeign(f"{path} is not a Tavola database file.")
         if not encrypted:
             return StoreDamaged(
-                f"{path} is no Tavola store, or it is encrypted, or its first page is damaged; give its key if "
-                "it has one, or another path, or restore it"
+                f"{path} is not a Tavola store, or is encrypted, or its first page is damaged; pass its key if it has "
+                "one, choose another path, or restore the file"
             )
         if _is_unencrypted(str(path)):
-            return StoreLocked(f"{path} is not encrypted, and a key was given; open it without one")
-        return StoreLocked(f"{path} cannot be read with this key; nothing was changed: give the right one")
+            return StoreLocked(f"{path} is not encrypted, but a key was passed; open it without a key")
+        return StoreLocked(f"{path} cannot be read with this key; nothing was changed: pass the right key")
     if isinstance(error, apsw.CantOpenError):
         if os.path.isdir(str(path)):
-            return StoreError(f"{path} is a folder; give a file in it")
-        return StoreError(f"{path} cannot be opened; check that its folder exists and is yours")
+            return StoreError(f"{path} is a folder; choose a file in it")
+        return StoreError(
+            f"{path} cannot be opened; check that its folder exists and that you may write to it"
+        )
     return store_error(error)
 
 
@@ -92,7 +97,7 @@ def change_key(path: str, key: str | None, new: str | None) -> None:
         owner = connection.pragma("application_id")
         connection.execute("ROLLBACK")
         if owner != _APPLICATION_ID:
-            raise StoreError(f"{path} is no Tavola store; give another path")
+            raise StoreForeign(f"{path} is not a Tavola database file.")
         connection.pragma("journal_mode", "DELETE")  # moves the WAL into the file and keeps the lock
         _copy(path, copy)
         _rekey(copy, key, new)
@@ -100,7 +105,7 @@ def change_key(path: str, key: str | None, new: str | None) -> None:
     except (apsw.Error, StoreError) as error:
         raise opening_error(path, error, encrypted=key is not None) from error
     except OSError as error:
-        raise StoreError(f"{path} cannot be written anew ({error}); it is as it was") from error
+        raise StoreError(f"{path} cannot be rewritten ({error}); it is unchanged") from error
     finally:
         connection.close(True)
         with suppress(FileNotFoundError):
@@ -157,7 +162,7 @@ def _checksum_vfs() -> str:
 
 def _cipher_vfs() -> str:
     """Return the name of the encrypting VFS, which wraps the default VFS of this platform."""
-    return next(name for name in apsw.vfs_names() if name.startswith("multipleciphers-"))
+    return next(name for name in apsw.vfs_names() if name.startswith(_CIPHERS))
 
 
 def _is_unencrypted(path: str) -> bool:
@@ -193,9 +198,7 @@ def set_up_file(
     connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
     new = not os.path.getsize(connection.filename)
     if owner != _APPLICATION_ID and not new:
-        raise StoreError(
-            f"{connection.filename} is an SQLite database, but not a Tavola store; give another path"
-        )
+        raise StoreForeign(f"{connection.filename} is an SQLite database, but not a Tavola database file.")
     if new:
         # Before the WAL exists, so that the file identifies itself from its first page on.
         connection.pragma("application_id", _APPLICATION_ID)
@@ -212,7 +215,7 @@ def _check_complete(connection: apsw.Connection, *, encrypted: bool, check_pages
     """
     if not encrypted and connection.reserve_bytes("main", -1) != _CHECKSUM_BYTES:
         raise damage_error(
-            "its pages have no room for their checksums; if decrypting it was cut short, "
+            "its pages have no space for checksums; if decrypting it was interrupted, "
             "`tavola rekey FILE --decrypt` without a key completes it"
         )
     path, log = connection.filename, connection.filename_wal
@@ -221,7 +224,7 @@ def _check_complete(connection: apsw.Connection, *, encrypted: bool, check_pages
         # With a WAL, the newest pages may not be in the file yet; without one, the file must hold them all.
         pages: int = connection.pragma("page_count")
         if size < pages * _PAGE_BYTES:
-            raise damage_error(f"{path} is shorter than it was written")
+            raise damage_error(f"{path} is shorter than its content")
     if check_pages and size <= _CHECKED_BYTES_MAX:
         result = connection.execute("PRAGMA integrity_check(1)").get
         if result != "ok":
@@ -251,7 +254,7 @@ def has_checksums(connection: apsw.Connection) -> bool:
     return bool(connection.open_vfs == "cksmvfs")
 
 
-def find_damaged_pages(connection: apsw.Connection, most: int) -> list[tuple[int, str | None]]:
+def find_damaged_pages(connection: apsw.Connection, count_max: int) -> list[tuple[int, str | None]]:
     """Return the pages of an unencrypted file whose checksums are wrong, each with its table or index.
 
     The pages are read past SQLite's pager, which would stop at the first damaged one.
@@ -262,16 +265,16 @@ def find_damaged_pages(connection: apsw.Connection, most: int) -> list[tuple[int
         size = file.xFileSize()
         for start in range(0, size, _CHUNK_PAGES * _PAGE_BYTES):
             chunk = file.xRead(min(_CHUNK_PAGES * _PAGE_BYTES, size - start), start)
-            for at in range(0, len(chunk), _PAGE_BYTES):
-                page = chunk[at : at + _PAGE_BYTES]
+            for position in range(0, len(chunk), _PAGE_BYTES):
+                page = chunk[position : position + _PAGE_BYTES]
                 if connection.execute("SELECT verify_checksum(?)", (page,)).get != 1:
-                    damaged.append((start + at) // _PAGE_BYTES + 1)
-            if len(damaged) >= most:
+                    damaged.append((start + position) // _PAGE_BYTES + 1)
+            if len(damaged) >= count_max:
                 break
     finally:
         file.xClose()
-    owners = _owners(connection, damaged)
-    return [(page, owners.get(page)) for page in damaged[:most]]
+    owners = _page_owners(connection, damaged)
+    return [(page, owners.get(page)) for page in damaged[:count_max]]
 
 
 def find_damaged_trees(connection: apsw.Connection) -> list[str]:
@@ -291,12 +294,12 @@ def find_damaged_trees(connection: apsw.Connection) -> list[str]:
 
 def _open_raw(path: str) -> apsw.VFSFile:
     """Open a file read-only through the VFS of the platform, without checksums or decryption."""
-    machine = next(name for name in apsw.vfs_names() if name.startswith(_CIPHERS)).removeprefix(_CIPHERS)
+    platform_vfs = next(name for name in apsw.vfs_names() if name.startswith(_CIPHERS)).removeprefix(_CIPHERS)
     path = os.path.abspath(path)
-    return apsw.VFSFile(machine, path, [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
+    return apsw.VFSFile(platform_vfs, path, [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
 
 
-def _owners(connection: apsw.Connection, pages: list[int]) -> dict[int, str]:
+def _page_owners(connection: apsw.Connection, pages: list[int]) -> dict[int, str]:
     """Return the table or index that each page belongs to, as far as the pages that lead to it can be read."""
     owners: dict[int, str] = {}
     damaged = set(pages)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tavola.engine.transfer.errors import BucketMissing, PlaceRefused
 from tavola.engine.transfer.files import PART
@@ -23,8 +24,7 @@ _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,253}[a-zA-Z0-9]")
 _PART_BYTES_MAX = 255  # the limit of file systems for one path component
 
 
-@dataclass(frozen=True, slots=True)
-class StoredObject:
+class StoredObject(Struct, frozen=True):
     """An object of a bucket: key and size."""
 
     key: str
@@ -56,7 +56,7 @@ class Buckets:
 
     def log(self, *names: str) -> Path:
         """Return the path of a log, by the names of its group and stream."""
-        assert all(name not in ("", ".", "..") and "/" not in name for name in names), "our own names"
+        assert all(name not in ("", ".", "..") and "/" not in name for name in names), "fixed names"
         return self.logs.joinpath(*names)
 
     def objects(self, bucket: str, prefix: str) -> list[StoredObject]:
@@ -64,22 +64,22 @@ class Buckets:
         folder, _, _ = prefix.rpartition("/")
         top = self.place(bucket, folder)
         root = self._folder(bucket)
-        found = [
+        stored_objects = [
             StoredObject(key, size)
             for key, size in _files(top, root)
             if key.startswith(prefix) and not key.endswith(PART)
         ]
-        return sorted(found, key=lambda each: each.key.encode())
+        return sorted(stored_objects, key=lambda stored: stored.key.encode())
 
     def source(self, job: str, bucket: str, key: str, compression: str, at: int) -> ObjectReader:
         """Return an object as a job reads it; it stays open between slices.
 
         An object that was read past `at` is reopened: the slice that read further was rolled back.
         """
-        held = self._open.get(job)
-        if held is not None:
-            if held[0] == key and held[1].position <= at:
-                return held[1]
+        opened = self._open.get(job)
+        if opened is not None:
+            if opened[0] == key and opened[1].position <= at:
+                return opened[1]
             self.release(job)
         source = ObjectReader(self.place(bucket, key), compression)
         self._open[job] = key, source
@@ -87,9 +87,9 @@ class Buckets:
 
     def release(self, job: str) -> None:
         """Close the objects that a job has open."""
-        held = self._open.pop(job, None)
-        if held is not None:
-            held[1].close()
+        opened = self._open.pop(job, None)
+        if opened is not None:
+            opened[1].close()
 
     def close(self) -> None:
         """Close all objects."""
@@ -98,24 +98,24 @@ class Buckets:
 
     def _folder(self, bucket: str) -> Path:
         if not _NAME.fullmatch(bucket):
-            raise PlaceRefused(f"{bucket!r} is no name of a bucket")
+            raise PlaceRefused(f"{bucket!r} is not a valid bucket name")
         folder = self.root / bucket
         if not folder.resolve().is_relative_to(self.root):
-            raise PlaceRefused(f"the bucket {bucket} leads out of the folder of the buckets")
+            raise PlaceRefused(f"the bucket {bucket} leads out of the buckets folder")
         return folder
 
 
 def check_key(key: str) -> str:
     """Return a key that is a valid path below its bucket; refuse any other, such as one with `..`."""
     if key.startswith("/"):
-        raise PlaceRefused(f"{key!r} begins with a slash; a key is a path below its bucket")
+        raise PlaceRefused(f"{key!r} starts with a slash; a key is a path below its bucket")
     if "\0" in key or "\\" in key:
-        raise PlaceRefused(f"{key!r} holds a NUL or a backslash, which no path of a file may")
+        raise PlaceRefused(f"{key!r} contains a NUL or a backslash, which a file path must not")
     for part in key.split("/"):
         if part in (".", ".."):
-            raise PlaceRefused(f"{key!r} climbs; a key is a path below its bucket, without . and ..")
+            raise PlaceRefused(f"{key!r} contains . or ..; a key is a path below its bucket")
         if len(part.encode(errors="replace")) > _PART_BYTES_MAX:
-            raise PlaceRefused(f"{key[:40]!r}… has a name of more than {_PART_BYTES_MAX} bytes")
+            raise PlaceRefused(f"{key[:40]!r}… has a path component of more than {_PART_BYTES_MAX} bytes")
     return key
 
 

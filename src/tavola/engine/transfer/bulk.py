@@ -23,10 +23,10 @@ from tavola.engine.transfer.lines import TransferRow
 from tavola.engine.transfer.loads import FailedRow, Load, LoadProgress
 from tavola.engine.transfer.records import Transfer
 from tavola.engine.writes import CurrentItem, apply_write, find_current, key_of_item, prepare_put, sizes_of
-from tavola.expressions.bindings import Bindings, check_placeholder_keys, check_placeholders
+from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import evaluate
 from tavola.expressions.errors import ExpressionError
-from tavola.expressions.plans import compile_condition
+from tavola.expressions.plans import check_placeholder_keys, check_placeholders, compile_condition
 from tavola.limits import EXPRESSION_SUBSTITUTION_BYTES_MAX
 from tavola.protocol.faults import Fault
 from tavola.values import ValueMalformed, ValueRefused, admit_item
@@ -66,22 +66,24 @@ class Bulk:
     def step(self, state: BulkProgress) -> tuple[BulkProgress, Transfer, bool]:
         """Process a slice; return the progress, the updated record, and whether it is complete."""
         put = _Put(self.catalog, self.table, state)
-        found = self.load.step(state.reached, put)
-        reached = found.reached
-        errors = self._report(ERROR, state.errors, [_describe_failure(each) for each in found.failed])
+        step_result = self.load.step(state.reached, put)
+        reached = step_result.reached
+        errors = self._report(
+            ERROR, state.errors, [_describe_failure(failure) for failure in step_result.failed]
+        )
         conditions = self._report(CONDITION, state.conditions, put.refused)
         state = BulkProgress(reached, errors, conditions, put.table_bytes, put.index_bytes)
         shown = self.transfer.with_description(
             ProcessedItemCount=reached.processed,
             FailedItemCount=reached.failed,
-            ProcessedInputBytes=found.taken,
+            ProcessedInputBytes=step_result.file_bytes,
             BulkOperationUsage=[self._usage(state)],
         )
-        return state, shown, found.done
+        return state, shown, step_result.done
 
     def finish(self, state: BulkProgress, transfer: Transfer, now_s: float) -> bool:
-        """Complete the report; return whether it is whole, which it may not be after a crash."""
-        whole = True
+        """Complete the report; return whether it is complete. After a crash, parts of it may be missing."""
+        is_complete = True
         manifest: dict[str, Any] = {
             "bulkOperationArn": transfer.description["BulkOperationArn"],
             "startTime": instant(transfer.started_at_s),
@@ -94,7 +96,7 @@ class Bulk:
             if report.bytes:
                 key = self._report_key(kind)
                 sums = publish(self.buckets.place(self._bucket, key), report.bytes, report.crc)
-                whole = whole and sums is not None
+                is_complete = is_complete and sums is not None
                 manifest["files"].append(
                     {"outputType": kind, "itemCount": report.items, "dataFileS3Key": key}
                     | ({} if sums is None else {"md5Checksum": sums.md5, "etag": sums.etag})
@@ -103,7 +105,7 @@ class Bulk:
         write_small(
             self.buckets.place(self._bucket, f"{folder}/manifest.json"), msgspec.json.encode(manifest)
         )
-        return whole
+        return is_complete
 
     @property
     def _output(self) -> dict[str, Any]:
@@ -163,24 +165,24 @@ class _Put:
         table = self._table
         try:
             size = admit_item(row.item)
-            standing = find_current(table, key_of_item(table, row.item))
-            if row.condition is not None and not _check_row_condition(row, row.condition, standing):
-                self.refused.append(_refused(row, standing))
+            current = find_current(table, key_of_item(table, row.item))
+            if row.condition is not None and not _check_row_condition(row, row.condition, current):
+                self.refused.append(_describe_condition_failure(row, current))
                 return False
-            change = prepare_put(standing, row.item, size)
+            write = prepare_put(current, row.item, size)
         except ValueRefused as refused:
             raise RowRefused(refused.classic) from refused
         except (ValueMalformed, ExpressionError, Fault) as refused:
             raise RowRefused(str(refused)) from refused
-        apply_write(self._catalog, change)
+        apply_write(self._catalog, write)
         self.table_bytes += size
-        for index, own in zip(table.indexes, sizes_of(table, size, change.entries), strict=True):
-            if own is not None:
-                self.index_bytes[index.name] = self.index_bytes.get(index.name, 0) + own
+        for index, index_sizes in zip(table.indexes, sizes_of(table, size, write.entries), strict=True):
+            if index_sizes is not None:
+                self.index_bytes[index.name] = self.index_bytes.get(index.name, 0) + index_sizes
         return True
 
 
-def _check_row_condition(row: TransferRow, condition: str, standing: CurrentItem) -> bool:
+def _check_row_condition(row: TransferRow, condition: str, current: CurrentItem) -> bool:
     """Return whether a row's condition holds for the current item."""
     check_placeholder_keys(row.names, row.values)
     if row.values and admit_item(row.values) > EXPRESSION_SUBSTITUTION_BYTES_MAX:
@@ -188,23 +190,23 @@ def _check_row_condition(row: TransferRow, condition: str, standing: CurrentItem
     bindings = Bindings(row.names or {}, row.values or {})
     plan = compile_condition(condition, bindings)
     check_placeholders(bindings, [plan])
-    return evaluate(plan, standing.item or {}, bindings.values)
+    return evaluate(plan, current.item or {}, bindings.values)
 
 
-def _refused(row: TransferRow, standing: CurrentItem) -> dict[str, Any]:
-    told: dict[str, Any] = {"Item": row.item, "ErrorMessage": "The conditional request failed"}
-    if standing.data is not None:
-        told["ExistingItem"] = msgspec.Raw(standing.data)
-    return told
+def _describe_condition_failure(row: TransferRow, current: CurrentItem) -> dict[str, Any]:
+    members: dict[str, Any] = {"Item": row.item, "ErrorMessage": "The conditional request failed"}
+    if current.data is not None:
+        members["ExistingItem"] = msgspec.Raw(current.data)
+    return members
 
 
 def _describe_failure(failed: FailedRow) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    members: dict[str, Any] = {
         "S3Key": failed.key,
         "ItemIndex": failed.index,
         "ErrorCode": "ValidationException",
         "ErrorMessage": failed.message,
     }
     if failed.row is not None:
-        told["Item"] = failed.row.item
-    return told
+        members["Item"] = failed.row.item
+    return members

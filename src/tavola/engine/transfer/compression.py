@@ -1,8 +1,7 @@
-"""Compression: the three forms in which DynamoDB takes files, behind one file that is read.
+"""Compression of import files: none, gzip or Zstandard, behind one reader.
 
-Gzip is in every Python. Zstandard is in Python from 3.14 on; for those before it the extra `tavola[zstd]`
-brings the same module under another name, written by the one who brought it into Python. So nothing here
-changes when the extra is no longer needed.
+Gzip is part of Python. Zstandard is part of Python from 3.14 on; for earlier versions, the extra `tavola[zstd]` installs
+a backport of the same module.
 """
 
 from __future__ import annotations
@@ -49,12 +48,12 @@ class CompressedFile:
         try:
             data: bytes = self._file.read(size)
         except self._damage as error:
-            raise TextMalformed(f"The file is not compressed as it was said to be: {error}") from error
+            raise TextMalformed(f"The file does not have the stated compression: {error}") from error
         return data
 
     @property
-    def taken(self) -> int:
-        """Return the number of compressed bytes read."""
+    def file_bytes(self) -> int:
+        """The number of compressed bytes read."""
         return self._raw.tell()
 
     def close(self) -> None:
@@ -68,7 +67,7 @@ def load_zstd() -> Any:
     """Return the Zstandard module; if it is missing, name the extra that installs it."""
     try:
         if sys.version_info >= (3, 14):
-            from compression import zstd  # noqa: PLC0415 - loaded when asked for
+            from compression import zstd  # noqa: PLC0415 - loaded when needed
         else:
             from backports import zstd  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from tavola.engine.transfer.errors import RowRefused, TextMalformed
 from tavola.engine.transfer.lines import RowSpan, TransferRow
@@ -18,8 +19,7 @@ DELIMITERS = ",;:|\t "
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """How columns are read: delimiter, names, and the types of keys."""
 
     names: tuple[str, ...]
@@ -35,17 +35,17 @@ def read_header(data: bytes, delimiter: str, *, last: bool) -> tuple[tuple[str, 
         return None
     names = _fields(_text(data[start:end]), delimiter)
     if names is None:
-        raise TextMalformed("The header is no line of CSV: a quote inside a field is written twice")
+        raise TextMalformed("The header is not valid CSV: a quote inside a field must be doubled")
     check_names(names)
     return tuple(names), end
 
 
 def check_names(names: Sequence[str]) -> None:
     """Refuse names that are invalid as attributes, or repeated."""
-    for place, name in enumerate(names):
+    for position, name in enumerate(names):
         if not name:
-            raise TextMalformed(f"The header has no name for column {place + 1}")
-        if name in names[:place]:
+            raise TextMalformed(f"The header has no name for column {position + 1}")
+        if name in names[:position]:
             raise TextMalformed(f"The header has the column {name} twice")
 
 
@@ -69,7 +69,9 @@ def read_csv(data: bytes, start: int, columns: Columns, *, last: bool) -> RowSpa
 def _row(line: str, columns: Columns) -> TransferRow | RowRefused:
     fields = _fields(line, columns.delimiter)
     if fields is None:
-        return RowRefused("The line is no CSV: a quote inside a field is written twice, in a quoted field")
+        return RowRefused(
+            "The line is not valid CSV: a field with a quote must be quoted and the quote doubled"
+        )
     if len(fields) != len(columns.names):
         return RowRefused(f"The line has {len(fields)} columns, the header {len(columns.names)}")
     types = columns.types or {}
@@ -113,12 +115,12 @@ def _fields(line: str, delimiter: str) -> list[str] | None:
     fields: list[str] = []
     at = 0
     while True:
-        found = field.match(line, at)
-        if found is None:
+        match = field.match(line, at)
+        if match is None:
             return None
-        quoted = found[1]
-        fields.append(found[2] if quoted is None else quoted.replace('""', '"'))
-        at = found.end()
+        quoted = match[1]
+        fields.append(match[2] if quoted is None else quoted.replace('""', '"'))
+        at = match.end()
         if at == len(line):
             return fields
         at += 1  # the delimiter

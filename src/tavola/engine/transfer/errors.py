@@ -31,5 +31,5 @@ class BucketMissing(TransferError):
     def __init__(self, bucket: str) -> None:
         self.bucket = bucket
         super().__init__(
-            f"The specified bucket does not exist: make the folder {bucket} in the folder of the buckets"
+            f"The specified bucket does not exist: create the folder {bucket} in the buckets folder"
         )

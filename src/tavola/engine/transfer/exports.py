@@ -13,7 +13,6 @@ the file is finished; the file is then written again from its first item.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
@@ -40,9 +39,7 @@ from tavola.keys import Bounds
 from tavola.limits import INCREMENTAL_BILLED_BYTES_MIN
 from tavola.values import Item, decode_item, encode_item
 
-_FILE_BYTES = (
-    4 * 1024 * 1024
-)  # compressed size of a data file, which is read again in one slice for its checksum
+_FILE_BYTES = 4 * 1024 * 1024  # compressed size of a data file, which one slice reads again for its checksum
 _SLICE_ROWS_MAX = 256
 _SLICE_ROWS_MIN = 4
 _SLICE_BYTES = 256 * 1024
@@ -75,8 +72,7 @@ class ExportProgress(msgspec.Struct, frozen=True):
     read: bool = False  # the whole table has been read
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(msgspec.Struct, frozen=True):
     """The part of a log that an incremental export covers: after one position, up to another."""
 
     log: ChangeLog
@@ -85,8 +81,7 @@ class Period:
     old_images: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ExportFilter:
+class ExportFilter(msgspec.Struct, frozen=True):
     """Which items are exported, and which of their attributes."""
 
     bounds: Bounds = EVERYTHING
@@ -103,8 +98,7 @@ class ExportFilter:
         return data if self.shape is None else encode_item(self.shape(item))
 
 
-@dataclass(frozen=True, slots=True)
-class ExportLines:
+class ExportLines(msgspec.Struct, frozen=True):
     """The lines of one slice, and the last key read."""
 
     text: bytes
@@ -114,13 +108,12 @@ class ExportLines:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
+class Export(msgspec.Struct, frozen=True):
     """A running export: its record, the table at its end time, and its destination."""
 
     transfer: Transfer
     past: StoredTable
-    wanted: ExportFilter
+    filter: ExportFilter
     period: Period | None
     buckets: Buckets
 
@@ -134,7 +127,7 @@ class Export:
         progress = self._write(progress)
         shown = self.transfer.with_description(
             ItemCount=progress.items + progress.file.items,
-            BilledSizeBytes=self._billed(progress.billed + progress.file.billed),
+            BilledSizeBytes=self._billed_bytes(progress.billed + progress.file.billed),
         )
         return progress, shown, False
 
@@ -186,9 +179,7 @@ class Export:
         entry = file_entry(key, file.items, sums)
         manifest = self._place(files_key(self._prefix, self.transfer.id))
         if not append_at(manifest, progress.manifest_bytes, entry):
-            return ExportProgress(
-                started=True
-            )  # the list of files was lost in a crash; write all files again
+            return ExportProgress(started=True)  # a crash lost the list of files: write all files again
         return msgspec.structs.replace(
             progress,
             file=GrowingFile(number=file.number + 1, after=progress.after),
@@ -212,7 +203,7 @@ class Export:
             EndTime=now_s,
             ExportManifest=key,
             ItemCount=progress.items,
-            BilledSizeBytes=self._billed(progress.billed),
+            BilledSizeBytes=self._billed_bytes(progress.billed),
         )
         text = summary(done.description, files)
         write_small(self._place(md5_key(key)), checksum_of(text).encode())
@@ -224,40 +215,43 @@ class Export:
             self._prefix, self.transfer.id, number, self._format, incremental=self.period is not None
         )
 
-    def _billed(self, bytes_: int) -> int:
+    def _billed_bytes(self, bytes_: int) -> int:
         return bytes_ if self.period is None else max(bytes_, INCREMENTAL_BILLED_BYTES_MIN)
 
     def _lines(self, after: bytes, rows: int) -> ExportLines:
-        lower = max(self.wanted.bounds.lower, after + b"\x00") if after else self.wanted.bounds.lower
-        bounds = Bounds(lower, self.wanted.bounds.upper)
-        return self._full(bounds, rows) if self.period is None else self._changed(self.period, bounds, rows)
+        lower = max(self.filter.bounds.lower, after + b"\x00") if after else self.filter.bounds.lower
+        bounds = Bounds(lower, self.filter.bounds.upper)
+        return (
+            self._full_lines(bounds, rows)
+            if self.period is None
+            else self._changed_lines(self.period, bounds, rows)
+        )
 
-    def _full(self, bounds: Bounds, limit: int) -> ExportLines:
+    def _full_lines(self, bounds: Bounds, limit: int) -> ExportLines:
         rows = self.past.rows.rows(bounds, limit)
         lines = [
-            full_line(self._format, image) for row in rows if (image := self.wanted.image(row[2])) is not None
+            full_line(self._format, image) for row in rows if (image := self.filter.image(row[2])) is not None
         ]
         billed = sum(row[1] for row in rows)
         return ExportLines(b"".join(lines), len(lines), billed, rows[-1][0] if rows else None, len(rows))
 
-    def _changed(self, period: Period, bounds: Bounds, limit: int) -> ExportLines:
-        """Yield the keys that changed in a period, once each, with their first and last image."""
+    def _changed_lines(self, period: Period, bounds: Bounds, limit: int) -> ExportLines:
+        """Return a line for each key that changed in a period, with its first and last image."""
         changes = period.log.first_changes(bounds, period.after, limit, reverse=False)
         lines: list[bytes] = []
         billed = 0
         for change in changes:
             if change.id > period.upto:
                 continue
-            line = self.past.rows.get(change.key)
-            new = None if line is None else self.wanted.image(line[0])
-            old = None if change.old is None else self.wanted.image(change.old)
+            row = self.past.rows.get(change.key)
+            new = None if row is None else self.filter.image(row[0])
+            old = None if change.old is None else self.filter.image(change.old)
             if new is None and old is None:
                 continue  # created and deleted within the period, or filtered out
             image = decode_item(new or old or b"{}")
             keys = {name: image[name] for name in self.past.schema.names if name in image}
-            told = old if period.old_images else None
             at_us = _last_us(period, change)
-            lines.append(changed_line(self._format, at_us, keys, new, told))
+            lines.append(changed_line(self._format, at_us, keys, new, old if period.old_images else None))
             billed += len(lines[-1])
         last = changes[-1].key if changes else None
         return ExportLines(b"".join(lines), len(lines), billed, last, len(changes))
@@ -265,14 +259,14 @@ class Export:
 
 def _last_us(period: Period, first: ChangeLogRow) -> int:
     """Return when a key was last written in a period."""
-    found = first
+    last = first
     while True:
-        later = period.log.changes_of(first.key, found.id, _CHANGES_READ)
+        later = period.log.changes_of(first.key, last.id, _CHANGES_READ)
         inside = [change for change in later if change.id <= period.upto]
         if inside:
-            found = inside[-1]
+            last = inside[-1]
         if len(inside) < _CHANGES_READ:
-            return found.at_us
+            return last.at_us
 
 
 def _restart_file(progress: ExportProgress) -> ExportProgress:

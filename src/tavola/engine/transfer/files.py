@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path
 from zlib import crc32
+
+from msgspec import Struct
 
 from tavola.folders import sync_folder, write_whole
 
@@ -19,8 +20,7 @@ PART = ".part"
 _CHUNK_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class FileChecksums:
+class FileChecksums(Struct, frozen=True):
     """A finished file's checksums, in S3's format."""
 
     md5: str  # base64
@@ -33,22 +33,22 @@ def part_of(path: Path) -> Path:
     return path.with_name(path.name + PART)
 
 
-def append_at(path: Path, at: int, data: bytes) -> bool:
+def append_at(path: Path, offset: int, data: bytes) -> bool:
     """Write data at a position of a growing file and truncate it there; return whether that was possible.
 
-    It is not if the file is shorter than `at`: a crash lost data that was not yet on disk. A file with its final
+    It is not if the file is shorter than `offset`: a crash lost data that was not yet on disk. A file with its final
     name grows again: the slice that renamed it was rolled back.
     """
     part = part_of(path)
-    if at == 0:
+    if offset == 0:
         part.parent.mkdir(parents=True, exist_ok=True)
     elif not part.exists() and path.exists():
         os.replace(path, part)
     mode = "r+b" if part.exists() else "w+b"
     with part.open(mode) as file:
-        if file.seek(0, os.SEEK_END) < at:
+        if file.seek(0, os.SEEK_END) < offset:
             return False
-        file.seek(at)
+        file.seek(offset)
         file.truncate()
         file.write(data)
     return True

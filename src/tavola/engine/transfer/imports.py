@@ -6,7 +6,6 @@ the import then ends as FAILED with all other rows in the table, as on AWS.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -35,8 +34,7 @@ class ImportProgress(msgspec.Struct, frozen=True):
     log_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(msgspec.Struct, frozen=True):
     """A running import: its record, its table and its input."""
 
     transfer: Transfer
@@ -47,45 +45,45 @@ class Import:
 
     def step(self, state: ImportProgress) -> tuple[ImportProgress, Transfer, bool]:
         """Process a slice; return the progress, the updated record, and whether it is complete."""
-        found = self.load.step(state.reached, self._put)
-        log_bytes = self._log_failures(found.failed, state.log_bytes)
-        reached = found.reached
+        step_result = self.load.step(state.reached, self._put)
+        log_bytes = self._log_failures(step_result.failed, state.log_bytes)
+        reached = step_result.reached
         shown = self.transfer.with_description(
-            ProcessedSizeBytes=found.bytes,
+            ProcessedSizeBytes=step_result.bytes,
             ProcessedItemCount=reached.processed,
             ImportedItemCount=reached.written,
             ErrorCount=reached.failed,
         )
-        return ImportProgress(reached, log_bytes), shown, found.done
+        return ImportProgress(reached, log_bytes), shown, step_result.done
 
     def _put(self, row: TransferRow) -> bool:
         put_row(self.catalog, self.table, row)
         return True
 
-    def _log_failures(self, failed: list[FailedRow], at: int) -> int:
+    def _log_failures(self, failed: list[FailedRow], offset: int) -> int:
         """Append failures to the log as CloudWatch would, one per line; return its length."""
         if not failed:
-            return at
+            return offset
         arn = self.transfer.description["ImportArn"]
         bucket = self.transfer.description["S3BucketSource"]["S3Bucket"]
         text = b"".join(
             msgspec.json.encode(
                 {
-                    "itemS3Pointer": {"bucket": bucket, "key": each.key, "itemIndex": each.index},
+                    "itemS3Pointer": {"bucket": bucket, "key": failure.key, "itemIndex": failure.index},
                     "importArn": arn,
-                    "errorMessages": [each.message],
+                    "errorMessages": [failure.message],
                 }
             )
             + b"\n"
-            for each in failed
+            for failure in failed
         )
         path = log_path(self.buckets, self.transfer.id)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as log:
-            at = min(at, log.tell())  # if a crash lost lines, continue without them
-            log.truncate(at)
+            offset = min(offset, log.tell())  # if a crash lost lines, continue without them
+            log.truncate(offset)
             log.write(text)
-        return at + len(text)
+        return offset + len(text)
 
 
 def log_path(buckets: Buckets, id_: str) -> Path:
@@ -97,11 +95,11 @@ def put_row(catalog: Catalog, table: StoredTable, row: TransferRow) -> int:
     """Write the item of a row and return its size; an invalid item is refused with PutItem's messages."""
     try:
         size = admit_item(row.item)
-        standing = find_current(table, key_of_item(table, row.item))
-        change = prepare_put(standing, row.item, size)
+        current = find_current(table, key_of_item(table, row.item))
+        write = prepare_put(current, row.item, size)
     except ValueRefused as refused:
         raise RowRefused(refused.classic) from refused
     except (ValueMalformed, Fault) as refused:
         raise RowRefused(str(refused)) from refused
-    apply_write(catalog, change)
+    apply_write(catalog, write)
     return size

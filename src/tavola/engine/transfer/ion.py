@@ -66,28 +66,28 @@ def _value(value: Value) -> str:
 def _name(name: str) -> str:
     if _plain_name.fullmatch(name) and name not in _KEYWORDS:
         return name
-    return f"'{_name_to_escape.sub(_escaped, name)}'"
+    return f"'{_name_to_escape.sub(_escape, name)}'"
 
 
 def _string(text: str) -> str:
-    return f'"{_to_escape.sub(_escaped, text)}"'
+    return f'"{_to_escape.sub(_escape, text)}"'
 
 
-def _escaped(found: re.Match[str]) -> str:
-    sign = found[0]
+def _escape(match: re.Match[str]) -> str:
+    sign = match[0]
     return _ESCAPES.get(sign) or f"\\x{ord(sign):02x}"
 
 
 def _decimal(number: str) -> str:
     """Return a canonical number as an Ion decimal: `103.` and `6d2`, since `103` would be an integer."""
-    whole, point, fraction = number.partition(".")
+    integer_part, point, fraction = number.partition(".")
     if not point:
-        digits = whole.rstrip("0")
-        zeros = len(whole) - len(digits)
+        digits = integer_part.rstrip("0")
+        zeros = len(integer_part) - len(digits)
         if digits in ("", "-"):
             return "0."
-        return f"{digits}d{zeros}" if zeros else f"{whole}."
-    digits = (whole + fraction).lstrip("-").lstrip("0")
+        return f"{digits}d{zeros}" if zeros else f"{integer_part}."
+    digits = (integer_part + fraction).lstrip("-").lstrip("0")
     exponent = len(digits) - 1 - len(fraction)
     if exponent >= _PLAIN_EXPONENT_MIN:
         return number
@@ -153,8 +153,8 @@ def decode_ion(text: str, start: int = 0) -> tuple[Item | None, int]:
             reader.at = name.end()
             continue
         if name is not None and name.end() == len(text):
-            raise TextCut(f"the text ends at {reader.at}, where a struct should begin")
-        reader.refuse("no struct begins here")
+            raise TextCut(f"the text ends at {reader.at}, where a struct is expected")
+        reader.refuse("expected a struct")
 
 
 class _IonReader:
@@ -167,9 +167,9 @@ class _IonReader:
         self.at = at
 
     def skip(self) -> None:
-        found = _blank.match(self.text, self.at)
-        assert found is not None, "nothing is a blank too"
-        self.at = found.end()
+        match = _blank.match(self.text, self.at)
+        assert match is not None, "the pattern also matches nothing"
+        self.at = match.end()
 
     def struct(self, depth: int) -> dict[str, Value]:
         """Read the struct whose opening brace is next."""
@@ -186,10 +186,10 @@ class _IonReader:
             name = self._field()
             if name in members:
                 self.at = start
-                self.refuse(f"the name {name!r} is there a second time")
+                self.refuse(f"the name {name!r} occurs twice")
             self.skip()
             if not self._is(":"):
-                self.refuse("a colon should follow the name")
+                self.refuse("expected a colon after the name")
             self.at += 1
             members[name] = self.value(depth + 1)
             self._separate("}")
@@ -211,24 +211,24 @@ class _IonReader:
             return {"N": self._number()}
         if text.startswith("'''", at):
             return {"S": self._long()}
-        found = _name_token.match(text, at)
-        if found is None:
-            return self._stranger(sign)
-        word = found[0]
+        match = _name_token.match(text, at)
+        if match is None:
+            return self._refuse_value(sign)
+        word = match[0]
         if word in ("true", "false"):
-            self.at = found.end()
+            self.at = match.end()
             return {"BOOL": word == "true"}
         if word == "null":
             null = _null_token.match(text, at)
-            assert null is not None, "the word is there"
+            assert null is not None, "the word is `null`"
             if text[null.end() :] == ".":
                 self.cut()
             self.at = null.end()
             return {"NULL": True}
         if word in _SET_ANNOTATIONS:
-            self.at = found.end()
+            self.at = match.end()
             return self._set(_SET_ANNOTATIONS[word])
-        if found.end() == len(text):
+        if match.end() == len(text):
             self.cut()
         self.refuse(f"{word} is a symbol, which no attribute can hold")
 
@@ -248,7 +248,7 @@ class _IonReader:
         if self._is(","):
             self.at += 1
         elif not self._is(end):
-            self.refuse(f"a comma or {end} should follow the value")
+            self.refuse(f"expected a comma or {end} after the value")
 
     def _field(self) -> str:
         text, at = self.text, self.at
@@ -258,13 +258,13 @@ class _IonReader:
             return self._string(_string_token)
         if text[at] == "'":
             return self._string(_quoted_token)
-        found = _name_token.match(text, at)
-        if found is None:
-            self.refuse("a name should stand here")
-        self.at = found.end()
-        if found.end() == len(text):
+        match = _name_token.match(text, at)
+        if match is None:
+            self.refuse("expected a name")
+        self.at = match.end()
+        if match.end() == len(text):
             self.cut()
-        return found[0]
+        return match[0]
 
     def _list(self, depth: int) -> list[Value]:
         if depth > _DEPTH_MAX:
@@ -284,54 +284,54 @@ class _IonReader:
         if not self.text.startswith("::", self.at):
             if len(self.text) - self.at < 2:
                 self.cut()
-            self.refuse("two colons should follow the annotation")
+            self.refuse("expected two colons after the annotation")
         self.at += 2
         self.skip()
         if not self._is("["):
-            self.refuse("a set is a list")
+            self.refuse("expected a list of the set's members")
         scalar = _SETS[tag]
         members: list[Any] = []
         for element in self._list(1):
             if scalar not in element:
-                self.refuse(f"a set of {tag} holds values of {scalar} alone")
+                self.refuse(f"a set of {tag} can only contain values of {scalar}")
             members.append(element[scalar])
         return {tag: members}
 
     def _string(self, token: re.Pattern[str]) -> str:
-        found = token.match(self.text, self.at)
-        if found is None:
+        match = token.match(self.text, self.at)
+        if match is None:
             if "\n" not in self.text[self.at :]:
                 self.cut()
             self.refuse("the string does not end")
-        content = found[1] if "\\" not in found[1] else self._unescaped(found[1])
-        self.at = found.end()
+        content = match[1] if "\\" not in match[1] else self._unescape(match[1])
+        self.at = match.end()
         return content
 
     def _long(self) -> str:
         parts: list[str] = []
         while self.text.startswith("'''", self.at):
-            found = _long_token.match(self.text, self.at)
-            if found is None:
+            match = _long_token.match(self.text, self.at)
+            if match is None:
                 self.cut()
-            content = found[1].replace("\r\n", "\n")
-            parts.append(content if "\\" not in content else self._unescaped(content))
-            self.at = found.end()
+            content = match[1].replace("\r\n", "\n")
+            parts.append(content if "\\" not in content else self._unescape(content))
+            self.at = match.end()
             self.skip()
         if self.text[self.at :] in ("", "'", "''"):
             self.cut()  # another segment may follow
         return "".join(parts)
 
-    def _unescaped(self, text: str) -> str:
-        def one(found: re.Match[str]) -> str:
-            code = found[1] or found[2] or found[3]
+    def _unescape(self, text: str) -> str:
+        def one(match: re.Match[str]) -> str:
+            code = match[1] or match[2] or match[3]
             if code is not None:
                 number = int(code, 16)
                 if number > 0x10FFFF:
-                    self.refuse(f"\\U{code} is no character")
+                    self.refuse(f"\\U{code} is not a character")
                 return chr(number)
-            sign = _UNESCAPES.get(found[4])
+            sign = _UNESCAPES.get(match[4])
             if sign is None:
-                self.refuse(f"\\{found[4]} is no escape")
+                self.refuse(f"\\{match[4]} is not an escape")
             return sign
 
         content = _escape_token.sub(one, text)
@@ -341,36 +341,36 @@ class _IonReader:
             # Two escapes may be the surrogates of one character.
             return content.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
-            self.refuse("half a character is escaped without the other half")
+            self.refuse("a surrogate is escaped without the other half of its pair")
 
     def _number(self) -> str:
         if _number_so_far.match(self.text, self.at):
             self.cut()  # more digits may follow
-        found = _number_token.match(self.text, self.at)
-        if found is None or not _after_number.match(self.text, found.end()):
-            self.refuse("this is no decimal")
-        whole, fraction, letter, exponent = found.groups()
+        match = _number_token.match(self.text, self.at)
+        if match is None or not _after_number.match(self.text, match.end()):
+            self.refuse("this is not a decimal")
+        integer_part, fraction, letter, exponent = match.groups()
         if letter in ("e", "E"):
             self.refuse("this is a float, which no attribute can hold; write it as a decimal, with a d")
-        self.at = found.end()
-        text = (whole + (fraction or "").rstrip(".")).replace("_", "")
+        self.at = match.end()
+        text = (integer_part + (fraction or "").rstrip(".")).replace("_", "")
         return text if exponent is None else f"{text}E{exponent}"
 
     def _blob(self) -> str:
-        found = _blob_token.match(self.text, self.at)
-        if found is None:
+        match = _blob_token.match(self.text, self.at)
+        if match is None:
             if "}}" not in self.text[self.at :]:
                 self.cut()
-            self.refuse("this is no blob, which is base64 between double braces")
-        content = "".join(found[1].split())
+            self.refuse("this is not a blob (base64 between double braces)")
+        content = "".join(match[1].split())
         try:
             data = a2b_base64(content, strict_mode=True) if content else b""
         except NotBase64:
             self.refuse("the blob is not base64")
-        self.at = found.end()
+        self.at = match.end()
         return b2a_base64(data, newline=False).decode()
 
-    def _stranger(self, sign: str) -> NoReturn:
+    def _refuse_value(self, sign: str) -> NoReturn:
         if not sign:
             self.cut()
         if sign == "(":
@@ -381,4 +381,4 @@ class _IonReader:
             if (symbol is None and "\n" not in rest) or rest == "''":
                 self.cut()
             self.refuse("this is a symbol, which no attribute can hold")
-        self.refuse("no value begins here")
+        self.refuse("expected a value")

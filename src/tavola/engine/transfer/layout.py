@@ -1,12 +1,12 @@
-"""Layout: where the files of an export lie, what they are called, and what its two manifests say.
+"""Layout of an export: the keys of its files, and the content of its two manifests.
 
-    <prefix>/AWSDynamoDB/<export>/_started               empty: the export has begun
+    <prefix>/AWSDynamoDB/<export>/_started               empty: the export has started
     <prefix>/AWSDynamoDB/<export>/data/*.json.gz         the items of a full export
     <prefix>/AWSDynamoDB/data/*.json.gz                  the changes of an incremental one
     <prefix>/AWSDynamoDB/<export>/manifest-files.json    a line for each of those files
-    <prefix>/AWSDynamoDB/<export>/manifest-summary.json  written last: the export is whole
+    <prefix>/AWSDynamoDB/<export>/manifest-summary.json  written last: the export is complete
 
-Beside each manifest lies its MD5. A bulk load writes its report under the same folder of its own output.
+Each manifest has a file with its MD5 beside it. A bulk load writes its report in the same layout to its own output.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _BESIDE_DATA = re.compile(
 )
 
 
-def transfer_id(at_s: float, chance: bytes) -> str:
+def transfer_id(at_s: float, random: bytes) -> str:
     """Return the id of a transfer: its time in milliseconds, and four random bytes."""
-    return f"{round(at_s * 1000):014d}-{chance[:4].hex()}"
+    return f"{round(at_s * 1000):014d}-{random[:4].hex()}"
 
 
 def top_key(prefix: str | None) -> str:

@@ -7,7 +7,6 @@ condition beside its item.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -26,8 +25,7 @@ _MAPS = ("ExpressionAttributeNames", "ExpressionAttributeValues")
 _decode = msgspec.json.Decoder().decode
 
 
-@dataclass(frozen=True, slots=True)
-class TransferRow:
+class TransferRow(msgspec.Struct, frozen=True):
     """One row to write: an item, and its condition if any."""
 
     item: dict[str, Any]
@@ -36,8 +34,7 @@ class TransferRow:
     values: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RowSpan:
+class RowSpan(msgspec.Struct, frozen=True):
     """A row, or the reason it is invalid, and its size in the text."""
 
     row: TransferRow | RowRefused
@@ -106,7 +103,7 @@ def _row_of_json(line: bytes) -> TransferRow | RowRefused:
 def _row_of(record: dict[str, Any]) -> TransferRow | RowRefused:
     item = record.get("Item")
     if type(item) is not dict:
-        return RowRefused("The line has no Item, or one that is no map of attributes")
+        return RowRefused("The line has no Item, or its Item is not a map of attributes")
     if len(record) == 1:
         return TransferRow(item)
     for name in _TEXTS:
@@ -130,9 +127,9 @@ def read_ion(data: bytes, start: int, *, last: bool) -> RowSpan | None:
     # Most structs are one line; only if one is not, all input is searched.
     end = data.find(b"\n", start) + 1
     if end:
-        found = _try_ion(data, start, end, last=False)
-        if found is not None:
-            return found
+        parsed = _try_ion(data, start, end, last=False)
+        if parsed is not None:
+            return parsed
     return _try_ion(data, start, len(data), last=last)
 
 
@@ -151,8 +148,8 @@ def _try_ion(data: bytes, start: int, end: int, *, last: bool) -> RowSpan | None
         return None
     if members is None:
         return None
-    place = start + (read if text.isascii() else len(text[:read].encode()))
-    return RowSpan(_row_of_ion(members), place)
+    end = start + (read if text.isascii() else len(text[:read].encode()))
+    return RowSpan(_row_of_ion(members), end)
 
 
 def _row_of_ion(members: Item) -> TransferRow | RowRefused:
@@ -162,7 +159,7 @@ def _row_of_ion(members: Item) -> TransferRow | RowRefused:
         if name == "Item" or name == "ExpressionAttributeValues":  # noqa: PLR1714 - reads as the members do
             record[name] = value.get("M")
         elif name == "ExpressionAttributeNames":
-            record[name] = {key: each.get("S") for key, each in value.get("M", {}).items()}
+            record[name] = {key: member.get("S") for key, member in value.get("M", {}).items()}
         elif name == "ConditionExpression":
             record[name] = value.get("S")
     return _row_of(record)

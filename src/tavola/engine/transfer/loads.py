@@ -7,7 +7,6 @@ unreadable object is abandoned at that point. They differ in where the rows go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -34,25 +33,23 @@ class LoadProgress(msgspec.Struct, frozen=True):
     index: int = 0  # of the next row in the object
     names: list[str] | None = None  # column names from the object's header
     bytes: int = 0  # text of all previous objects
-    taken: int = 0  # file size of all previous objects
+    taken: int = 0  # file size of all previous objects; stored under this name
     processed: int = 0
     written: int = 0
     failed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class LoadFormat:
+class LoadFormat(msgspec.Struct, frozen=True):
     """How objects are parsed."""
 
     format: str
     compression: str
     delimiter: str = ","
     headers: tuple[str, ...] | None = None
-    types: dict[str, str] = field(default_factory=dict)
+    types: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class FailedRow:
+class FailedRow(msgspec.Struct, frozen=True):
     """A row that was not written, and why."""
 
     key: str
@@ -61,19 +58,17 @@ class FailedRow:
     row: TransferRow | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LoadSlice:
+class LoadSlice(msgspec.Struct, frozen=True):
     """The result of one slice."""
 
     reached: LoadProgress
     failed: list[FailedRow]
     bytes: int  # text read so far, in all objects
-    taken: int  # file bytes read so far
+    file_bytes: int  # read so far
     done: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(msgspec.Struct, frozen=True):
     """The objects of one load and their format."""
 
     id: str
@@ -84,14 +79,18 @@ class Load:
 
     def objects(self, prefix: str) -> list[StoredObject]:
         """Return the objects to read, without the manifests of an export."""
-        return [each for each in self.buckets.objects(self.bucket, prefix) if not is_beside_data(each.key)]
+        return [
+            object_
+            for object_ in self.buckets.objects(self.bucket, prefix)
+            if not is_beside_data(object_.key)
+        ]
 
-    def begin(self, found: list[StoredObject]) -> LoadProgress:
+    def begin(self, objects: list[StoredObject]) -> LoadProgress:
         """Store the list of objects to read; objects that appear later are not part of this load."""
-        for place, each in enumerate(found):
-            data = msgspec.json.encode((each.key, each.bytes))
-            self.store.put_record(_OBJECT, f"{self.id}/{place:06d}", data)
-        return LoadProgress(objects=len(found))
+        for position, object_ in enumerate(objects):
+            data = msgspec.json.encode((object_.key, object_.bytes))
+            self.store.put_record(_OBJECT, f"{self.id}/{position:06d}", data)
+        return LoadProgress(objects=len(objects))
 
     def step(self, reached: LoadProgress, write: Callable[[TransferRow], bool]) -> LoadSlice:
         """Read the next rows and pass them to `write`, which raises `RowRefused` or returns whether it wrote."""
@@ -107,7 +106,11 @@ class Load:
             source = self.buckets.source(self.id, self.bucket, key, self.format.compression, at)
             if not source.skip_to(at):
                 return LoadSlice(
-                    reached, [], reached.bytes + source.position, reached.taken + source.taken, done=False
+                    reached,
+                    [],
+                    reached.bytes + source.position,
+                    reached.taken + source.file_bytes,
+                    done=False,
                 )
             if self.format.format == "CSV" and at == 0:
                 names = self._header(source)
@@ -132,11 +135,11 @@ class Load:
             at = source.position
         except (TextMalformed, FileNotFoundError) as error:
             processed += 1
-            told = str(error) if isinstance(error, TextMalformed) else "The object is no longer there"
-            failed.append(FailedRow(key, index, f"{told}; the rest of the object was not read"))
+            reason = str(error) if isinstance(error, TextMalformed) else "The object no longer exists"
+            failed.append(FailedRow(key, index, f"{reason}; the rest of the object was not read"))
             at = at if source is None else source.position
             ended = True
-        taken = size if source is None or ended else source.taken
+        file_bytes = size if source is None or ended else source.file_bytes
         if ended:
             self.buckets.release(self.id)
             self.store.delete_record(_OBJECT, f"{self.id}/{reached.object:06d}")
@@ -160,13 +163,13 @@ class Load:
             written=written,
             failed=reached.failed + len(failed),
         )
-        return LoadSlice(reached, failed, bytes_ + at, before + taken, done=False)
+        return LoadSlice(reached, failed, bytes_ + at, before + file_bytes, done=False)
 
-    def _object(self, place: int) -> tuple[str, int]:
-        data = self.store.get_record(_OBJECT, f"{self.id}/{place:06d}")
-        assert data is not None, "every object is noted until it is read"
-        found: tuple[str, int] = msgspec.json.decode(data, type=tuple[str, int])
-        return found
+    def _object(self, position: int) -> tuple[str, int]:
+        data = self.store.get_record(_OBJECT, f"{self.id}/{position:06d}")
+        assert data is not None, "every object is listed until it is read"
+        key_and_size: tuple[str, int] = msgspec.json.decode(data, type=tuple[str, int])
+        return key_and_size
 
     def _header(self, source: ObjectReader) -> list[str] | None:
         delimiter = self.format.delimiter
@@ -174,8 +177,8 @@ class Load:
             check_names(self.format.headers)
             source.head(lambda data, *, last: ((), skip_mark(data)) if data or last else None)
             return None
-        found = source.head(lambda data, *, last: read_header(data, delimiter, last=last))
-        return None if found is None else list(found)
+        header = source.head(lambda data, *, last: read_header(data, delimiter, last=last))
+        return None if header is None else list(header)
 
     def _read(self, names: list[str] | None) -> ReadRow:
         if self.format.format == "DYNAMODB_JSON":
@@ -194,5 +197,5 @@ def release_objects(store: Store, buckets: Buckets | None, id_: str, reached: Lo
     """Delete the stored list of objects, and close the open one."""
     if buckets is not None:
         buckets.release(id_)
-    for place in range(reached.object, reached.objects):
-        store.delete_record(_OBJECT, f"{id_}/{place:06d}")
+    for position in range(reached.object, reached.objects):
+        store.delete_record(_OBJECT, f"{id_}/{position:06d}")

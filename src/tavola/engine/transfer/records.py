@@ -52,7 +52,7 @@ class TransferRecords:
         self._store = store
         self._kind = kind
 
-    def keep(self, transfer: Transfer) -> None:
+    def save(self, transfer: Transfer) -> None:
         """Save a record."""
         due_s = transfer.started_at_s + TRANSFER_RECORD_LIFE_S
         self._store.put_record(
@@ -67,22 +67,22 @@ class TransferRecords:
     def find_by_token(self, scope: Scope, token: str, now_s: float) -> Transfer | None:
         """Return the transfer that a client token started in the last hours."""
         since_s = now_s - TRANSFER_TOKEN_LIFE_S
-        for found in self.newest(scope):
-            if found.token == token and found.started_at_s > since_s:
-                return found
+        for transfer in self.newest(scope):
+            if transfer.token == token and transfer.started_at_s > since_s:
+                return transfer
         return None
 
     def newest(
-        self, scope: Scope, before: str | None = None, wanted: Callable[[Transfer], bool] | None = None
+        self, scope: Scope, before: str | None = None, keep: Callable[[Transfer], bool] | None = None
     ) -> Iterator[Transfer]:
-        """Yield the records of an account and region, newest first, starting after an id."""
+        """Yield the records of an account and region that `keep` accepts, newest first, starting after an id."""
         prefix = _name(scope, "")
         mine = [(name, data) for name, data in self._store.records(self._kind) if name.startswith(prefix)]
         for name, data in reversed(mine):
             if before is None or name < _name(scope, before):
-                found = msgspec.json.decode(data, type=Transfer)
-                if wanted is None or wanted(found):
-                    yield found
+                transfer = msgspec.json.decode(data, type=Transfer)
+                if keep is None or keep(transfer):
+                    yield transfer
 
     def sweep(self, now_s: float) -> None:
         """Delete expired records."""

@@ -12,7 +12,7 @@ from tavola.engine.transfer.lines import RowSpan, TransferRow
 from tavola.limits import REQUEST_BYTES_MAX
 
 _CHUNK_BYTES = 128 * 1024
-_PASSED_BYTES_MAX = 8 * 1024 * 1024  # bytes of a compressed file skipped in one slice
+_SKIPPED_BYTES_MAX = 8 * 1024 * 1024  # bytes of a compressed file skipped in one slice
 
 
 class ReadRow(Protocol):
@@ -41,20 +41,20 @@ class ObjectReader:
         return self._from + self._at
 
     @property
-    def taken(self) -> int:
-        """Return how many bytes of the file were read."""
-        return self._file.taken
+    def file_bytes(self) -> int:
+        """The number of bytes of the file that were read."""
+        return self._file.file_bytes
 
-    def skip_to(self, place: int) -> bool:
+    def skip_to(self, position: int) -> bool:
         """Skip to a position, as far as one slice allows; return whether it is reached."""
-        budget = _PASSED_BYTES_MAX
-        while self.position < place and budget > 0:
-            step = min(place - self.position, len(self._data) - self._at)
+        budget = _SKIPPED_BYTES_MAX
+        while self.position < position and budget > 0:
+            step = min(position - self.position, len(self._data) - self._at)
             self._at += step
             budget -= step
-            if self.position < place and not self._fill():
-                raise TextMalformed("The object has become shorter since it was begun")
-        return self.position == place
+            if self.position < position and not self._fill():
+                raise TextMalformed("The object became shorter while it was being read")
+        return self.position == position
 
     def row(self, read: ReadRow) -> TransferRow | RowRefused | None:
         """Return the next row; None after the last."""
@@ -72,10 +72,10 @@ class ObjectReader:
         """Return the beginning of the text as `parse` reads it; None if it is empty."""
         assert self.position == 0, "the head comes first"
         while True:
-            found = parse(self._data, last=self._ended)
-            if found is not None:
-                self._at = found[1]
-                return found[0]
+            parsed = parse(self._data, last=self._ended)
+            if parsed is not None:
+                self._at = parsed[1]
+                return parsed[0]
             if self._ended:
                 return None
             self._fill()

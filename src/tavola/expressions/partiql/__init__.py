@@ -13,8 +13,8 @@ from tavola.expressions.partiql.nodes import Statement
 from tavola.expressions.partiql.parser import parse_statement
 from tavola.expressions.partiql.plans import StatementPlan, compile_statement
 from tavola.expressions.partiql.reads import (
-    Range,
-    Ranges,
+    PartitionRange,
+    PartitionRanges,
     SingleKey,
     branches_of,
     ranges_of,
@@ -22,8 +22,8 @@ from tavola.expressions.partiql.reads import (
 )
 
 __all__ = [
-    "Range",
-    "Ranges",
+    "PartitionRange",
+    "PartitionRanges",
     "SingleKey",
     "Statement",
     "StatementError",

@@ -26,11 +26,13 @@ class StatementError(ExpressionError):
     `place` is the location of the error, if it has one.
     """
 
-    def __init__(self, sentence: str, place: StatementPosition | None = None, *, told: bool = True) -> None:
+    def __init__(
+        self, sentence: str, place: StatementPosition | None = None, *, show_place: bool = True
+    ) -> None:
         self.place = place
-        super().__init__(f"{sentence} at {place}" if place is not None and told else sentence)
+        super().__init__(f"{sentence} at {place}" if place is not None and show_place else sentence)
 
 
-def malformed(detail: str = "", place: StatementPosition | None = None) -> StatementError:
-    """Return the error for a text that is not a statement; DynamoDB gives no location."""
-    return StatementError(_NOT_WELL_FORMED + detail, place, told=False)
+def syntax_error(detail: str = "", place: StatementPosition | None = None) -> StatementError:
+    """Return the error for a text that is not a statement; DynamoDB shows no location."""
+    return StatementError(_NOT_WELL_FORMED + detail, place, show_place=False)

@@ -12,8 +12,7 @@ from tavola.expressions.bindings import Substitution
 from tavola.expressions.partiql.nodes import Statement
 from tavola.expressions.partiql.reads import pinned_values
 from tavola.expressions.partiql.translation import parameter_ref, translate
-from tavola.expressions.paths import steps_of
-from tavola.expressions.walks import paths_of
+from tavola.expressions.paths import paths_of, steps_of
 from tavola.values import Value, ValueMalformed, ValueRefused, admit_value
 
 
@@ -26,13 +25,13 @@ def equalities(statement: Statement, parameters: Sequence[Value] = ()) -> dict[s
     translation = translate(statement)
     values = dict(translation.literals)
     for position in range(statement.parameters):
-        given = deepcopy(parameters[position]) if position < len(parameters) else {}
-        values[parameter_ref(position)] = _canonical(given)
-    found: dict[str, list[Value]] = {name: [values[ref.name]] for name, ref in translation.item}
+        parameter = deepcopy(parameters[position]) if position < len(parameters) else {}
+        values[parameter_ref(position)] = _canonical(parameter)
+    values_by_name: dict[str, list[Value]] = {name: [values[ref.name]] for name, ref in translation.item}
     where = translation.where
     if where is not None:
-        found |= pinned_values(Substitution(translation.names).tree(where), values)
-    return {name: tuple(given) for name, given in found.items() if all(given)}
+        values_by_name |= pinned_values(Substitution(translation.names).tree(where), values)
+    return {name: tuple(parameter) for name, parameter in values_by_name.items() if all(parameter)}
 
 
 def mentioned_attributes(statement: Statement) -> frozenset[str]:

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NoReturn, TypeVar
 
-from tavola.expressions.partiql.errors import malformed
+from tavola.expressions.partiql.errors import syntax_error
 from tavola.expressions.partiql.keywords import FUNCTIONS, TYPES
-from tavola.expressions.partiql.lexer import END, KEYWORD, NAME, QUOTED, STRING, Token, lex
+from tavola.expressions.partiql.lexer import END, KEYWORD, NAME, QUOTED, STRING, StatementToken, lex
 from tavola.expressions.partiql.nodes import (
+    CollectionLiteral,
     Expression,
-    Function,
-    Infix,
+    FunctionExpression,
+    InfixOperator,
     Name,
     Parameter,
-    Path,
-    Prefix,
+    PathExpression,
+    PrefixOperator,
     Scalar,
-    Sequence,
     Struct,
     Typed,
 )
@@ -67,7 +67,7 @@ class Grammar:
         self.parameters = 0
 
     @property
-    def head(self) -> Token:
+    def head(self) -> StatementToken:
         return self.tokens[self.index]
 
     def at(self, kind: str) -> bool:
@@ -78,26 +78,26 @@ class Grammar:
         token = self.tokens[self.index]
         return token.text if token.kind == KEYWORD else ""
 
-    def advance(self) -> Token:
+    def advance(self) -> StatementToken:
         token = self.tokens[self.index]
         self.index += 1
         return token
 
     def refuse(self, detail: str) -> NoReturn:
-        raise malformed(detail, self.head.place)
+        raise syntax_error(detail, self.head.place)
 
-    def take(self, sign: str) -> Token:
+    def take(self, sign: str) -> StatementToken:
         if not self.at(sign):
             self.refuse(f"Expected {_SIGNS[sign]}")
         return self.advance()
 
     def several(self, parse: Callable[[], T]) -> tuple[T, ...]:
         """Parse one or more elements separated by commas."""
-        found = [parse()]
+        elements = [parse()]
         while self.at(","):
             self.advance()
-            found.append(parse())
-        return tuple(found)
+            elements.append(parse())
+        return tuple(elements)
 
     # Expressions
 
@@ -124,12 +124,12 @@ class Grammar:
             parts = [left]
             while self.word() == operator:
                 parts.append(self.right(binding))
-            return Infix(operator, tuple(parts), place)
+            return InfixOperator(operator, tuple(parts), place)
         if operator in ("in", "not in") and self.at_list():
             self.index += 2
             choices = self.several(self.expression)
             self.take(")")
-            return Infix(operator, (left, Sequence("list", choices, place)), place)
+            return InfixOperator(operator, (left, CollectionLiteral("list", choices, place)), place)
         right = self.right(binding)
         if operator in ("between", "not between"):
             if self.word() != "and":
@@ -137,8 +137,8 @@ class Grammar:
             self.advance()
             if self.at(END):
                 self.refuse("Expected expression after AND")
-            return Infix(operator, (left, right, self.expression(binding)), place)
-        return Infix("<>" if operator == "!=" else operator, (left, right), place)
+            return InfixOperator(operator, (left, right, self.expression(binding)), place)
+        return InfixOperator("<>" if operator == "!=" else operator, (left, right), place)
 
     def at_list(self) -> bool:
         """Return whether a parenthesized list follows, rather than a nested SELECT."""
@@ -164,17 +164,17 @@ class Grammar:
         if token.kind == STRING and self.tokens[self.index + 1].kind not in (".", "["):
             self.index += 1  # the most common case in a long statement
             return Scalar("S", token.text, token.place)
-        signs: list[Token] = []
+        signs: list[StatementToken] = []
         while self.head.kind in ("+", "-"):
             signs.append(self.advance())
         if self.word() == "not":
             place = self.advance().place
-            term: Expression = Prefix("not", self.expression(_NOT), place)
+            term: Expression = PrefixOperator("not", self.expression(_NOT), place)
         else:
             term = self.path()
         for sign in reversed(signs):
             if not isinstance(term, Scalar) or term.kind != "N":
-                return Prefix(sign.kind, term, sign.place)
+                return PrefixOperator(sign.kind, term, sign.place)
             if sign.kind == "-":
                 text = term.text.removeprefix("-") if term.text.startswith("-") else f"-{term.text}"
                 term = Scalar("N", text, term.place)
@@ -188,7 +188,7 @@ class Grammar:
         steps: list[Name | Expression | None] = []
         while self.head.kind in (".", "["):
             if self.advance().kind == ".":
-                steps.append(self.dotted(simple))
+                steps.append(self.dot_step(simple))
                 continue
             if self.at("*"):
                 self.advance()
@@ -196,12 +196,12 @@ class Grammar:
             else:
                 step = self.expression()
                 if isinstance(step, Name):  # brackets contain a value, and a bare name is not one
-                    step = Path(step, (), step.place)
+                    step = PathExpression(step, (), step.place)
                 steps.append(step)
             self.take("]")
-        return Path(root, tuple(steps), root.place) if steps else root
+        return PathExpression(root, tuple(steps), root.place) if steps else root
 
-    def dotted(self, simple: bool) -> Name | None:
+    def dot_step(self, simple: bool) -> Name | None:
         if self.head.kind in NAMES:
             return self.name()
         if not self.at("*") or simple:
@@ -246,9 +246,9 @@ class Grammar:
         if word in _CONSTANTS:
             self.advance()
             return Scalar(_CONSTANTS[word], word, token.place)
-        found = self.statement(word)
-        if found is not None:
-            return found
+        statement = self.statement(word)
+        if statement is not None:
+            return statement
         match word:
             case _ if word in _OPERATORS:
                 self.refuse("Unexpected operator")
@@ -261,7 +261,7 @@ class Grammar:
         """Parse the statement that begins with a word; None if there is none."""
         return None
 
-    def call(self) -> Function:
+    def call(self) -> FunctionExpression:
         name = self.advance()
         self.advance()
         operands: tuple[Expression, ...] = ()
@@ -272,21 +272,21 @@ class Grammar:
         elif not self.at(")"):
             operands = self.several(self.expression)
         self.take(")")
-        return Function(name.text, operands, name.place)
+        return FunctionExpression(name.text, operands, name.place)
 
     def group(self) -> Expression:
         place = self.advance().place
         if self.at(")"):
             self.refuse("Expression group cannot be empty")
-        found = self.several(self.expression)
+        expressions = self.several(self.expression)
         self.take(")")
-        return found[0] if len(found) == 1 else Sequence("list", found, place)
+        return expressions[0] if len(expressions) == 1 else CollectionLiteral("list", expressions, place)
 
-    def sequence(self, kind: Literal["list", "bag"], end: str) -> Sequence:
+    def sequence(self, kind: Literal["list", "bag"], end: str) -> CollectionLiteral:
         place = self.advance().place
         items = () if self.at(end) else self.several(self.expression)
         self.take(end)
-        return Sequence(kind, items, place)
+        return CollectionLiteral(kind, items, place)
 
     def struct(self) -> Struct:
         place = self.advance().place

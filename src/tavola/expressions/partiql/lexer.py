@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tavola.expressions.partiql.errors import StatementPosition, malformed
+from tavola.expressions.partiql.errors import StatementPosition, syntax_error
 from tavola.expressions.partiql.keywords import KEYWORDS
 
 NAME = "name"
@@ -41,12 +41,13 @@ _PAIRS = {
     ("double", "precision"): "double precision",
     ("character", "varying"): "character varying",
 }
-_EXPONENT = re.compile(r"[+-]?[0-9]*\.?([0-9]*)[eE]([+-]?[0-9]+)", re.ASCII)
+# The point is not optional by itself: `[0-9]*\.?[0-9]*` would try every way to divide the digits, in quadratic time.
+_EXPONENT = re.compile(r"[+-]?[0-9]*(?:\.([0-9]*))?[eE]([+-]?[0-9]+)", re.ASCII)
 _SCALE_DIGITS = 10
 _SCALE_MAX = 2**31 - 1  # exponent and scale of a number fit 32 bits
 
 
-class Token(NamedTuple):
+class StatementToken(NamedTuple):
     """A token; the kind of a punctuation token is the character itself."""
 
     kind: str
@@ -54,16 +55,16 @@ class Token(NamedTuple):
     place: StatementPosition
 
 
-def lex(text: str) -> list[Token]:
+def lex(text: str) -> list[StatementToken]:
     """Return the tokens of a statement, ending with an end token."""
-    tokens: list[Token] = []
+    tokens: list[StatementToken] = []
     at = 0
     line, line_start = 1, 0
     broken = "\n" in text
     while at < len(text):
         match = _TOKENS.match(text, at)
         if match is None:
-            raise malformed(place=StatementPosition(line, at - line_start + 1, 1))
+            raise syntax_error(place=StatementPosition(line, at - line_start + 1, 1))
         group = match.lastgroup
         assert group is not None
         end = match.end()
@@ -71,25 +72,25 @@ def lex(text: str) -> list[Token]:
             place = StatementPosition(line, at - line_start + 1, end - at)
             token = _token(group, match[group], place)
             if group == "number" and _AFTER_NUMBER.match(text, end):
-                raise malformed(place=place)
+                raise syntax_error(place=place)
             pair = _pair(tokens, token)
-            tokens.append(token if pair is None else Token(KEYWORD, pair, tokens.pop().place))
+            tokens.append(token if pair is None else StatementToken(KEYWORD, pair, tokens.pop().place))
         if broken:
             breaks = text.count("\n", at, end)
             if breaks:
                 line += breaks
                 line_start = text.rindex("\n", at, end) + 1
         at = end
-    tokens.append(Token(END, "", StatementPosition(line, at - line_start + 1, 0)))
+    tokens.append(StatementToken(END, "", StatementPosition(line, at - line_start + 1, 0)))
     return tokens
 
 
 def fits_scale(number: str) -> bool:
     """Return whether a number's exponent and scale fit 32 bits, as DynamoDB's number type requires."""
-    found = _EXPONENT.fullmatch(number)
-    if found is None:
+    match = _EXPONENT.fullmatch(number)
+    if match is None:
         return True
-    fraction, exponent = found.groups()
+    fraction, exponent = match[1] or "", match[2]
     if len(exponent.lstrip("+-0")) > _SCALE_DIGITS:
         return False
     power = int(exponent)
@@ -97,24 +98,28 @@ def fits_scale(number: str) -> bool:
     return -_SCALE_MAX - 1 <= power <= _SCALE_MAX and -_SCALE_MAX - 1 <= scale <= _SCALE_MAX
 
 
-def _pair(tokens: list[Token], token: Token) -> str | None:
+def _pair(tokens: list[StatementToken], token: StatementToken) -> str | None:
     if not tokens or tokens[-1].kind != KEYWORD or token.kind != KEYWORD:
         return None
     return _PAIRS.get((tokens[-1].text, token.text))
 
 
-def _token(group: str, text: str, place: StatementPosition) -> Token:
+def _token(group: str, text: str, place: StatementPosition) -> StatementToken:
     match group:
         case "name":
             word = text.lower()
-            return Token(KEYWORD, word, place) if word in KEYWORDS else Token(NAME, text, place)
+            return (
+                StatementToken(KEYWORD, word, place)
+                if word in KEYWORDS
+                else StatementToken(NAME, text, place)
+            )
         case "string":
-            return Token(STRING, text.replace("''", "'"), place)
+            return StatementToken(STRING, text.replace("''", "'"), place)
         case "quoted":
-            return Token(QUOTED, text.replace('""', '"'), place)
+            return StatementToken(QUOTED, text.replace('""', '"'), place)
         case "number":
             if not fits_scale(text):
-                raise malformed(place=place)
-            return Token(NUMBER, text, place)
+                raise syntax_error(place=place)
+            return StatementToken(NUMBER, text, place)
         case _:
-            return Token(text, text, place)
+            return StatementToken(text, text, place)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from tavola.expressions.partiql.errors import StatementError
 from tavola.expressions.partiql.nodes import (
+    CollectionLiteral,
     Expression,
-    Function,
-    Infix,
+    FunctionExpression,
+    InfixOperator,
     Name,
     NestedStatement,
     Parameter,
-    Path,
-    Prefix,
+    PathExpression,
+    PrefixOperator,
     Scalar,
-    Sequence,
     Struct,
     Typed,
 )
@@ -41,14 +41,17 @@ def value_of(expression: Expression, path: str = _ROOT, depth: int = 0) -> Value
             return {"BOOL": text == "true"}
         case Scalar("NULL"):
             return {"NULL": True}
-        case Sequence("list", items):
-            return {"L": [value_of(item, f"{path}[{at}]", depth + 1) for at, item in enumerate(items)]}
-        case Sequence("bag", items):
+        case CollectionLiteral("list", items):
+            return {
+                "L": [value_of(item, f"{path}[{position}]", depth + 1) for position, item in enumerate(items)]
+            }
+        case CollectionLiteral("bag", items):
             return _set(items, path)
         case Struct(fields):
             return {
                 "M": {
-                    name: value_of(value, f"{path}.{name}", depth + 1) for name, value in _named(fields, path)
+                    name: value_of(value, f"{path}.{name}", depth + 1)
+                    for name, value in _members(fields, path)
                 }
             }
         case _:
@@ -61,18 +64,18 @@ def members_of(item: Expression) -> list[tuple[str, Expression]]:
     """Return the attributes of the item in an INSERT."""
     if not isinstance(item, Struct):
         raise StatementError(f"Unsupported data type: {_kind(item)} under key {_ROOT}", item.place)
-    return _named(item.fields, _ROOT)
+    return _members(item.fields, _ROOT)
 
 
-def _named(fields: tuple[tuple[Expression, Expression], ...], path: str) -> list[tuple[str, Expression]]:
-    named: dict[str, Expression] = {}
+def _members(fields: tuple[tuple[Expression, Expression], ...], path: str) -> list[tuple[str, Expression]]:
+    members: dict[str, Expression] = {}
     for key, value in fields:
         if not isinstance(key, Scalar) or key.kind != "S":
             raise StatementError(f"Tuple keys must be of type String. Actual type: {_kind(key)} under {path}")
-        if key.text in named:
+        if key.text in members:
             raise StatementError(f"Duplicate keys in tuple. Key: {key.text} under {path}")
-        named[key.text] = value
-    return list(named.items())
+        members[key.text] = value
+    return list(members.items())
 
 
 def _number(text: str, path: str) -> str:
@@ -91,7 +94,7 @@ def _set(items: tuple[Expression, ...], path: str) -> Value:
     if kinds == {"S"}:
         if len(set(texts)) != len(texts):
             raise StatementError(f"{_INVALID}Input collection [{listed}] contains duplicates.")
-        return {"SS": texts}
+        return {"SS": sorted(texts)}
     if kinds == {"N"}:
         numbers = [_number(text, path) for text in texts]
         if len(set(numbers)) != len(numbers):
@@ -106,19 +109,19 @@ def _kind(expression: Expression) -> str:
     match expression:
         case Parameter():
             return "Parameter"
-        case Function(name):
+        case FunctionExpression(name):
             return name
-        case Name() | Path():
+        case Name() | PathExpression():
             return "VariableReference"
         case Scalar(kind):
             return kind
-        case Sequence(kind):
+        case CollectionLiteral(kind):
             return kind.capitalize()
         case Struct():
             return "Struct"
         case Typed():
             return "IsType"
-        case Prefix(operator) | Infix(operator):
+        case PrefixOperator(operator) | InfixOperator(operator):
             return operator.upper()
         case NestedStatement(kind):
             return kind.capitalize()

@@ -23,7 +23,7 @@ class Name(msgspec.Struct, frozen=True):
     place: StatementPosition
 
 
-class Path(msgspec.Struct, frozen=True):
+class PathExpression(msgspec.Struct, frozen=True):
     """A term and the steps into it: names after a dot, expressions in brackets, `*` as None."""
 
     root: Expression
@@ -46,7 +46,7 @@ class Parameter(msgspec.Struct, frozen=True):
     place: StatementPosition
 
 
-class Sequence(msgspec.Struct, frozen=True):
+class CollectionLiteral(msgspec.Struct, frozen=True):
     """A list `[…]`, a bag `<<…>>`, or several values in parentheses."""
 
     kind: Literal["list", "bag"]
@@ -61,7 +61,7 @@ class Struct(msgspec.Struct, frozen=True):
     place: StatementPosition
 
 
-class Function(msgspec.Struct, frozen=True):
+class FunctionExpression(msgspec.Struct, frozen=True):
     """A function and its operands; `*` counts as none."""
 
     name: str
@@ -69,7 +69,7 @@ class Function(msgspec.Struct, frozen=True):
     place: StatementPosition
 
 
-class Prefix(msgspec.Struct, frozen=True):
+class PrefixOperator(msgspec.Struct, frozen=True):
     """An operator before one operand: + - NOT @."""
 
     operator: str
@@ -77,7 +77,7 @@ class Prefix(msgspec.Struct, frozen=True):
     place: StatementPosition
 
 
-class Infix(msgspec.Struct, frozen=True):
+class InfixOperator(msgspec.Struct, frozen=True):
     """An operator between operands: AND and OR have two or more, BETWEEN three, all others two."""
 
     operator: str
@@ -175,4 +175,7 @@ class NestedStatement(msgspec.Struct, frozen=True):
     refused: tuple[str, StatementPosition] | None = None
 
 
-Expression: TypeAlias = "Name | Path | Scalar | Parameter | Sequence | Struct | Function | Prefix | Infix | Typed | NestedStatement"
+Expression: TypeAlias = (
+    "Name | PathExpression | Scalar | Parameter | CollectionLiteral | Struct | FunctionExpression | PrefixOperator"
+    " | InfixOperator | Typed | NestedStatement"
+)

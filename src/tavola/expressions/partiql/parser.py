@@ -16,12 +16,12 @@ from tavola.expressions.partiql.nodes import (
     Assignment,
     Column,
     Expression,
-    Function,
+    FunctionExpression,
     Name,
     NestedStatement,
     Ordering,
     Parameter,
-    Path,
+    PathExpression,
     Removal,
     Returning,
     Scalar,
@@ -37,42 +37,42 @@ KEPT_CHARACTERS_MAX = 1024  # longer texts are rarely repeated, and their trees 
 _OPERATIONS = {
     Typed: "IsType",
     Name: "Id",
-    Path: "Path",
+    PathExpression: "Path",
     Scalar: "Lit",
     Parameter: "Parameter",
-    Function: "Call",
+    FunctionExpression: "Call",
     Struct: "Struct",
 }
 
 
 def parse_statement(text: str) -> Statement:
-    """Parse a statement; refuse a text that is none, or that names no table."""
-    return _parse(text) if len(text) > KEPT_CHARACTERS_MAX else _kept(text)
+    """Parse a statement; refuse any other text, and a statement without a table."""
+    return _parse(text) if len(text) > KEPT_CHARACTERS_MAX else _parse_cached(text)
 
 
 def _parse(text: str) -> Statement:
-    parser = _Parser(text)
-    found = parser.expression()
+    parser = _StatementParser(text)
+    expression = parser.expression()
     if parser.at(";"):
         parser.advance()
     if not parser.at(END):
         parser.refuse("Unexpected token after expression")
-    if isinstance(found, Function) and found.name == "exists":
-        inner = found.operands[0] if len(found.operands) == 1 else None
+    if isinstance(expression, FunctionExpression) and expression.name == "exists":
+        inner = expression.operands[0] if len(expression.operands) == 1 else None
         if not isinstance(inner, NestedStatement) or inner.kind != "select":
             raise StatementError("EXISTS() must contain a single item read with additional condition")
         return _statement(inner, text, parser.parameters, exists=True)
-    if not isinstance(found, NestedStatement):
-        operation = _OPERATIONS.get(type(found), getattr(found, "operator", "Sequence"))
+    if not isinstance(expression, NestedStatement):
+        operation = _OPERATIONS.get(type(expression), getattr(expression, "operator", "Sequence"))
         raise StatementError(f"Unsupported operation: {operation}")
-    return _statement(found, text, parser.parameters)
+    return _statement(expression, text, parser.parameters)
 
 
-_kept = lru_cache(maxsize=STATEMENTS_MAX)(_parse)
+_parse_cached = lru_cache(maxsize=STATEMENTS_MAX)(_parse)
 
 
 def _statement(parsed: NestedStatement, text: str, parameters: int, *, exists: bool = False) -> Statement:
-    table, index = _named(parsed)
+    table, index = _table_and_index(parsed)
     return Statement(
         kind="exists" if exists else parsed.kind,
         table=table,
@@ -89,14 +89,14 @@ def _statement(parsed: NestedStatement, text: str, parameters: int, *, exists: b
     )
 
 
-def _named(parsed: NestedStatement) -> tuple[str, str | None]:
+def _table_and_index(parsed: NestedStatement) -> tuple[str, str | None]:
     """Return the table and index that a statement names."""
     source = parsed.source.expression
     names: list[str] = []
     match source:
         case Name(name):
             names = [name]
-        case Path(Name(name), steps):
+        case PathExpression(Name(name), steps):
             names = [name]
             for step in steps:
                 if not isinstance(step, Name):
@@ -115,7 +115,7 @@ def _named(parsed: NestedStatement) -> tuple[str, str | None]:
     return names[0], names[1] if len(names) > 1 else None
 
 
-class _Parser(Grammar):
+class _StatementParser(Grammar):
     """Parses statements."""
 
     def statement(self, word: str) -> Expression | None:
@@ -157,8 +157,8 @@ class _Parser(Grammar):
             if clause == "order by":
                 orderings = self.several(self.ordering)
                 continue
-            found = self.several(self.expression)
-            refused = refused or (clause.upper(), found[0].place)
+            expressions = self.several(self.expression)
+            refused = refused or (clause.upper(), expressions[0].place)
         return NestedStatement(
             "select", source, where, place, columns, aliased=aliased, orderings=orderings, refused=refused
         )
@@ -172,8 +172,8 @@ class _Parser(Grammar):
                     "Other expressions may not be present in the select list when '*' is used without dot notation."
                 )
             return None, False
-        found = self.several(self.column)
-        return tuple(column for column, _ in found), any(aliased for _, aliased in found)
+        columns = self.several(self.column)
+        return tuple(column for column, _ in columns), any(aliased for _, aliased in columns)
 
     def column(self) -> tuple[Column, bool]:
         column = Column(self.expression())
@@ -247,15 +247,15 @@ class _Parser(Grammar):
         return NestedStatement("delete", source, where, place, returning=self.returning())
 
     def changes(self) -> tuple[Assignment | Removal, ...]:
-        found: list[Assignment | Removal] = []
+        changes: list[Assignment | Removal] = []
         while self.word() in ("set", "remove"):
             if self.advance().text == "set":
-                found += self.several(self.assignment)
+                changes += self.several(self.assignment)
             else:
-                found.append(Removal(self.path(simple=True)))
-        if not found:
+                changes.append(Removal(self.path(simple=True)))
+        if not changes:
             self.refuse("Expected data manipulation")
-        return tuple(found)
+        return tuple(changes)
 
     def assignment(self) -> Assignment:
         path = self.path(simple=True)

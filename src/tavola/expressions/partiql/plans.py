@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.checker import ValueRule, check_condition, check_update
-from tavola.expressions.conditions import Condition
+from tavola.expressions.conditions import CompiledCondition
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.nodes import (
     And,
@@ -37,11 +37,10 @@ from tavola.expressions.partiql.translation import (
     parameter_ref,
     translate,
 )
-from tavola.expressions.paths import compile_reader
+from tavola.expressions.paths import compile_reader, terms_of, tree_operands
 from tavola.expressions.plans import condition_of, update_of
-from tavola.expressions.projections import Pick, Projection
-from tavola.expressions.updates import Update
-from tavola.expressions.walks import terms_of, tree_operands
+from tavola.expressions.projections import CompiledProjection, Pick
+from tavola.expressions.updates import CompiledUpdate
 from tavola.values import Item, Value, tag_of
 
 _CONDITION = "ConditionExpression"
@@ -56,11 +55,11 @@ class PreparedStatement(Struct, frozen=True):
     """The plans of a statement, independent of its parameters' values."""
 
     translation: Translation
-    where: Condition | None
-    update: Update | None
-    projection: Projection | None
+    where: CompiledCondition | None
+    update: CompiledUpdate | None
+    projection: CompiledProjection | None
     rules: tuple[ValueRule, ...]
-    guards: dict[str, Condition] = field(default_factory=dict)  # built on demand, by key attribute
+    guards: dict[str, CompiledCondition] = field(default_factory=dict)  # built on demand, by key attribute
 
 
 class StatementPlan(Struct, frozen=True):
@@ -75,22 +74,22 @@ class StatementPlan(Struct, frozen=True):
         return self.prepared.translation.statement
 
     @property
-    def where(self) -> Condition | None:
+    def where(self) -> CompiledCondition | None:
         """The condition of its WHERE clause."""
         return self.prepared.where
 
     @property
-    def update(self) -> Update | None:
+    def update(self) -> CompiledUpdate | None:
         """The update of SET and REMOVE."""
         return self.prepared.update
 
     @property
-    def projection(self) -> Projection | None:
+    def projection(self) -> CompiledProjection | None:
         """The projection of a SELECT, None for all attributes."""
         return self.prepared.projection
 
     @property
-    def selected(self) -> tuple[str, ...]:
+    def selected_attributes(self) -> tuple[str, ...]:
         """The top-level attributes of a SELECT, in order."""
         columns = self.prepared.translation.columns or ()
         return tuple(dict.fromkeys(str(column.steps[0]) for column in columns))
@@ -106,7 +105,7 @@ class StatementPlan(Struct, frozen=True):
         values = self.bindings.values
         return {name: values[ref.name] for name, ref in self.prepared.translation.item}
 
-    def write_condition(self, hash_name: str) -> Condition:
+    def write_condition(self, hash_name: str) -> CompiledCondition:
         """Return the condition of a write: its WHERE clause, and whether the item must exist.
 
         INSERT requires that it does not exist, UPDATE and EXISTS that it does; DELETE accepts both.
@@ -116,13 +115,13 @@ class StatementPlan(Struct, frozen=True):
             guards[hash_name] = self._guard(hash_name)
         return guards[hash_name]
 
-    def _guard(self, hash_name: str) -> Condition:
+    def _guard(self, hash_name: str) -> CompiledCondition:
         absent = FunctionCall("attribute_not_exists", (Path((hash_name,)),))
-        there = FunctionCall("attribute_exists", (Path((hash_name,)),))
+        exists = FunctionCall("attribute_exists", (Path((hash_name,)),))
         if self.where is None:
             return condition_of(absent, {}, _NONE)
         tree = self.where.tree
-        guarded = Or((absent, tree)) if self.statement.kind == "delete" else And((there, tree))
+        guarded = Or((absent, tree)) if self.statement.kind == "delete" else And((exists, tree))
         types = {ref: tag_of(self.bindings.values[ref]) for ref in self.where.values_used}
         return condition_of(guarded, types, _NONE)
 
@@ -174,14 +173,14 @@ def _prepare(translation: Translation, bindings: Bindings) -> PreparedStatement:
     for ref, function, place in translation.sets:
         if tag_of(bindings.values[ref.name]) not in _SETS:
             raise not_a_set(function, place)
-    update: Update | None = None
-    where: Condition | None = None
+    update: CompiledUpdate | None = None
+    where: CompiledCondition | None = None
     rules: tuple[ValueRule, ...] = ()
     if translation.update is not None:
-        checked_update = check_update(_parsed(translation.update), bindings, _UPDATE)
+        checked_update = check_update(_as_parsed(translation.update), bindings, _UPDATE)
         update = update_of(checked_update.tree, _NONE, _NONE)
     if translation.where is not None:
-        checked = check_condition(_parsed(translation.where), bindings, _CONDITION)
+        checked = check_condition(_as_parsed(translation.where), bindings, _CONDITION)
         types = {ref: tag_of(bindings.values[ref]) for ref in _refs(translation.where)}
         where = condition_of(checked.tree, types, _NONE)
         rules = checked.value_rules
@@ -189,7 +188,7 @@ def _prepare(translation: Translation, bindings: Bindings) -> PreparedStatement:
     return PreparedStatement(translation, where, update, projection, rules)
 
 
-def _parsed(tree: TreeT) -> Parsed[TreeT]:
+def _as_parsed(tree: TreeT) -> Parsed[TreeT]:
     return Parsed(tree, redundant=False, operators=0, repeated=None, indexes=())
 
 
@@ -205,11 +204,11 @@ def _statement_error(error: ExpressionError) -> str:
     return text.replace(*_TYPE_NAMES)
 
 
-def _projection(columns: tuple[SelectedColumn, ...]) -> Projection:
+def _projection(columns: tuple[SelectedColumn, ...]) -> CompiledProjection:
     tree = ProjectionNode(tuple(Path(column.steps) for column in columns))
     attributes = frozenset(str(column.steps[0]) for column in columns)
     nested = frozenset(str(column.steps[0]) for column in columns if len(column.steps) > 1)
-    return Projection(tree, _pick(columns), attributes, nested, _NONE)
+    return CompiledProjection(tree, _pick(columns), attributes, nested, _NONE)
 
 
 def _pick(columns: tuple[SelectedColumn, ...]) -> Pick:
@@ -219,7 +218,7 @@ def _pick(columns: tuple[SelectedColumn, ...]) -> Pick:
     )
 
     def pick(item: Item) -> Item:
-        found = ((name, read(item)) for name, read in readers)
-        return {name: value for name, value in found if value is not None}
+        members = ((name, read(item)) for name, read in readers)
+        return {name: value for name, value in members if value is not None}
 
     return pick

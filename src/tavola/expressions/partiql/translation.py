@@ -19,13 +19,14 @@ from tavola.expressions.nodes import (
     Between,
     Comparison,
     ConditionNode,
-    Delete,
+    DeleteElements,
     FunctionCall,
     InList,
     NameRef,
     Not,
     Operand,
     Or,
+    Path,
     Remove,
     Set,
     Step,
@@ -33,23 +34,22 @@ from tavola.expressions.nodes import (
     UpdateNode,
     ValueRef,
 )
-from tavola.expressions.nodes import Path as PathNode
 from tavola.expressions.partiql.errors import StatementError, StatementPosition
 from tavola.expressions.partiql.keywords import TYPES
 from tavola.expressions.partiql.literals import members_of, value_of
 from tavola.expressions.partiql.nodes import (
     Assignment,
+    CollectionLiteral,
     Expression,
-    Function,
-    Infix,
+    FunctionExpression,
+    InfixOperator,
     Name,
     NestedStatement,
     Parameter,
-    Path,
-    Prefix,
+    PathExpression,
+    PrefixOperator,
     Removal,
     Scalar,
-    Sequence,
     Statement,
     Struct,
     Typed,
@@ -87,9 +87,8 @@ class Translation(msgspec.Struct, frozen=True):
     item: tuple[tuple[str, ValueRef], ...]
     columns: tuple[SelectedColumn, ...] | None
     orderings: tuple[tuple[str, bool], ...]  # attribute, and whether it is descending
-    sets: tuple[
-        tuple[ValueRef, str, StatementPosition], ...
-    ]  # parameters that must be sets: function and position
+    # Parameters that must be sets: function and position
+    sets: tuple[tuple[ValueRef, str, StatementPosition], ...]
 
 
 def translate(statement: Statement) -> Translation:
@@ -169,11 +168,11 @@ class _Translator(msgspec.Struct):
     def parameter(self, parameter: Parameter) -> ValueRef:
         return ValueRef(parameter_ref(parameter.position))
 
-    def path(self, expression: Expression) -> PathNode:
+    def path(self, expression: Expression) -> Path:
         steps: list[Step] = [
             self.ref(step) if isinstance(step, str) else step for step in steps_of(expression)
         ]
-        return PathNode(tuple(steps))
+        return Path(tuple(steps))
 
     # SELECT
 
@@ -183,7 +182,7 @@ class _Translator(msgspec.Struct):
         selected: dict[str, SelectedColumn] = {}
         for column in statement.columns:
             steps = steps_of(column.expression)
-            last = max(at for at, step in enumerate(steps) if isinstance(step, str))
+            last = max(position for position, step in enumerate(steps) if isinstance(step, str))
             name = str(steps[last]) + "".join(f"[{index}]" for index in steps[last + 1 :])
             if name in selected:
                 raise StatementError(f"Duplicate identifiers in select clause: {name}")
@@ -199,25 +198,25 @@ class _Translator(msgspec.Struct):
 
     def condition(self, expression: Expression) -> ConditionNode:
         match expression:
-            case Infix("and" | "or" as operator, operands):
+            case InfixOperator("and" | "or" as operator, operands):
                 parts = tuple(map(self.condition, operands))
                 return And(parts) if operator == "and" else Or(parts)
-            case Prefix("not", operand):
+            case PrefixOperator("not", operand):
                 return Not(self.condition(operand))
-            case Infix(operator, (left, right)) if operator in _COMPARATORS:
+            case InfixOperator(operator, (left, right)) if operator in _COMPARATORS:
                 return Comparison(operator, self.operand(left), self.operand(right))
-            case Infix("between" | "not between" as operator, (operand, lower, upper)):
+            case InfixOperator("between" | "not between" as operator, (operand, lower, upper)):
                 between = Between(self.operand(operand), self.operand(lower), self.operand(upper))
                 return between if operator == "between" else Not(between)
-            case Infix("in" | "not in" as operator, (operand, choices)):
+            case InfixOperator("in" | "not in" as operator, (operand, choices)):
                 member = self.member(operand, choices)
                 return member if operator == "in" else Not(member)
             case Typed(operand, type_, negated):
-                typed = self.typed(operand, type_, expression.place)
+                typed = self.type_test(operand, type_, expression.place)
                 return Not(typed) if negated else typed
-            case Function():
+            case FunctionExpression():
                 return self.call(expression)
-            case Infix(operator) | Prefix(operator):
+            case InfixOperator(operator) | PrefixOperator(operator):
                 raise StatementError(
                     f"Unsupported operator in Condition Expression. Operator: {operator.upper()}",
                     expression.place,
@@ -230,7 +229,7 @@ class _Translator(msgspec.Struct):
                 raise StatementError("A condition must compare or test something", expression.place)
 
     def member(self, operand: Expression, choices: Expression) -> InList:
-        if not isinstance(choices, Sequence):
+        if not isinstance(choices, CollectionLiteral):
             raise StatementError("The IN operator requires a list of values", choices.place)
         if len(choices.items) > STATEMENT_IN_VALUES_MAX:
             raise StatementError(
@@ -241,7 +240,7 @@ class _Translator(msgspec.Struct):
             raise StatementError("The IN operator requires a list of values", choices.place)
         return InList(self.operand(operand), tuple(map(self.operand, choices.items)))
 
-    def typed(self, operand: Expression, type_: str, place: StatementPosition) -> ConditionNode:
+    def type_test(self, operand: Expression, type_: str, place: StatementPosition) -> ConditionNode:
         path = self.operand(operand)
         if type_ == "missing":
             return FunctionCall("attribute_not_exists", (path,))
@@ -253,7 +252,7 @@ class _Translator(msgspec.Struct):
         )
         return tests[0] if len(tests) == 1 else Or(tests)
 
-    def call(self, function: Function) -> FunctionCall:
+    def call(self, function: FunctionExpression) -> FunctionCall:
         name = function.name.lower()
         if name not in _CONDITION_FUNCTIONS:
             raise StatementError(f"Unrecognized function: {function.name}", function.place)
@@ -261,13 +260,13 @@ class _Translator(msgspec.Struct):
 
     def operand(self, expression: Expression) -> Operand:
         match expression:
-            case Name() | Path():
+            case Name() | PathExpression():
                 return self.path(expression)
             case Parameter():
                 return self.parameter(expression)
-            case Scalar() | Sequence() | Struct():
+            case Scalar() | CollectionLiteral() | Struct():
                 return self.literal(expression)
-            case Function(name) if name.lower() == "size":
+            case FunctionExpression(name) if name.lower() == "size":
                 return self.call(expression)
             case _:
                 return Truth(self.condition(expression))
@@ -279,44 +278,46 @@ class _Translator(msgspec.Struct):
         if isinstance(change, Removal):
             return Remove(path)
         value = change.value
-        if isinstance(value, Function) and value.name.lower() in _SET_FUNCTIONS:
+        if isinstance(value, FunctionExpression) and value.name.lower() in _SET_FUNCTIONS:
             return self.set_change(path, value)
-        if isinstance(value, Infix) and value.operator in ("+", "-"):
+        if isinstance(value, InfixOperator) and value.operator in ("+", "-"):
             left, right = value.operands
-            return Set(path, Arithmetic(value.operator, self.changed(left), self.changed(right)))
-        return Set(path, self.changed(value))
+            return Set(
+                path, Arithmetic(value.operator, self.update_operand(left), self.update_operand(right))
+            )
+        return Set(path, self.update_operand(value))
 
-    def set_change(self, path: PathNode, function: Function) -> Action:
+    def set_change(self, path: Path, function: FunctionExpression) -> Action:
         name = function.name.upper()
         if len(function.operands) != 2:
             raise StatementError(f"{name} must have exactly two arguments", function.place)
         first, second = function.operands
-        if not isinstance(first, Name | Path) or self.path(first) != path:
+        if not isinstance(first, Name | PathExpression) or self.path(first) != path:
             raise StatementError(
                 f"The first argument to {name} must equal the assignment value", function.place
             )
         if isinstance(second, Parameter):
             value = self.parameter(second)
             self.sets.append((value, name, first.place))
-        elif isinstance(second, Sequence) and second.kind == "bag":
+        elif isinstance(second, CollectionLiteral) and second.kind == "bag":
             value = self.literal(second)
         else:
             raise not_a_set(name, first.place)
-        return Add(path, value) if name == "SET_ADD" else Delete(path, value)
+        return Add(path, value) if name == "SET_ADD" else DeleteElements(path, value)
 
-    def changed(self, expression: Expression) -> Operand:
+    def update_operand(self, expression: Expression) -> Operand:
         match expression:
-            case Name() | Path():
+            case Name() | PathExpression():
                 return self.path(expression)
             case Parameter():
                 return self.parameter(expression)
-            case Scalar() | Sequence() | Struct():
+            case Scalar() | CollectionLiteral() | Struct():
                 return self.literal(expression)
-            case Function(name, operands) if name.lower() in _UPDATE_FUNCTIONS:
-                return FunctionCall(name.lower(), tuple(map(self.changed, operands)))
-            case Function(name):
+            case FunctionExpression(name, operands) if name.lower() in _UPDATE_FUNCTIONS:
+                return FunctionCall(name.lower(), tuple(map(self.update_operand, operands)))
+            case FunctionExpression(name):
                 raise StatementError(f"Unrecognized function: {name}", expression.place)
-            case Prefix(operator) | Infix(operator):
+            case PrefixOperator(operator) | InfixOperator(operator):
                 raise StatementError(
                     f"Unsupported operator in Update Expression. Operator: {operator.upper()}",
                     expression.place,
@@ -338,7 +339,7 @@ def steps_of(expression: Expression) -> Steps:
     match expression:
         case Name(text):
             return (text,)
-        case Path(Name(text), steps):
+        case PathExpression(Name(text), steps):
             return (text, *(_step(step, expression.place) for step in steps))
         case _:
             raise StatementError("Unexpected path component", expression.place)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.iac.cdk.access import grant_statement
 from tavola.iac.cdk.python_text import PythonCall, PythonCode, Value, render_assignment, render_statement
-from tavola.iac.cdk.scope import SELF, StackNames, prefix_name
+from tavola.iac.cdk.scope import SELF, StackNames, grant_statement, parameter, prefix_name
 from tavola.iac.plan import QUEUE_SECONDS, ConsumerPlan
 
 _DAY_S = 24 * 3600
@@ -15,8 +14,7 @@ _DAY_S = 24 * 3600
 def consumer_lines(consumers: tuple[ConsumerPlan, ...], scope: StackNames) -> Iterator[str]:
     """Yield the lines that create the consumers, with parameters for their code."""
     if any(not consumer.existing_function for consumer in consumers):
-        text = "The bucket that holds the code of the functions."
-        bucket = PythonCall("cdk.CfnParameter", (SELF, "CodeBucketName"), {"description": text})
+        bucket = parameter("CodeBucketName", "The bucket with the code of the functions.")
         imported = PythonCall(
             "s3.Bucket.from_bucket_name", (SELF, "CodeBucket", PythonCode("code_bucket_name.value_as_string"))
         )
@@ -52,10 +50,8 @@ def _create_function(consumer: ConsumerPlan, scope: StackNames) -> Iterator[str]
     name = consumer.function
     settings = consumer.settings
     key = scope.name(name, "code", "key").removeprefix("self.")
-    text = f"The zip file of {name} in that bucket."
-    yield render_assignment(
-        key, PythonCall("cdk.CfnParameter", (SELF, scope.id(name, "code", "key")), {"description": text}), 2
-    )
+    zip_file = parameter(scope.id(name, "code", "key"), f"The zip file of {name} in that bucket.")
+    yield render_assignment(key, zip_file, 2)
     logs = PythonCall(
         "logs.LogGroup",
         (SELF, scope.id(name, "logs")),

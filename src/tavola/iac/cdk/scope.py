@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tavola.iac.cdk.python_text import PythonCode, Value, format_string
-from tavola.iac.grants import ANYWHERE, EVERYTHING, TableReference
+from tavola.iac.cdk.python_text import PythonCall, PythonCode, Value, format_string
+from tavola.iac.grants import ANYWHERE, EVERYTHING, Grant, ResourceReference, render_conditions
 from tavola.iac.identifiers import Identifiers, pascal, python_name
 
 SELF = PythonCode("self")
@@ -18,6 +18,11 @@ _TAKEN = tuple(
 def prefix_name(text: str, before: str = "") -> PythonCode:
     """Return a name with the stack's prefix before it."""
     return format_string(before, PythonCode("prefix"), text)
+
+
+def parameter(id_: str, description: str, **more: Value) -> PythonCall:
+    """Return a parameter of the stack."""
+    return PythonCall("cdk.CfnParameter", (SELF, id_), {**more, "description": description})
 
 
 class StackNames:
@@ -51,7 +56,7 @@ class StackNames:
         """Return the attribute that holds the parameter for a region's key."""
         return self.name("replica", "key", region)
 
-    def arn(self, reference: TableReference) -> Value:
+    def arn(self, reference: ResourceReference) -> Value:
         """Return the ARN of a table, index, stream or backup."""
         if reference == ANYWHERE:
             return EVERYTHING
@@ -65,3 +70,17 @@ class StackNames:
                 return format_string(
                     PythonCode(f"{table}.table_arn"), str(reference).removeprefix(reference.table)
                 )
+
+
+def grant_statement(grant: Grant, scope: StackNames, **more: Value) -> PythonCall:
+    """Return a grant as a statement."""
+    resources: list[Value] = [scope.arn(reference) for reference in grant.references]
+    effect: dict[str, Value] = {} if grant.effect == "Allow" else {"effect": PythonCode("iam.Effect.DENY")}
+    arguments: dict[str, Value] = {
+        "sid": grant.sid, **effect, **more, "actions": list(grant.actions), "resources": resources
+    }  # fmt: skip
+    if grant.conditions:
+        arguments["conditions"] = {
+            operator: dict(keys.items()) for operator, keys in render_conditions(grant).items()
+        }
+    return PythonCall("iam.PolicyStatement", named=arguments)

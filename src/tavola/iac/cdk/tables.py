@@ -170,7 +170,7 @@ def _key() -> PythonCall:
     root = PythonCall(
         "iam.PolicyStatement",
         named={
-            "sid": "Keepers",
+            "sid": "KeyAdministration",
             "principals": [PythonCall("iam.AccountRootPrincipal")],
             "actions": ["kms:*"],
             "resources": ["*"],

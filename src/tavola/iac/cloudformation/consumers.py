@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from tavola.iac.cloudformation.scope import (
+    RETAIN,
     Node,
     TemplateNames,
     attribute,
     literal_text,
+    parameter,
     prefix_name,
     ref,
+    resource,
     substitute,
     tags_property,
 )
@@ -28,23 +30,12 @@ def consumer_parameters(
     """Yield the parameters for the functions' code and additional policies."""
     created = [consumer for consumer in consumers if not consumer.existing_function]
     if created:
-        yield (
-            CODE_BUCKET,
-            {"Type": "String", "Description": "The bucket that holds the code of the functions."},
-        )
+        yield CODE_BUCKET, parameter("The bucket with the code of the functions.")
     for consumer in created:
-        yield (
-            _code_key(consumer, scope),
-            {"Type": "String", "Description": f"The zip file of {consumer.function} in that bucket."},
-        )
-        yield (
-            _policies(consumer, scope),
-            {
-                "Type": "CommaDelimitedList",
-                "Default": "",
-                "Description": f"The ARNs of policies of what {consumer.function} does besides.",
-            },
-        )
+        zip_file = parameter(f"The zip file of {consumer.function} in that bucket.")
+        yield _code_key(consumer, scope), zip_file
+        policies = f"The ARNs of additional policies for {consumer.function}."
+        yield _policies(consumer, scope), parameter(policies, "CommaDelimitedList", Default="")
 
 
 def consumer_conditions(
@@ -82,33 +73,21 @@ def _function(
         "RetentionInDays": LOG_DAYS,
         **tags_property(tags),
     }
-    yield (
-        logs,
-        {
-            "Type": "AWS::Logs::LogGroup",
-            "DeletionPolicy": "Delete",
-            "UpdateReplacePolicy": "Delete",
-            "Properties": group,
-        },
-    )
+    deletion = {"DeletionPolicy": "Delete", "UpdateReplacePolicy": "Delete"}
+    yield logs, resource("AWS::Logs::LogGroup", group, **deletion)
     yield role, _role(consumer, logs, scope, tags)
-    yield (
-        function,
-        {
-            "Type": "AWS::Lambda::Function",
-            "Properties": {
-                "FunctionName": prefix_name(consumer.function),
-                "Runtime": RUNTIME,
-                "Handler": literal_text(consumer.handler),
-                "Code": {"S3Bucket": ref(CODE_BUCKET), "S3Key": ref(_code_key(consumer, scope))},
-                "Role": attribute(role, "Arn"),
-                "Timeout": consumer.settings.timeout_s,
-                "MemorySize": consumer.settings.memory_mb,
-                "LoggingConfig": {"LogGroup": ref(logs)},
-                **tags_property(tags),
-            },
-        },
-    )
+    properties = {
+        "FunctionName": prefix_name(consumer.function),
+        "Runtime": RUNTIME,
+        "Handler": literal_text(consumer.handler),
+        "Code": {"S3Bucket": ref(CODE_BUCKET), "S3Key": ref(_code_key(consumer, scope))},
+        "Role": attribute(role, "Arn"),
+        "Timeout": consumer.settings.timeout_s,
+        "MemorySize": consumer.settings.memory_mb,
+        "LoggingConfig": {"LogGroup": ref(logs)},
+        **tags_property(tags),
+    }
+    yield function, resource("AWS::Lambda::Function", properties)
 
 
 def _code_key(consumer: ConsumerPlan, scope: TemplateNames) -> str:
@@ -145,7 +124,7 @@ def _mapping(consumer: ConsumerPlan, scope: TemplateNames, tags: Mapping[str, st
         properties["FilterCriteria"] = {"Filters": filters}
     if consumer.failure_service is not None:
         properties["DestinationConfig"] = {"OnFailure": {"Destination": _destination_arn(consumer, scope)}}
-    return {"Type": "AWS::Lambda::EventSourceMapping", "Properties": properties | tags_property(tags)}
+    return resource("AWS::Lambda::EventSourceMapping", properties | tags_property(tags))
 
 
 def _role(consumer: ConsumerPlan, logs: str, scope: TemplateNames, tags: Mapping[str, str]) -> Node:
@@ -154,32 +133,17 @@ def _role(consumer: ConsumerPlan, logs: str, scope: TemplateNames, tags: Mapping
     statements.append({"Sid": "Logs", "Effect": "Allow", "Action": list(LOG_ACTIONS), "Resource": logs_arn})
     if consumer.failure_service is not None:
         statements.append(_failures_statement(consumer, scope))
-    trust = {
-        "Effect": "Allow",
-        "Principal": {"Service": "lambda.amazonaws.com"},
-        "Action": "sts:AssumeRole",
+    trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    own_policies = [_has_policies(consumer, scope), ref(_policies(consumer, scope)), ref("AWS::NoValue")]
+    document = {"Version": VERSION, "Statement": statements}
+    properties = {
+        "Description": literal_text(f"Role of {consumer.function}."),
+        "AssumeRolePolicyDocument": {"Version": VERSION, "Statement": [trust]},
+        "Policies": [{"PolicyName": "consumer", "PolicyDocument": document}],
+        "ManagedPolicyArns": {"Fn::If": own_policies},
+        **tags_property(tags),
     }
-    return {
-        "Type": "AWS::IAM::Role",
-        "Properties": {
-            "Description": literal_text(f"What {consumer.function} may do."),
-            "AssumeRolePolicyDocument": {"Version": VERSION, "Statement": [trust]},
-            "Policies": [
-                {
-                    "PolicyName": "consumer",
-                    "PolicyDocument": {"Version": VERSION, "Statement": statements},
-                }
-            ],
-            "ManagedPolicyArns": {
-                "Fn::If": [
-                    _has_policies(consumer, scope),
-                    ref(_policies(consumer, scope)),
-                    ref("AWS::NoValue"),
-                ]
-            },
-            **tags_property(tags),
-        },
-    }
+    return resource("AWS::IAM::Role", properties)
 
 
 def _failures_statement(consumer: ConsumerPlan, scope: TemplateNames) -> Node:
@@ -205,15 +169,14 @@ def _destination_arn(consumer: ConsumerPlan, scope: TemplateNames) -> str | Node
 
 
 def _destination(consumer: ConsumerPlan) -> Node:
-    retain: dict[str, Any] = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
     match consumer.created_destination:
         case "sqs":
             queue = {"SqsManagedSseEnabled": True, "MessageRetentionPeriod": QUEUE_SECONDS}
-            return {"Type": "AWS::SQS::Queue", **retain, "Properties": queue}
+            return resource("AWS::SQS::Queue", queue, **RETAIN)
         case "sns":
-            return {"Type": "AWS::SNS::Topic", "Properties": {"KmsMasterKeyId": "alias/aws/sns"}}
+            return resource("AWS::SNS::Topic", {"KmsMasterKeyId": "alias/aws/sns"})
         case _:
-            return {"Type": "AWS::S3::Bucket", **retain, "Properties": _bucket()}
+            return resource("AWS::S3::Bucket", _bucket(), **RETAIN)
 
 
 def _bucket() -> Node:

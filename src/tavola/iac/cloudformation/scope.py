@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from tavola.iac.grants import ANYWHERE, EVERYTHING, TableReference
+from tavola.iac.grants import ANYWHERE, EVERYTHING, ResourceReference
 from tavola.iac.identifiers import Identifiers, pascal
 
 Node: TypeAlias = dict[str, Any]
 
 PREFIX = "NamePrefix"
+# Ids that names must avoid
 FIXED = (
     "CodeBucket",
     "AlarmTopicArn",
@@ -18,7 +19,20 @@ FIXED = (
     "RouteTableIds",
     "HasAlarmTopic",
     PREFIX,
-)  # ids that names must avoid
+)
+
+
+RETAIN = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+
+
+def resource(type_: str, properties: Node, **attributes: str) -> Node:
+    """Return a resource; `attributes` are its own, such as its deletion policy."""
+    return {"Type": type_, **attributes, "Properties": properties}
+
+
+def parameter(description: str, type_: str = "String", **more: str) -> Node:
+    """Return a parameter of the template."""
+    return {"Type": type_, **more, "Description": description}
 
 
 def ref(name: str) -> Node:
@@ -82,7 +96,7 @@ class TemplateNames:
         """The logical id of the key that the plan creates."""
         return self.id("table", "key")
 
-    def arn(self, reference: TableReference) -> str | Node:
+    def arn(self, reference: ResourceReference) -> str | Node:
         """Return the ARN of a table, index, stream or backup."""
         if reference == ANYWHERE:
             return EVERYTHING

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from tavola.iac.cloudformation.scope import (
+    RETAIN,
     Node,
     TemplateNames,
     attribute,
     literal_text,
     prefix_name,
     ref,
+    resource,
     substitute,
     tags_property,
 )
@@ -25,7 +27,6 @@ from tavola.iac.plan import (
     TablePlan,
 )
 
-RETAIN = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
 _SCALED: tuple[tuple[str, CapacityKind], ...] = (("Read", "read"), ("Write", "write"))
 
 
@@ -34,7 +35,7 @@ def table_resources(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator[
     if plan.makes_key:
         yield scope.key, _key(plan)
         alias = {"AliasName": substitute("alias/${AWS::StackName}-tables"), "TargetKeyId": ref(scope.key)}
-        yield scope.id("table", "key", "alias"), {"Type": "AWS::KMS::Alias", "Properties": alias}
+        yield scope.id("table", "key", "alias"), resource("AWS::KMS::Alias", alias)
     for table in plan.tables:
         if table.replicas:
             yield scope.table(table.name), _global_table(table, scope)
@@ -52,7 +53,7 @@ def schema_of(table: TablePlan, index: IndexPlan | None = None) -> list[Node]:
 
 
 def _table(table: TablePlan, scope: TemplateNames) -> Node:
-    properties = _keyed(table)
+    properties = _key_properties(table)
     throughput = _throughput(table)
     if throughput is not None:
         properties["ProvisionedThroughput"] = throughput
@@ -73,10 +74,10 @@ def _table(table: TablePlan, scope: TemplateNames) -> Node:
                 attribute(scope.key, "Arn") if is_own_key else literal_text(table.key)
             )
     properties |= {"TableClass": table.table_class, **_protection(table), **tags_property(table.tags)}
-    return {"Type": "AWS::DynamoDB::Table", **RETAIN, "Properties": properties}
+    return resource("AWS::DynamoDB::Table", properties, **RETAIN)
 
 
-def _keyed(table: TablePlan) -> Node:
+def _key_properties(table: TablePlan) -> Node:
     return {
         "TableName": prefix_name(table.name),
         "BillingMode": "PAY_PER_REQUEST" if table.on_demand else "PROVISIONED",
@@ -124,7 +125,7 @@ def _protection(table: TablePlan) -> Node:
 
 def _global_table(table: TablePlan, scope: TemplateNames) -> Node:
     """Return a table with replicas; their settings are listed per region, this one first."""
-    properties = _keyed(table)
+    properties = _key_properties(table)
     if not table.on_demand:
         properties["WriteProvisionedThroughputSettings"] = _capacity(table, "Write")
     if table.global_indexes:
@@ -141,7 +142,7 @@ def _global_table(table: TablePlan, scope: TemplateNames) -> Node:
         properties["SSESpecification"] = {"SSEEnabled": True, "SSEType": "KMS"}
     regions: list[str | Node] = [ref("AWS::Region"), *table.replicas]
     properties["Replicas"] = [_replica(table, region, scope) for region in regions]
-    return {"Type": "AWS::DynamoDB::GlobalTable", **RETAIN, "Properties": properties}
+    return resource("AWS::DynamoDB::GlobalTable", properties, **RETAIN)
 
 
 def _replica(table: TablePlan, region: str | Node, scope: TemplateNames) -> Node:
@@ -198,35 +199,25 @@ def _scaling(table: TablePlan, index: IndexPlan | None, scope: TemplateNames) ->
         target = scope.id(*words, word, "target")
         least, most, _ = table.capacity_range(word)
         dimension = f"dynamodb:{kind}:{title}CapacityUnits"
-        yield (
-            target,
-            {
-                "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
-                "Properties": {
-                    "ServiceNamespace": "dynamodb",
-                    "ResourceId": substitute(resource_id),
-                    "ScalableDimension": dimension,
-                    "MinCapacity": least,
-                    "MaxCapacity": most,
-                },
-            },
-        )
+        bounds = {
+            "ServiceNamespace": "dynamodb",
+            "ResourceId": substitute(resource_id),
+            "ScalableDimension": dimension,
+            "MinCapacity": least,
+            "MaxCapacity": most,
+        }
+        yield target, resource("AWS::ApplicationAutoScaling::ScalableTarget", bounds)
+        metric = {"PredefinedMetricType": f"DynamoDB{title}CapacityUtilization"}
+        tracking = {"TargetValue": table.scaling.target, "PredefinedMetricSpecification": metric}
+        policy = {
+            "PolicyName": f"{word}-utilization",
+            "PolicyType": "TargetTrackingScaling",
+            "ScalingTargetId": ref(target),
+            "TargetTrackingScalingPolicyConfiguration": tracking,
+        }
         yield (
             scope.id(*words, word, "scaling"),
-            {
-                "Type": "AWS::ApplicationAutoScaling::ScalingPolicy",
-                "Properties": {
-                    "PolicyName": f"{word}-utilization",
-                    "PolicyType": "TargetTrackingScaling",
-                    "ScalingTargetId": ref(target),
-                    "TargetTrackingScalingPolicyConfiguration": {
-                        "TargetValue": table.scaling.target,
-                        "PredefinedMetricSpecification": {
-                            "PredefinedMetricType": f"DynamoDB{title}CapacityUtilization"
-                        },
-                    },
-                },
-            },
+            resource("AWS::ApplicationAutoScaling::ScalingPolicy", policy),
         )
 
 
@@ -245,20 +236,17 @@ def _key(plan: InfrastructurePlan) -> Node:
             }
         },
     }
-    keepers = {
-        "Sid": "Keepers",
+    administration = {
+        "Sid": "KeyAdministration",
         "Effect": "Allow",
         "Principal": {"AWS": substitute("arn:${AWS::Partition}:iam::${AWS::AccountId}:root")},
         "Action": "kms:*",
         "Resource": "*",
     }
-    return {
-        "Type": "AWS::KMS::Key",
-        **RETAIN,
-        "Properties": {
-            "Description": "Encrypts the tables of this stack.",
-            "EnableKeyRotation": True,
-            "KeyPolicy": {"Version": "2012-10-17", "Statement": [keepers, through]},
-            **tags_property(plan.tags),
-        },
+    properties = {
+        "Description": "Encrypts the tables of this stack.",
+        "EnableKeyRotation": True,
+        "KeyPolicy": {"Version": "2012-10-17", "Statement": [administration, through]},
+        **tags_property(plan.tags),
     }
+    return resource("AWS::KMS::Key", properties, **RETAIN)

@@ -8,23 +8,23 @@ It is imported by name only: YAML and HCL are read with libraries from the extra
 
 from tavola.iac.formats.format_detection import read_design, read_design_text
 from tavola.iac.formats.import_result import (
-    FileMissing,
+    DesignFileNotFound,
+    FormatError,
     FormatNote,
-    FormatRefused,
-    FormatUnknown,
     ImportResult,
     SampleItem,
+    UnknownFormat,
 )
 from tavola.iac.formats.onetable_writer import write_onetable
 from tavola.iac.formats.workbench_writer import write_workbench
 
 __all__ = [
-    "FileMissing",
+    "DesignFileNotFound",
+    "FormatError",
     "FormatNote",
-    "FormatRefused",
-    "FormatUnknown",
     "ImportResult",
     "SampleItem",
+    "UnknownFormat",
     "read_design",
     "read_design_text",
     "write_onetable",

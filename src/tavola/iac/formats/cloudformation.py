@@ -9,7 +9,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from tavola.iac.formats.import_result import FormatRefused, ImportReport, ImportResult
+from tavola.iac.formats.import_result import FormatError, ImportReport, ImportResult
 from tavola.iac.formats.intrinsics import TABLES, Resolver
 from tavola.iac.formats.related_resources import (
     ScalingTarget,
@@ -33,35 +33,42 @@ _POLICIES = ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::UserPolic
 _HOLDERS = ("AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::Group", "AWS::Serverless::Function")
 _MAPPING = "AWS::Lambda::EventSourceMapping"
 _NESTED = ("AWS::CloudFormation::Stack", "AWS::Serverless::Application")
-_NOT_DESIGN = frozenset(  # of a scaling policy: how it is called, and what it counts
+_NOT_DESIGN = frozenset(  # properties that are read from elsewhere or have no effect on a design
     ("ServiceNamespace", "RoleARN", "PolicyName", "PolicyType", "PredefinedMetricSpecification", "SSEType")
 )
 
 
 def is_cloudformation(raw: Any) -> bool:
-    """Tell whether data is a template: resources that have types of AWS."""
-    resources = raw.get("Resources") if isinstance(raw, Mapping) else None
-    if not isinstance(resources, Mapping):
+    """Return whether data is a template: it has a format version, or resources with AWS types."""
+    if not isinstance(raw, Mapping):
         return False
-    return "AWSTemplateFormatVersion" in raw or any(
-        isinstance(each, Mapping) and isinstance(each.get("Type"), str) and "::" in each["Type"]
-        for each in resources.values()
+    resources = raw.get("Resources")
+    if "AWSTemplateFormatVersion" in raw or not isinstance(resources, Mapping):
+        return "AWSTemplateFormatVersion" in raw or (isinstance(resources, list) and len(raw) == 1)
+    return any(
+        isinstance(resource, Mapping) and ("::" in str(resource.get("Type")) or "Properties" in resource)
+        for resource in resources.values()
     )
 
 
 def read_cloudformation(template: Mapping[str, Any]) -> ImportResult:
     """Return the design of a template's tables."""
-    report = ImportReport()
+    report = ImportReport("a mapping")
+    if not isinstance(template.get("Resources"), Mapping):
+        raise FormatError("Resources is missing or not a mapping of logical ids to resources")
     stack = _Template(template, report)
     tables = give_tables_unique_names([stack.table(logical) for logical in stack.of_type(*TABLES)], report)
     if not tables:
-        kinds = sorted({str(each.get("Type")) for each in stack.resources.values()})
-        types = ", ".join(kinds[:6]) or "no resource"
+        kinds = sorted(
+            {
+                as_text(resource.get("Type")) or "resources without Type"
+                for resource in stack.resources.values()
+            }
+        )
+        types = ", ".join(kinds[:6])
         stack.report_unread()
         raise report.attach_notes(
-            FormatRefused(
-                f"there is no AWS::DynamoDB::Table in it, but {types}; name a template with a table"
-            )
+            FormatError(f"no AWS::DynamoDB::Table resource found{f', only {types}' if types else ''}")
         )
     scaled_tables = add_scaling(tables, stack.scaling(), report)
     final_tables = add_consumers(scaled_tables, stack.consumers(), report)
@@ -79,7 +86,7 @@ class _Template:
         self.read = ValueReader(report)
         self.resolver = Resolver(template, report)
         self.resources: dict[str, Mapping[str, Any]] = {}
-        self.meant = self.read.object(
+        self.function_globals = self.read.object(
             self.read.object(template.get("Globals"), "Globals").get("Function"), "Globals.Function"
         )
         self._members: dict[str, TrackedMapping] = {}
@@ -87,24 +94,27 @@ class _Template:
         for logical, resource in self.resolver.resources.items():
             place = f"Resources.{logical}"
             if logical.startswith("Fn::"):
-                report.add(place, "a loop over resources is not run; what it makes is left out")
+                report.add(place, "Fn::ForEach is not expanded; its resources are not imported")
             elif not isinstance(resource, Mapping):
-                report.add(place, f"{show_value(resource)} is no resource, so it is left out")
+                report.add(
+                    place, f"ignored {show_value(resource)}: expected a resource with Type and Properties"
+                )
             elif "Condition" in resource and not self.resolver.holds(resource["Condition"], place):
                 report.add(
-                    place, f"its condition {resource['Condition']} does not hold by default; it is left out"
+                    place,
+                    f"condition {resource['Condition']} is false with the default parameters; not imported",
                 )
             else:
                 self.resources[logical] = resource
 
     def properties(self, logical: str) -> TrackedMapping:
-        """Return a resource's properties, worked out, which remember what was read."""
+        """Return a resource's resolved properties, which record what is read."""
         if logical not in self._members:
             self._members[logical] = TrackedMapping(self.resolver.properties(logical))
         return self._members[logical]
 
     def of_type(self, *types: str) -> Iterator[str]:
-        """Give the logical names of resources of these types."""
+        """Yield the logical ids of resources of these types."""
         for logical, resource in self.resources.items():
             if resource.get("Type") in types:
                 yield logical
@@ -115,7 +125,10 @@ class _Template:
         kind = self.resources[logical].get("Type")
         body: dict[str, Any] = {"TableName": self.resolver.table_name(logical)}
         if properties.get("TableName") is None:
-            self.report.add(place, f"it has no TableName, so CloudFormation makes one; {logical} is taken")
+            self.report.add(
+                place,
+                f"TableName is not set, so CloudFormation generates one; using the logical id {logical}",
+            )
         if kind == "AWS::Serverless::SimpleTable":
             body |= _simple(properties)
         else:
@@ -128,35 +141,38 @@ class _Template:
         return read_table(ChainMap(body, cast(Any, properties)), place, self.report, logical)
 
     def _global(self, properties: Mapping[str, Any], name: str, place: str) -> dict[str, Any]:
-        """Return the members that a global table says by replica, of its first one."""
+        """Return the properties that a global table sets per replica, taken from the first replica."""
         replicas = self.read.objects(properties.get("Replicas"), f"{place}.Replicas")
         first: Mapping[str, Any] = replicas[0] if replicas else {}
         if len(replicas) > 1:
-            self.report.add(f"{place}.Replicas", "the settings of the first replica are taken for all")
+            self.report.add(f"{place}.Replicas", "using the settings of the first replica for all")
         reads = self.read.object(first.get("ReadProvisionedThroughputSettings"), place)
         writes = self.read.object(properties.get("WriteProvisionedThroughputSettings"), place)
         units = {"ReadCapacityUnits": reads.get("ReadCapacityUnits")}
         for settings, word, dimension in ((reads, "Read", _READ), (writes, "Write", _WRITE)):
             scaling = self.read.object(settings.get(f"{word}CapacityAutoScalingSettings"), place)
             if scaling:
-                aim = self.read.object(scaling.get("TargetTrackingScalingPolicyConfiguration"), place)
+                tracking = self.read.object(scaling.get("TargetTrackingScalingPolicyConfiguration"), place)
                 units[f"{word}CapacityUnits"] = scaling.get("SeedCapacity") or scaling.get("MinCapacity")
                 self.global_scaling.append(
-                    self._target(f"table/{name}", dimension, scaling, aim.get("TargetValue"), place)
+                    self._target(f"table/{name}", dimension, scaling, tracking.get("TargetValue"), place)
                 )
         key = self.read.object(first.get("SSESpecification"), place).get("KMSMasterKeyId")
-        own = self.read.object(properties.get("SSESpecification"), place)
-        sse = {"SSEEnabled": own.get("SSEEnabled"), "KMSMasterKeyId": key or own.get("KMSMasterKeyId")}
+        encryption = self.read.object(properties.get("SSESpecification"), place)
+        sse = {
+            "SSEEnabled": encryption.get("SSEEnabled"),
+            "KMSMasterKeyId": key or encryption.get("KMSMasterKeyId"),
+        }
         members = ("PointInTimeRecoverySpecification", "DeletionProtectionEnabled", "TableClass", "Tags")
         return {
             **{member: first[member] for member in members if member in first},
             "SSESpecification": sse,
             "ProvisionedThroughput": units,
-            "Replicas": [{"RegionName": each.get("Region")} for each in replicas][1:],
+            "Replicas": [{"RegionName": replica.get("Region")} for replica in replicas][1:],
         }
 
     def _target(
-        self, resource: str, dimension: str, raw: Mapping[str, Any], aim: Any, place: str
+        self, resource: str, dimension: str, raw: Mapping[str, Any], target_value: Any, place: str
     ) -> ScalingTarget:
         return ScalingTarget(
             place,
@@ -164,30 +180,28 @@ class _Template:
             dimension,
             self.read.integer(raw.get("MinCapacity"), f"{place}.MinCapacity", 1),
             self.read.integer(raw.get("MaxCapacity"), f"{place}.MaxCapacity", 1),
-            self.read.integer(aim, f"{place}.TargetValue", 1),
+            self.read.integer(target_value, f"{place}.TargetValue", 1),
         )
 
     def scaling(self) -> Iterator[ScalingTarget]:
         yield from self.global_scaling
-        aims: dict[tuple[str, str], Any] = {}
+        target_values: dict[tuple[str, str], Any] = {}
         for logical in self.of_type(_SCALING_POLICY):
             properties = self.properties(logical)
-            aim = self.read.object(
+            tracking = self.read.object(
                 properties.get("TargetTrackingScalingPolicyConfiguration"), f"Resources.{logical}"
             )
             target = as_text(properties.get("ScalingTargetId"))
-            resource_and_dimension = (
-                as_text(properties.get("ResourceId")),
-                as_text(properties.get("ScalableDimension")),
-            )
-            aims[
-                (target, "") if target else (resource_and_dimension[0] or "", resource_and_dimension[1] or "")
-            ] = aim.get("TargetValue")
+            resource = as_text(properties.get("ResourceId")) or ""
+            dimension = as_text(properties.get("ScalableDimension")) or ""
+            target_values[(target, "") if target else (resource, dimension)] = tracking.get("TargetValue")
         for logical in self.of_type(_TARGET):
             properties = self.properties(logical)
             resource = as_text(properties.get("ResourceId")) or ""
             dimension = as_text(properties.get("ScalableDimension")) or ""
-            target_value = aims.get((f"${{{logical}}}", ""), aims.get((resource, dimension)))
+            target_value = target_values.get(
+                (f"${{{logical}}}", ""), target_values.get((resource, dimension))
+            )
             if dimension.startswith("dynamodb:"):
                 yield self._target(resource, dimension, properties, target_value, f"Resources.{logical}")
 
@@ -205,7 +219,7 @@ class _Template:
             consumer = read_consumer(
                 function or logical,
                 properties,
-                self._of(function),
+                self._function_properties(function),
                 place,
                 self.report,
                 existing_function=function_name,
@@ -221,7 +235,9 @@ class _Template:
                     continue
                 place = f"Resources.{logical}.Events.{name}"
                 stream = as_text(mapping.get("Stream")) or ""
-                consumer = read_consumer(logical, mapping, self._of(logical), place, self.report)
+                consumer = read_consumer(
+                    logical, mapping, self._function_properties(logical), place, self.report
+                )
                 report_unread(mapping, place, self.report)
                 if consumer is not None:
                     yield place, stream, consumer
@@ -239,7 +255,7 @@ class _Template:
         return other_type or (not source_arn and "SelfManagedEventSource" in properties)
 
     def _function(self, raw: Any) -> str | None:
-        """Return the logical name of the function that a mapping calls."""
+        """Return the logical id of the function that a mapping invokes."""
         match raw:
             case {"Ref": str(logical)} | {"Fn::GetAtt": [str(logical), *_]}:
                 return logical
@@ -250,12 +266,14 @@ class _Template:
             case _:
                 return None
 
-    def _of(self, function: str | None) -> Mapping[str, Any] | None:
-        """Return a function's properties, with what SAM's Globals say of all; None of one that is not here."""
+    def _function_properties(self, function: str | None) -> Mapping[str, Any] | None:
+        """Return a function's properties over SAM's Globals; None if the template does not define it."""
         kind = self.resources.get(function or "", {}).get("Type")
         if kind not in _FUNCTIONS:
             return None
-        function_defaults = self.resolver.value(self.meant) if kind == "AWS::Serverless::Function" else {}
+        function_defaults = (
+            self.resolver.value(self.function_globals) if kind == "AWS::Serverless::Function" else {}
+        )
         return ChainMap(cast(Any, self.properties(function or "")), function_defaults)
 
     def policies(self, tables: list[str]) -> Iterator[Policy]:
@@ -271,14 +289,14 @@ class _Template:
             if kind in _POLICIES:
                 yield logical, self.properties(logical).get("PolicyDocument"), f"{place}.PolicyDocument"
             elif kind in _HOLDERS:
-                yield from self._held(logical, place)
+                yield from self._attached_policies(logical, place)
             elif kind in TABLES:
                 properties = self.properties(logical)
                 stream = self.read.object(properties.get("StreamSpecification"), place)
                 owners = {"resource": properties, "stream": stream}
-                for at, replica in enumerate(self.read.objects(properties.get("Replicas"), place)):
-                    owners[f"replica-{at + 1}"] = replica
-                    owners[f"replica-{at + 1}-stream"] = self.read.object(
+                for position, replica in enumerate(self.read.objects(properties.get("Replicas"), place)):
+                    owners[f"replica-{position + 1}"] = replica
+                    owners[f"replica-{position + 1}-stream"] = self.read.object(
                         replica.get("ReplicaStreamSpecification"), place
                     )
                 for what, owner in owners.items():
@@ -286,28 +304,31 @@ class _Template:
                     if isinstance(policy, Mapping):
                         yield f"{logical}-{what}", policy.get("PolicyDocument"), f"{place}.ResourcePolicy"
 
-    def _held(self, logical: str, place: str) -> Iterator[tuple[str, Any, str]]:
-        """Give the policies of a role, user, group or function; tell of those that stand elsewhere."""
+    def _attached_policies(self, logical: str, place: str) -> Iterator[tuple[str, Any, str]]:
+        """Yield the inline policies of a role, user, group or function; note those defined elsewhere."""
         properties = self.properties(logical)
         arns = properties.get("ManagedPolicyArns")
         for arn in arns if isinstance(arns, list) else [arns]:
-            self._elsewhere(arn, f"{place}.ManagedPolicyArns")
+            self._note_policy_elsewhere(arn, f"{place}.ManagedPolicyArns")
         policies = properties.get("Policies")
-        for at, each in enumerate(policies if isinstance(policies, list) else [policies]):
-            if not isinstance(each, Mapping):
-                self._elsewhere(each, f"{place}.Policies[{at}]")
+        for position, policy in enumerate(policies if isinstance(policies, list) else [policies]):
+            if not isinstance(policy, Mapping):
+                self._note_policy_elsewhere(policy, f"{place}.Policies[{position}]")
                 continue
-            document = each if "Statement" in each else each.get("PolicyDocument")
-            if document is None:  # a template of SAM's, such as DynamoDBReadPolicy
-                self.report.add(f"{place}.Policies[{at}]", f"{show_value(each)} is not written out; left out")
+            document = policy if "Statement" in policy else policy.get("PolicyDocument")
+            if document is None:  # a SAM policy template, such as DynamoDBReadPolicy
+                self.report.add(
+                    f"{place}.Policies[{position}]",
+                    f"SAM policy template {show_value(policy)} is not expanded; not imported",
+                )
                 continue
             yield (
-                as_text(each.get("PolicyName")) or f"{logical}-{at + 1}",
+                as_text(policy.get("PolicyName")) or f"{logical}-{position + 1}",
                 document,
-                f"{place}.Policies[{at}]",
+                f"{place}.Policies[{position}]",
             )
 
-    def _elsewhere(self, reference: Any, place: str) -> None:
+    def _note_policy_elsewhere(self, reference: Any, place: str) -> None:
         text = as_text(reference) or ""
         if (
             text
@@ -326,13 +347,13 @@ class _Template:
                 if dimension.startswith("dynamodb:"):
                     report_unread(self.properties(logical), place, self.report, ignore=_NOT_DESIGN)
             elif kind in _NESTED:
-                self.report.add(place, "another template is not followed; the tables in it are left out")
+                self.report.add(place, "nested templates are not read; their tables are not imported")
             elif kind.startswith("AWS::DynamoDB::"):
-                self.report.add(place, f"a design has no place for {kind}; it is left out")
+                self.report.add(place, f"{kind} has no equivalent in a design; not imported")
 
 
 def _simple(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the table that SAM's short form stands for."""
+    """Return the CreateTable members of an AWS::Serverless::SimpleTable."""
     key = properties.get("PrimaryKey")
     key_properties = key if isinstance(key, Mapping) else {}
     name = as_text(key_properties.get("Name")) or "id"

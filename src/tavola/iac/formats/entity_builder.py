@@ -1,6 +1,6 @@
-"""Build entities from foreign files: fields by attribute, and keys as far as the file describes them.
+"""Build entities from other tools' files: fields by attribute, and keys as far as the file describes them.
 
-A key is an attribute itself, or a template if ours can express it. If not, the key attribute becomes a plain field and the report says so.
+A key attribute holds a field's value, or is rendered from a template if Tavola's templates can express it. If not, the key attribute becomes a plain field and the report says so.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class EntityBuilder:
         self.delimiter = delimiter
         self.place = place
         self.report = report
-        self._types = types or {}  # of attributes that are known, whether they are fields or not
+        self._types = types or {}  # types of known attributes, fields or not
         self._fields: dict[str, FieldDesign] = {}  # by attribute
         self._attributes: dict[str, str] = {}  # by field
 
@@ -79,23 +79,16 @@ class EntityBuilder:
         self._fields[attribute] = replace(self._fields[attribute], **settings)
 
     def source(
-        self,
-        attribute: str,
-        tag: Any,
-        text: str | None,
-        place: str,
-        name: str = "",
-        *,
-        guessed: bool = False,
+        self, attribute: str, tag: Any, text: str | None, place: str, name: str = "", *, guessed: bool = False
     ) -> SourceDesign:
-        """Return what a key attribute is made of: a template, or the attribute itself."""
-        template = None if text is None else self._template(attribute, tag, text, place)
+        """Return the source of a key attribute: a template, or a field."""
+        template = None if text is None else self._parse_template(attribute, tag, text, place)
         if isinstance(template, FieldDesign):
             return SourceDesign(attribute, tag, field=template.name)
         if template is not None:
             return SourceDesign(attribute, tag, template=template, guessed=guessed)
-        own = self.field(attribute, tag, name=name or None)
-        return SourceDesign(attribute, tag, field=own.name)
+        key_field = self.field(attribute, tag, name=name or None)
+        return SourceDesign(attribute, tag, field=key_field.name)
 
     def entity(
         self,
@@ -122,32 +115,37 @@ class EntityBuilder:
             name += "_"
         return name
 
-    def _template(self, attribute: str, tag: str, text: str, place: str) -> Template | FieldDesign | None:
-        """Return the template that a text is, a field where it is only that; None, and a note, if neither."""
-        whole = _PLACEHOLDER.fullmatch(text)
-        if whole is not None and whole[2] is None:
-            found = self.find(whole[1]) or self.field(whole[1], self._types.get(whole[1], tag))
-            if found.attribute == attribute or tag != "S":
-                return found
+    def _parse_template(
+        self, attribute: str, tag: str, text: str, place: str
+    ) -> Template | FieldDesign | None:
+        """Parse a key's text: a template, or a field if it is one placeholder; None, with a note, if neither."""
+        only_placeholder = _PLACEHOLDER.fullmatch(text)
+        if only_placeholder is not None and only_placeholder[2] is None:
+            field = self.find(only_placeholder[1]) or self.field(
+                only_placeholder[1], self._types.get(only_placeholder[1], tag)
+            )
+            if field.attribute == attribute or tag != "S":
+                return field
         if tag != "S":
             self.report.add(
-                place, f"the key {text!r} is text, and {attribute!r} is of type {tag}; it stays a field"
+                place,
+                f"template {text!r} makes text, but {attribute!r} has type {tag}; imported as a plain field",
             )
             return None
         before = set(self._fields)
         try:
-            return self._bound(text)
+            return self._bind_template(text)
         except TemplateRefused as refused:
             for added in set(self._fields) - before:
                 del self._attributes[self._fields.pop(added).name]
             self.report.add(
                 place,
-                f"the key {text!r} is none that a template can be ({refused.reason}); {attribute!r} stays a field",
+                f"{text!r} cannot be a key template ({refused.reason}); {attribute!r} is imported as a plain field",
             )
             return None
 
-    def _bound(self, text: str) -> Template:
-        renamed = _PLACEHOLDER.sub(lambda match: f"{{{self._placed(match[1])}{match[2] or ''}}}", text)
+    def _bind_template(self, text: str) -> Template:
+        renamed = _PLACEHOLDER.sub(lambda match: f"{{{self._field_name(match[1])}{match[2] or ''}}}", text)
         template = Template.parse(renamed, self.delimiter)
         for name in template.fields:
             field = self.find(name) or self.field(name)
@@ -157,32 +155,32 @@ class EntityBuilder:
         try:
             template.bind(parts)
         except TemplateRefused:
-            # What follows a field is not the delimiter; other code reads it back nevertheless, and may know why.
+            # A field is not followed by the delimiter. Other tools allow that, so the value is used without escaping.
             raw = _PLACEHOLDER.sub(lambda match: f"{{{match[1]}{match[2] or ':raw'}}}", renamed)
             template = Template.parse(raw, self.delimiter)
             template.bind(parts)
         return template
 
     def _kind(self, name: str) -> str:
-        found = self.find(name)
-        return "text" if found is None or found.key_kind is None else found.key_kind
+        field = self.find(name)
+        return "text" if field is None or field.key_kind is None else field.key_kind
 
-    def _placed(self, placeholder: str) -> str:
-        """Return the name of the field that a placeholder means."""
+    def _field_name(self, placeholder: str) -> str:
+        """Return the name of the field that a placeholder refers to."""
         name = placeholder.strip()
-        found = self.find(name) or next(
-            (each for each in self._fields.values() if each.attribute.casefold() == name.casefold()), None
+        matching_field = self.find(name) or next(
+            (field for field in self._fields.values() if field.attribute.casefold() == name.casefold()), None
         )
-        return (found or self.field(name)).name
+        return (matching_field or self.field(name)).name
 
 
 def _key_fields(key: KeyDesign) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the fields that a key is asked with: those of its partition, then those of its sort key."""
+    """Return the fields of a key: those of its partition key, then the others of its sort key."""
     partition = tuple(dict.fromkeys(name for source in key.hash for name in source.fields))
     sorts = dict.fromkeys(name for source in key.range for name in source.fields)
     return partition, tuple(name for name in sorts if name not in partition)
 
 
 def escape_braces(text: str) -> str:
-    """Return a literal as a template spells it."""
+    """Return a literal text escaped for a template."""
     return text.replace("{", "{{").replace("}", "}}")

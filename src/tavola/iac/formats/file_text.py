@@ -1,6 +1,6 @@
 """Read files as JSON, YAML or HCL text, within limits; errors name the line and column.
 
-Files are untrusted: aliases that expand without end, unlimited nesting and binary data are refused before anything walks through them.
+Files are untrusted: aliases that expand without end, unlimited nesting and binary data are refused before the data is walked.
 """
 
 from __future__ import annotations
@@ -11,44 +11,54 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tavola.iac.errors import LibraryMissing
-from tavola.iac.formats.import_result import FileMissing, FormatRefused, FormatUnknown
+from tavola.iac.errors import MissingLibrary
+from tavola.iac.formats.import_result import DesignFileNotFound, FormatError, UnknownFormat
 
 FILE_BYTES_MAX = 8 * 1024 * 1024
 DEPTH_MAX = 100
 NODES_MAX = 400_000  # of YAML, with every alias written out
+_JSON_PROBLEMS = {  # sentences of the standard library that end in the air or hide the usual cause
+    "Unterminated string starting at": "a string without a closing quote",
+    "Expecting property name enclosed in double quotes": "expected a member name in double quotes; remove a trailing comma",
+    "Illegal trailing comma before end of object": "remove the trailing comma",
+    "Illegal trailing comma before end of array": "remove the trailing comma",
+    "Extra data": "text after the end of the value",
+}
+_YAML_PROBLEMS = (  # the start of PyYAML's sentence, and ours
+    ("found character '\\t'", "use spaces instead of tabs"),
+    ("expected <block end>", "check the indentation of this line"),
+    ("found unexpected end of stream", "a quote or bracket is not closed"),
+    ("could not find expected ':'", "expected a colon after the key"),
+    ("mapping values are not allowed here", "quote a value that contains a colon, or check the indentation"),
+)
 
 
 def read_text(path: Path, *, may_be_empty: bool = False) -> str:
     """Return a file's text; refuse binary, empty and oversized files, devices and pipes."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise FormatRefused("it is no regular file; name a file, or a folder of Terraform's")
+            raise FormatError("not a regular file; give a file or a folder of Terraform files")
         with path.open("rb") as file:
             raw = file.read(FILE_BYTES_MAX + 1)
     except FileNotFoundError as error:
-        raise FileMissing("it is not there; name a file that is, or a folder of Terraform's") from error
+        raise DesignFileNotFound("no such file or folder") from error
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise FormatRefused(
-            f"it cannot be read ({why}); name a file that is there and may be read"
-        ) from error
+        raise FormatError(f"cannot read the file: {why}") from error
     if len(raw) > FILE_BYTES_MAX:
-        raise FormatRefused(
-            f"it has more than {FILE_BYTES_MAX:,} bytes, which no design has; name the file of the design"
+        raise FormatError(
+            f"the file is larger than {FILE_BYTES_MAX:,} bytes; import only the part that defines tables"
         )
     marks = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
     encoding = next((name for mark, name in marks.items() if raw.startswith(mark)), "utf-8")
     try:
         text = raw.decode(encoding)
     except UnicodeDecodeError as error:
-        raise FormatUnknown(
-            f"it is no text, byte {error.start + 1} is none of UTF-8; name the file of a design"
-        ) from error
+        raise UnknownFormat(f"not a text file: byte {error.start + 1} is not valid UTF-8") from error
     if "\0" in text:
-        raise FormatUnknown("it is no text, it holds zero bytes; name the file of a design")
+        raise UnknownFormat("not a text file: it contains zero bytes")
     if not text.strip("\ufeff \t\r\n") and not may_be_empty:
-        raise FormatRefused("it is empty; name the file of a design")
+        raise FormatError("the file is empty")
     return text
 
 
@@ -57,11 +67,12 @@ def parse_json(text: str) -> Any:
     try:
         data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_members)
     except json.JSONDecodeError as error:
-        raise FormatUnknown(
-            f"it is no JSON: {error.msg}; mend it there", f"line {error.lineno}, column {error.colno}"
+        raise UnknownFormat(
+            f"not valid JSON: {_JSON_PROBLEMS.get(error.msg, error.msg)}",
+            f"line {error.lineno}, column {error.colno}",
         ) from error
     except (RecursionError, ValueError) as error:  # a number of thousands of digits is a ValueError
-        raise FormatUnknown(f"it is no JSON that can be read: {_first_line(error)}; mend it") from error
+        raise UnknownFormat(f"not valid JSON: {_first_line(error)}") from error
     check_depth(data)
     return data
 
@@ -71,30 +82,28 @@ def parse_yaml(text: str) -> Any:
     try:
         import yaml  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
-        raise LibraryMissing("YAML", "PyYAML") from error
-    from tavola.iac.formats.yaml_tags import TemplateLoader  # noqa: PLC0415 - stands on the extra
+        raise MissingLibrary("YAML", "PyYAML") from error
+    from tavola.iac.formats.yaml_tags import TemplateLoader  # noqa: PLC0415 - needs the extra
 
     loader: TemplateLoader | None = None
     try:
         loader = TemplateLoader(text)
         node = loader.get_single_node()
         if node is None:
-            raise FormatUnknown("there is nothing in it; name the file of a design")
+            raise UnknownFormat("the file is empty")
         _check_nodes(node)
         data = loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"
-        raise FormatUnknown(
-            f"it is no YAML: {error.problem or error.context}; mend it there", place
+        raise UnknownFormat(
+            f"not valid YAML: {_describe_yaml_problem(error.problem or error.context or '')}", place
         ) from error
     except yaml.reader.ReaderError as error:
         place = f"line {text.count(chr(10), 0, error.position) + 1}"
-        raise FormatUnknown(
-            "it is no YAML: it holds a sign that no text has; mend it there", place
-        ) from error
+        raise UnknownFormat("not valid YAML: it contains a control character", place) from error
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
-        raise FormatUnknown(f"it is no YAML that can be read: {_first_line(error)}; mend it") from error
+        raise UnknownFormat(f"not valid YAML: {_first_line(error)}") from error
     finally:
         if loader is not None:
             loader.dispose()
@@ -102,14 +111,18 @@ def parse_yaml(text: str) -> Any:
     return data
 
 
+def _describe_yaml_problem(problem: str) -> str:
+    return next((description for start, description in _YAML_PROBLEMS if problem.startswith(start)), problem)
+
+
 def check_depth(data: Any) -> None:
-    """Refuse data that is nested deeper than any design."""
+    """Refuse data that is nested deeper than `DEPTH_MAX`."""
     level = [data]
     for _ in range(DEPTH_MAX):
-        level = [inner for each in level for inner in _inside(each)]
+        level = [inner for child in level for inner in _inside(child)]
         if not level:
             return
-    raise FormatRefused(f"it is nested deeper than {DEPTH_MAX} levels; name the file of a design")
+    raise FormatError(f"nested deeper than {DEPTH_MAX} levels")
 
 
 def _inside(value: Any) -> Iterator[Any]:
@@ -129,43 +142,43 @@ def _check_nodes(root: Any) -> None:
         inner = _children(node)
         if done:
             opened.discard(id(node))
-            sizes[id(node)] = 1 + sum(sizes[id(each)] for each in inner)
+            sizes[id(node)] = 1 + sum(sizes[id(child)] for child in inner)
             if sizes[id(node)] > NODES_MAX:
-                raise FormatRefused(
-                    f"its aliases make it larger than {NODES_MAX:,} values; write out what they stand for"
+                raise FormatError(
+                    f"its YAML aliases expand to more than {NODES_MAX:,} values; write the values out instead"
                 )
             continue
         if id(node) in sizes:
             continue
         opened.add(id(node))
         stack.append((node, True))
-        for each in inner:
-            if id(each) in opened:
-                mark = each.start_mark
-                raise FormatRefused(
-                    "an alias stands inside what it names; write out what it stands for",
+        for child in inner:
+            if id(child) in opened:
+                mark = child.start_mark
+                raise FormatError(
+                    "a YAML alias refers to a value that contains it; write the value out instead",
                     f"line {mark.line + 1}, column {mark.column + 1}",
                 )
-            if id(each) not in sizes:
-                stack.append((each, False))
+            if id(child) not in sizes:
+                stack.append((child, False))
 
 
 def _children(node: Any) -> list[Any]:
     value = getattr(node, "value", None)
     if not isinstance(value, list):
         return []
-    return [each for pair in value for each in (pair if isinstance(pair, tuple) else (pair,))]
+    return [child for pair in value for child in (pair if isinstance(pair, tuple) else (pair,))]
 
 
 def _no_constant(word: str) -> Any:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        repeated = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
-        raise FormatRefused(f"an object has {repeated!r} twice; take one of them out")
+        repeated = next(name for position, (name, _) in enumerate(pairs) if name in dict(pairs[:position]))
+        raise FormatError(f"an object has two members named {repeated!r}; remove one")
     return members
 
 

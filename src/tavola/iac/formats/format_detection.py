@@ -12,12 +12,12 @@ from tavola.iac.formats.cloudformation import is_cloudformation, read_cloudforma
 from tavola.iac.formats.describe_table import is_description, read_description
 from tavola.iac.formats.file_text import FILE_BYTES_MAX, parse_json, parse_yaml, read_text
 from tavola.iac.formats.hcl import parse_hcl
-from tavola.iac.formats.import_result import FormatNote, FormatRefused, FormatUnknown, ImportResult
+from tavola.iac.formats.import_result import FormatError, FormatNote, ImportResult, UnknownFormat
 from tavola.iac.formats.mcp_data_model import is_mcp_data_model, read_mcp_data_model
 from tavola.iac.formats.mcp_schema import is_mcp_schema, read_mcp_schema
 from tavola.iac.formats.onetable import is_onetable, read_onetable
 from tavola.iac.formats.terraform import is_terraform, read_terraform, read_terraform_folder
-from tavola.iac.formats.terraform_plan import is_terraform_plan, read_terraform_plan
+from tavola.iac.formats.terraform_resources import is_terraform_plan, read_terraform_plan
 from tavola.iac.formats.workbench import is_workbench, read_workbench
 from tavola.model.document import (
     FORMAT,
@@ -41,7 +41,7 @@ def give_entities_unique_names(imported: ImportResult) -> ImportResult:
         notes += [
             FormatNote(
                 table.label,
-                f"a table before it has an entity {name!r} too, so this one is called {new_name!r}",
+                f"an earlier table has an entity {name!r} too; this one is imported as {new_name!r}",
             )
             for name, new_name in new_names.items()
         ]
@@ -80,7 +80,8 @@ def _rename_entities(table: TableDesign, names: Mapping[str, str]) -> TableDesig
             replace(
                 original,
                 members=tuple(
-                    replace(each, entity=names.get(each.entity, each.entity)) for each in original.members
+                    replace(member, entity=names.get(member.entity, member.entity))
+                    for member in original.members
                 ),
             )
             for original in table.collections
@@ -93,8 +94,8 @@ def _rename_entities(table: TableDesign, names: Mapping[str, str]) -> TableDesig
 
 
 KNOWN = (
-    "a CloudFormation template, Terraform's HCL or its plan as JSON, a NoSQL Workbench model, "
-    "the output of describe-table, a OneTable schema, or awslabs' schema.json"
+    "CloudFormation templates, Terraform files and plans (terraform show -json), NoSQL Workbench models, "
+    "describe-table output, OneTable schemas, schema.json and dynamodb_data_model.json of awslabs, and Tavola designs"
 )
 _HCL = re.compile(
     r"(?m)^[ \t]*(?:resource|data|variable|module|provider|output)[ \t]+\"[^\"\n]*\"|^(?:locals|terraform)[ \t]*\{"
@@ -111,7 +112,7 @@ _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], ImportResult]], ...
 
 
 def read_design(path: str | Path) -> ImportResult:
-    """Return the design in a foreign file or a folder of Terraform files; FormatRefused with the place if there is none.
+    """Return the design in a file of another tool or a folder of Terraform files; FormatError if there is none.
 
     The format is detected from the content. What the format does not say is left empty and reported.
     """
@@ -128,9 +129,9 @@ def read_design(path: str | Path) -> ImportResult:
 def read_design_text(text: str, name: str = "") -> ImportResult:
     """Return the design in a text, for example one that was pasted; its name helps to detect the format."""
     if len(text.encode()) > FILE_BYTES_MAX:
-        raise FormatRefused(f"it has more than {FILE_BYTES_MAX:,} bytes, which no design has", file=name)
+        raise FormatError(f"the text is larger than {FILE_BYTES_MAX:,} bytes", file=name)
     if not text.strip("\ufeff \t\r\n"):
-        raise FormatRefused("it is empty; give the text of a design", file=name)
+        raise FormatError("the text is empty", file=name)
     return _read_checked(lambda: _read_text_format(text.lstrip("\ufeff"), Path(name).suffix.lower()), name)
 
 
@@ -138,21 +139,23 @@ def _read_checked(read: Callable[[], ImportResult], name: str) -> ImportResult:
     try:
         imported = give_entities_unique_names(read())
         check_references(imported.design)
-    except FormatRefused as refused:
+    except FormatError as refused:
         raise refused.within(name) from refused
     except RecursionError as error:
-        raise FormatRefused("it is nested too deep; name the file of a design", file=name) from error
+        raise FormatError("nested too deeply", file=name) from error
     except DocumentRefused as refused:
-        raise FormatRefused(f"what it says makes no design: {refused}; mend it there", file=name) from refused
+        raise FormatError(str(refused), file=name) from refused
     return imported
 
 
 def _read_text_format(text: str, suffix: str) -> ImportResult:
+    if suffix == ".py":
+        raise FormatError("a Python file is a design already; pass it to `tavola lint` or `tavola design`")
     start = text.lstrip()[:1]
     if suffix in (".tf", ".hcl", ".tfvars") or (start not in ("{", "[") and _HCL.search(text)):
         block = parse_hcl(text)
         if not is_terraform(block):
-            raise FormatRefused("it has no block of Terraform's; name a file with a resource in it")
+            raise FormatError("no Terraform block found; expected resource, module, variable or locals")
         return read_terraform([block])
     raw = parse_json(text) if start in ("{", "[") and suffix not in (".yaml", ".yml") else parse_yaml(text)
     return _read_data(raw)
@@ -164,4 +167,4 @@ def _read_data(raw: Any) -> ImportResult:
     for is_format, read in _READERS:
         if is_format(raw):
             return read(raw)
-    raise FormatUnknown(f"it is no design that is known here; name {KNOWN}")
+    raise UnknownFormat(f"unknown file format. Tavola reads {KNOWN}")

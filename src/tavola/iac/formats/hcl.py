@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tavola.iac.errors import LibraryMissing
+from tavola.iac.errors import MissingLibrary
 from tavola.iac.formats.hcl_functions import UnknownAtImport, call_function, check_size
-from tavola.iac.formats.import_result import FormatRefused
+from tavola.iac.formats.import_result import FormatError
 from tavola.iac.formats.source_values import Unresolved, as_text_part, is_resolved, join_parts
 
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
@@ -25,7 +25,7 @@ _EXPRESSIONS_MAX = 400
 
 @dataclass(frozen=True, slots=True)
 class TemplateExpression:
-    """An expression that stands in a text."""
+    """An expression inside a template text."""
 
     text: str
 
@@ -46,7 +46,7 @@ def _decode_escape(match: re.Match[str]) -> str:
 
 
 def strip_heredoc(raw: str, *, trim: bool) -> str:
-    """Return what stands between the marks of a heredoc; `trim` takes off what all lines are indented by."""
+    """Return the text of a heredoc; `trim` removes the indentation that all lines share."""
     lines = raw.splitlines()[1:-1]
     if trim:
         margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
@@ -55,7 +55,7 @@ def strip_heredoc(raw: str, *, trim: bool) -> str:
 
 
 def template_parts(raw: str) -> Iterator[str | TemplateExpression]:
-    """Give the literal texts of a template and its expressions, in their order."""
+    """Yield the literal texts and the expressions of a template, in order."""
     position = count = 0
     while (mark := _MARK.search(raw, position)) is not None:
         yield raw[position : mark.start()]
@@ -73,7 +73,7 @@ def template_parts(raw: str) -> Iterator[str | TemplateExpression]:
 
 
 def _end(raw: str, position: int) -> int:
-    """Return where the brace is that closes an expression."""
+    """Return the position of the brace that closes an expression."""
     depth = 1
     while (match := _INSIDE.search(raw, position)) is not None:
         depth += {"{": 1, "}": -1}.get(match[0], 0)
@@ -84,7 +84,7 @@ def _end(raw: str, position: int) -> int:
 
 
 EXPRESSION_DEPTH_MAX = 120
-_OPENING = re.compile(  # what a heredoc may not be looked for in, and a heredoc
+_OPENING = re.compile(  # quoted text and comments, which hide a heredoc, and the start of a heredoc
     r'"(?:[^"\\\n]|\\.)*"|#[^\n]*|//[^\n]*|/\*(?:.*?\*/|.*)|<<-?(?P<end>[A-Za-z][\w.-]*)\r?\n', re.DOTALL
 )
 
@@ -96,47 +96,66 @@ class HclBlock:
     kind: str
     labels: tuple[str, ...]
     line: int
-    text: str = field(repr=False)  # of the whole file, which expressions are spelt from
+    text: str = field(repr=False)  # of the whole file; unresolved expressions are shown as written in it
     attributes: Mapping[str, Any] = field(default_factory=dict, repr=False)
     blocks: tuple[HclBlock, ...] = field(default=(), repr=False)
+    file: str = ""  # empty if the text came without one
 
 
-def parse_hcl(text: str) -> HclBlock:
+def parse_hcl(text: str, file: str = "") -> HclBlock:
     """Return a file as one block without a kind; refuse invalid HCL with its line and column."""
     try:
         from hcl2 import parses_to_tree  # noqa: PLC0415 - an extra
         from lark.exceptions import LarkError  # noqa: PLC0415 - comes with it
     except ModuleNotFoundError as error:
-        raise LibraryMissing("HCL", "python-hcl2") from error
+        raise MissingLibrary("HCL", "python-hcl2") from error
     _check_heredocs(text)
     if not text.strip():
-        return HclBlock("", (), 1, text)
+        return HclBlock("", (), 1, text, file=file)
     try:
         tree = parses_to_tree(text)
-        return _body_block("", (), 1, tree.children[0], text)
+        return _body_block("", (), 1, tree.children[0], text, file)
     except LarkError as error:
         line, column = getattr(error, "line", -1), getattr(error, "column", -1)
-        place = f"line {line}, column {column}" if isinstance(line, int) and line > 0 else "its end"
-        raise FormatRefused("it is no HCL that can be parsed; mend it there", place) from error
+        place = f"line {line}, column {column}" if isinstance(line, int) and line > 0 else "end of file"
+        raise FormatError(f"not valid HCL: {_describe_syntax_error(error, text)}", place) from error
     except RecursionError as error:
-        raise FormatRefused("its blocks are nested too deep; name the file of a design") from error
+        raise FormatError("blocks are nested too deeply") from error
+
+
+def _describe_syntax_error(error: Exception, source: str) -> str:
+    """Return a parse error without the parser's names for its tokens."""
+    line = getattr(error, "line", -1)
+    if isinstance(line, int) and 0 < line <= source.count("\n") + 1:
+        before = source.split("\n")[line - 1][: getattr(error, "column", 1)]
+        if re.sub(r"\\.", "", before).count('"') % 2:
+            return "a string without a closing quote"
+    token = getattr(error, "token", None)
+    text = str(getattr(error, "char", "") or ("" if token is None else token))
+    if text.startswith(("\n", "\r")):
+        return "unexpected end of line"
+    if not text.strip() or getattr(token, "type", "") == "$END":
+        return "the file ends inside a block; is a closing brace missing?"
+    return f"unexpected {text.strip()[:40]!r}"
 
 
 def _check_heredocs(text: str) -> None:
-    """Refuse a heredoc that never ends; searching its end takes very long otherwise."""
+    """Refuse a heredoc that is not closed: the parser would take very long to notice."""
     at = 0
-    while (found := _OPENING.search(text, at)) is not None:
-        at = found.end()
-        if found["end"] is None:
+    while (match := _OPENING.search(text, at)) is not None:
+        at = match.end()
+        if match["end"] is None:
             continue
-        end = re.compile(rf"(?m)^[ \t]*{re.escape(found['end'])}[ \t]*\r?$").search(text, at)
+        end = re.compile(rf"(?m)^[ \t]*{re.escape(match['end'])}[ \t]*\r?$").search(text, at)
         if end is None:
-            line = text.count("\n", 0, found.start()) + 1
-            raise FormatRefused(f"the text that <<{found['end']} opens never ends; end it", f"line {line}")
+            line = text.count("\n", 0, match.start()) + 1
+            raise FormatError(
+                f"the heredoc <<{match['end']} is not closed; add a line {match['end']}", f"line {line}"
+            )
         at = end.end()
 
 
-def _body_block(kind: str, labels: tuple[str, ...], line: int, body: Any, text: str) -> HclBlock:
+def _body_block(kind: str, labels: tuple[str, ...], line: int, body: Any, text: str, file: str) -> HclBlock:
     attributes: dict[str, Any] = {}
     blocks: list[HclBlock] = []
     for child in body.children:
@@ -145,23 +164,25 @@ def _body_block(kind: str, labels: tuple[str, ...], line: int, body: Any, text: 
             attributes[_word(child.children[0])] = child.children[-1]
         elif name == "block":
             *heads, inner = [
-                each for each in child.children if getattr(each, "data", "") != "new_line_or_comment"
+                other_child
+                for other_child in child.children
+                if getattr(other_child, "data", "") != "new_line_or_comment"
             ][:-1]
-            heads = [each for each in heads if hasattr(each, "data")]
-            names = tuple(_word(each) for each in heads)
-            blocks.append(_body_block(names[0], names[1:], child.meta.line, inner, text))
-    return HclBlock(kind, labels, line, text, attributes, tuple(blocks))
+            heads = [head for head in heads if hasattr(head, "data")]
+            names = tuple(_word(head) for head in heads)
+            blocks.append(_body_block(names[0], names[1:], child.meta.line, inner, text, file))
+    return HclBlock(kind, labels, line, text, attributes, tuple(blocks), file)
 
 
 def _word(node: Any) -> str:
     """Return an identifier, or a label in quotes."""
     if hasattr(node, "data"):
-        return "".join(_word(each) for each in node.children)
+        return "".join(_word(child) for child in node.children)
     return "" if node.type == "DBLQUOTE" else str(node)
 
 
 Lookup = Callable[[tuple[str, ...]], Any]
-"""What a reference stands for, by its steps; raises KeyError for one that only the deployment knows."""
+"""Returns the value of a reference, given as its steps; KeyError if only the deployment knows it."""
 
 
 class Evaluator:
@@ -176,8 +197,8 @@ class Evaluator:
         self._depth += 1
         try:
             if self._depth > EXPRESSION_DEPTH_MAX:
-                raise FormatRefused(
-                    "an expression is nested too deep; write it in parts", f"line {_line(node)}"
+                raise FormatError(
+                    "an expression is nested too deeply; split it with locals", f"line {_line(node)}"
                 )
             return self._value(node, text, scope or {})
         except UnknownAtImport:
@@ -187,13 +208,13 @@ class Evaluator:
 
     def _value(self, node: Any, text: str, scope: Mapping[str, Any]) -> Any:
         children = [
-            each
-            for each in getattr(node, "children", ())
-            if getattr(each, "data", "") != "new_line_or_comment"
+            child
+            for child in getattr(node, "children", ())
+            if getattr(child, "data", "") != "new_line_or_comment"
         ]
         match getattr(node, "data", None):
             case "expr_term":
-                inner = [each for each in children if hasattr(each, "data")]
+                inner = [child for child in children if hasattr(child, "data")]
                 return self.value(inner[0], text, scope)
             case "int_lit":
                 return int(children[0]) if len(children[0]) < 20 else str(children[0])
@@ -209,7 +230,7 @@ class Evaluator:
                 return join_parts(self._template(raw, scope))
             case "tuple":
                 return check_size(
-                    [self.value(each, text, scope) for each in children if hasattr(each, "data")]
+                    [self.value(child, text, scope) for child in children if hasattr(child, "data")]
                 )
             case "object":
                 return check_size(dict(self._members(children, text, scope)))
@@ -218,7 +239,7 @@ class Evaluator:
             case "function_call":
                 return self._call(children, text, scope)
             case "conditional":
-                terms = [each for each in children if hasattr(each, "data")]
+                terms = [child for child in children if hasattr(child, "data")]
                 chosen = self.value(terms[0], text, scope)
                 if not isinstance(chosen, bool):
                     raise UnknownAtImport
@@ -226,11 +247,11 @@ class Evaluator:
             case "binary_op":
                 return self._binary(children, text, scope)
             case "unary_op":
-                found = self.value(children[1], text, scope)
-                if str(children[0]) == "!" and isinstance(found, bool):
-                    return not found
-                if str(children[0]) == "-" and isinstance(found, int | float):
-                    return -found
+                value = self.value(children[1], text, scope)
+                if str(children[0]) == "!" and isinstance(value, bool):
+                    return not value
+                if str(children[0]) == "-" and isinstance(value, int | float):
+                    return -value
             case _:
                 pass
         raise UnknownAtImport
@@ -255,7 +276,7 @@ class Evaluator:
         return join_parts(parts)
 
     def _template(self, raw: str, scope: Mapping[str, Any]) -> Iterator[str | Unresolved]:
-        """Give the parts of a text that stands between marks, with the expressions in it worked out."""
+        """Yield the parts of a heredoc, with its expressions evaluated."""
         for part in template_parts(raw):
             if not isinstance(part, TemplateExpression):
                 yield part
@@ -264,8 +285,8 @@ class Evaluator:
             try:
                 block = parse_hcl(f"x = {part.text}\n")
                 value_text = as_text_part(self.value(block.attributes["x"], block.text, scope))
-            except (FormatRefused, KeyError):
-                pass  # it is none that can be parsed alone, and stays as it is spelt
+            except (FormatError, KeyError):
+                pass  # not an expression by itself: it stays as written
             yield Unresolved(f"${{{part.text}}}") if value_text is None else value_text
 
     def _members(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -292,7 +313,7 @@ class Evaluator:
             raise UnknownAtImport from None
 
     def _steps(self, node: Any, text: str, scope: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the names that a reference passes, as in `aws_dynamodb_table.orders[0].name`."""
+        """Return the steps of a reference such as `aws_dynamodb_table.orders[0].name`."""
         steps: list[str] = []
         while True:
             match getattr(node, "data", None):
@@ -305,9 +326,9 @@ class Evaluator:
                     node = node.children[0]
                 case "index_expr_term":
                     index = node.children[1]
-                    inner = [each for each in index.children if hasattr(each, "data")]
-                    found = self.value(inner[0], text, scope) if inner else str(index.children[-1])
-                    step = as_text_part(found)
+                    inner = [child for child in index.children if hasattr(child, "data")]
+                    subscript = self.value(inner[0], text, scope) if inner else str(index.children[-1])
+                    step = as_text_part(subscript)
                     if not isinstance(step, str):
                         raise UnknownAtImport
                     steps.append(step)
@@ -317,20 +338,22 @@ class Evaluator:
 
     def _call(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> Any:
         name = _word(children[0])
-        arguments = [each for each in children if getattr(each, "data", "") == "arguments"]
+        arguments = [child for child in children if getattr(child, "data", "") == "arguments"]
         values = [
-            self.value(each, text, scope)
+            self.value(child, text, scope)
             for inner in arguments
-            for each in inner.children
-            if hasattr(each, "data") and each.data != "new_line_or_comment"
+            for child in inner.children
+            if hasattr(child, "data") and child.data != "new_line_or_comment"
         ]
-        if any(str(each) == "..." for inner in arguments for each in inner.children):
+        if any(str(child) == "..." for inner in arguments for child in inner.children):
             raise UnknownAtImport
         return call_function(name, values)
 
     def _binary(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> Any:
         left = self.value(children[0], text, scope)
-        term = [each for each in children[1].children if getattr(each, "data", "") != "new_line_or_comment"]
+        term = [
+            child for child in children[1].children if getattr(child, "data", "") != "new_line_or_comment"
+        ]
         operator, right = _word(term[0]).strip(), self.value(term[1], text, scope)
         if not (is_resolved(left) and is_resolved(right)):
             raise UnknownAtImport
@@ -379,7 +402,7 @@ def _follow_steps(value: Any, steps: tuple[str, ...]) -> Any:
 
 
 def follow_steps(value: Any, steps: tuple[str, ...]) -> Any:
-    """Return what steps lead to in a value; KeyError if they lead nowhere."""
+    """Return the value that steps lead to; KeyError if they lead nowhere."""
     try:
         return _follow_steps(value, steps)
     except UnknownAtImport:

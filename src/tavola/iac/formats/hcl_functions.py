@@ -1,4 +1,4 @@
-"""The HCL functions that designs use, each exactly as Terraform defines it, or not at all.
+"""The HCL functions that table definitions use, each exactly as Terraform defines it, or not at all.
 
 An argument of another type, an unresolved argument or an unsupported form raises `UnknownAtImport`: the call stays as written and is
 reported, which is better than a wrong name.
@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tavola.iac.formats.import_result import FormatRefused
+from tavola.iac.formats.import_result import FormatError
 from tavola.iac.formats.source_values import Unresolved, as_plain_data, as_text_part, is_resolved, join_parts
 
-VALUES_MAX = 50_000  # that one value is made of
+VALUES_MAX = 50_000  # parts of one evaluated value
 _VERB = re.compile(r"(%%|%[sdv])")
 
 
@@ -26,7 +26,7 @@ def call_function(name: str, arguments: list[Any]) -> Any:
     """Return the result of a function call."""
     function = _FUNCTIONS.get(name)
     if function is None or (
-        name not in _ACCEPT_UNRESOLVED and any(isinstance(each, Unresolved) for each in arguments)
+        name not in _ACCEPT_UNRESOLVED and any(isinstance(argument, Unresolved) for argument in arguments)
     ):
         raise UnknownAtImport
     try:
@@ -36,19 +36,23 @@ def call_function(name: str, arguments: list[Any]) -> Any:
 
 
 def check_size(value: Any) -> Any:
-    """Return a value; refuse one that references made larger than any design."""
+    """Return a value; refuse one with more than `VALUES_MAX` parts."""
     level, count = [value], 0
     while level:
         level = [
             inner
-            for each in level
+            for argument in level
             for inner in (
-                each.values() if isinstance(each, Mapping) else each if isinstance(each, list) else ()
+                argument.values()
+                if isinstance(argument, Mapping)
+                else argument
+                if isinstance(argument, list)
+                else ()
             )
         ]
         count += len(level)
         if count > VALUES_MAX:
-            raise FormatRefused(f"references make a value of more than {VALUES_MAX:,} parts; write it out")
+            raise FormatError(f"a value has more than {VALUES_MAX:,} parts after its references are resolved")
     return value
 
 
@@ -71,22 +75,24 @@ def _map(value: Any) -> Mapping[str, Any]:
 
 
 def _part(value: Any) -> str | Unresolved:
-    found = as_text_part(value)
-    if found is None:
+    part = as_text_part(value)
+    if part is None:
         raise UnknownAtImport
-    return found
+    return part
 
 
 def _merge(*several: Any) -> dict[str, Any]:
-    return {name: value for each in several if each is not None for name, value in _map(each).items()}
+    return {
+        name: value for argument in several if argument is not None for name, value in _map(argument).items()
+    }
 
 
 def _concat(*several: Any) -> list[Any]:
-    return [value for each in several for value in _list(each)]
+    return [value for argument in several for value in _list(argument)]
 
 
 def _join(delimiter: Any, *several: Any) -> str | Unresolved:
-    parts = [part for each in _concat(*several) for part in (_text(delimiter), _part(each))]
+    parts = [part for argument in _concat(*several) for part in (_text(delimiter), _part(argument))]
     return join_parts(parts[1:])
 
 
@@ -111,7 +117,7 @@ def _format(form: Any, *values: Any) -> str | Unresolved:
 
 
 def encode_json(value: Any) -> str | Unresolved:
-    """Return a value as Terraform writes it in JSON, unresolved if something in it is."""
+    """Return a value as Terraform's jsonencode writes it, unresolved if a part of it is."""
     text = json.dumps(as_plain_data(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -125,8 +131,8 @@ def _replace(text: Any, old: Any, new: Any) -> str:
 
 
 def _toset(several: Any) -> list[str]:
-    found = [_text(each) for each in _list(several)]
-    return sorted(set(found), key=str.encode)
+    texts = [_text(argument) for argument in _list(several)]
+    return sorted(set(texts), key=str.encode)
 
 
 def _tonumber(value: Any) -> int:
@@ -147,7 +153,7 @@ def _tobool(value: Any) -> bool:
 
 def _length(value: Any) -> int:
     if isinstance(value, str) and not value.isascii():
-        raise UnknownAtImport  # it counts signs as people see them
+        raise UnknownAtImport  # Terraform counts grapheme clusters
     if not isinstance(value, str | list | Mapping):
         raise UnknownAtImport
     return len(value)
@@ -163,27 +169,21 @@ def _lookup(value: Any, name: Any, *default: Any) -> Any:
 
 
 def _coalesce(*several: Any) -> Any:
-    for each in several:
-        if isinstance(each, Unresolved):
-            break  # it may be the one, and may be null
-        if each not in (None, ""):
-            return each
+    for argument in several:
+        if isinstance(argument, Unresolved):
+            break  # it may be the result, or null
+        if argument not in (None, ""):
+            return argument
     raise UnknownAtImport
 
 
 def _try(*several: Any) -> Any:
     if not several or isinstance(several[0], Unresolved):
         raise UnknownAtImport
-    return several[0]  # the others are for when it cannot be worked out, which only the deployment knows
+    return several[0]  # the others apply if it fails, which only the deployment knows
 
 
-_ACCEPT_UNRESOLVED = (
-    "jsonencode",
-    "format",
-    "lookup",
-    "coalesce",
-    "try",
-)  # not each argument of which must be known
+_ACCEPT_UNRESOLVED = ("jsonencode", "format", "lookup", "coalesce", "try")
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "merge": _merge,
     "concat": _concat,

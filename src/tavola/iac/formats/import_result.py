@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,36 +11,52 @@ from tavola.errors import ErrorKind, TavolaError
 from tavola.model.document import Design
 from tavola.values import Item
 
+_LINE = re.compile(r"line (\d+)(?:, column (\d+))?(?:, )?")
 
-class FormatRefused(TavolaError):
-    """A file that contains no readable design: the file, the place, the problem and the remedy."""
+
+def _locate(file: str, place: str) -> str:
+    """Return a place in a file in the form that editors and terminals open: "main.tf:12: aws_dynamodb_table.orders"."""
+    line = _LINE.match(place)
+    if line is None or not file:
+        return ", ".join(each for each in (file, place) if each)
+    position = ":".join(each for each in (file, *line.groups()) if each)
+    return ": ".join(each for each in (position, place[line.end() :]) if each)
+
+
+class FormatError(TavolaError):
+    """A file without a readable design: names the file, the place in it, the problem and the fix."""
+
+    code = "format-refused"
 
     def __init__(self, reason: str, place: str = "", file: str = "") -> None:
         self.reason = reason
         self.place = place  # a line and column, or the path of a member
         self.file = file
-        where = ", ".join(each for each in (file, place) if each)
-        super().__init__(f"{where}: {reason}" if where else reason)
+        super().__init__(": ".join(part for part in (_locate(file, place), reason) if part))
 
-    def within(self, file: str) -> FormatRefused:
+    def within(self, file: str) -> FormatError:
         """Return the same error with its file."""
-        again = type(self)(self.reason, self.place, self.file or file)
+        located = type(self)(self.reason, self.place, self.file or file)
         for note in getattr(self, "__notes__", ()):
-            again.add_note(note)
-        return again
+            located.add_note(note)
+        return located
 
 
-class FormatUnknown(FormatRefused):
+class UnknownFormat(FormatError):
     """A file of an unknown format, or one that does not parse."""
 
+    code = "format-unknown"
 
-class FileMissing(FormatRefused):
+
+class DesignFileNotFound(FormatError):
     """A file that does not exist."""
 
+    code = "file-missing"
     kind = ErrorKind.NOT_FOUND
+    remedy = "Check the path."
 
 
-_EXPLAINED_MAX = 4
+_ATTACHED_NOTES_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +71,31 @@ class FormatNote:
 
 
 class ImportReport:
-    """Collects notes, each once."""
+    """Collects notes, each once; `object_noun` is what the file's format calls an object."""
 
-    def __init__(self) -> None:
+    def __init__(self, object_noun: str = "an object") -> None:
+        self.object_noun = object_noun
         self._notes: dict[FormatNote, None] = {}
 
     def add(self, place: str, message: str) -> None:
         """Add a note."""
         self._notes[FormatNote(place, message)] = None
 
-    def attach_notes(self, refused: FormatRefused) -> FormatRefused:
+    def note_unwritten(self, design: Design, target: str) -> None:
+        """Note the parts of a design that a format, such as `a Workbench model`, cannot hold."""
+        for what, several in (
+            ("needs", design.needs),
+            ("policies", design.policies),
+            ("ignored findings", design.ignores),
+            ("views", design.views),
+        ):
+            if several:
+                self.add("", f"{target} cannot hold {what}; {len(several)} not written")
+
+    def attach_notes(self, refused: FormatError) -> FormatError:
         """Return an error with the first notes attached, which say what was left out."""
-        for each in tuple(self._notes)[:_EXPLAINED_MAX]:
-            refused.add_note(str(each))
+        for note in tuple(self._notes)[:_ATTACHED_NOTES_MAX]:
+            refused.add_note(str(note))
         return refused
 
     @property

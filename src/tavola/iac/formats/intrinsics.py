@@ -27,7 +27,7 @@ TABLES = ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable", "AWS::Serverless
 
 
 class _NoValue:
-    """What `AWS::NoValue` stands for: the member it is given to is not there."""
+    """The value of `AWS::NoValue`: the property that has it is removed."""
 
 
 NO_VALUE = _NoValue()
@@ -56,7 +56,7 @@ class Resolver:
         }
 
     def value(self, raw: Any) -> Any:
-        """Return a value with every function in it worked out."""
+        """Return a value with every intrinsic function in it evaluated."""
         if isinstance(raw, Mapping):
             if len(raw) == 1:
                 name = next(iter(raw))
@@ -64,24 +64,24 @@ class Resolver:
                     return self._functions[name](raw[name])
                 if name.startswith("Fn::"):
                     return self._unknown(name, raw[name])
-            worked_out = ((name, self.value(each)) for name, each in raw.items())
-            return {name: each for name, each in worked_out if each is not NO_VALUE}
+            evaluated = ((name, self.value(member)) for name, member in raw.items())
+            return {name: member for name, member in evaluated if member is not NO_VALUE}
         if isinstance(raw, list):
-            return [each for each in map(self.value, raw) if each is not NO_VALUE]
+            return [member for member in map(self.value, raw) if member is not NO_VALUE]
         return raw
 
     def properties(self, logical: str) -> dict[str, Any]:
-        """Return a resource's properties, worked out."""
-        found = self._within(
+        """Return a resource's evaluated properties."""
+        evaluated = self._within(
             f"Resources.{logical}", lambda: self.value(self.resources[logical].get("Properties"))
         )
-        return found if isinstance(found, dict) else {}
+        return evaluated if isinstance(evaluated, dict) else {}
 
     def table_name(self, logical: str) -> str:
-        """Return the name of a table: its own, or where CloudFormation makes one, its logical name."""
-        return as_text(self._named(logical)) or logical
+        """Return a table's name, or its logical id if CloudFormation generates the name."""
+        return as_text(self._table_name(logical)) or logical
 
-    def _named(self, logical: str) -> str | Unresolved:
+    def _table_name(self, logical: str) -> str | Unresolved:
         properties = self.resources[logical].get("Properties")
         name = properties.get("TableName") if isinstance(properties, Mapping) else None
         return (
@@ -89,22 +89,22 @@ class Resolver:
         )
 
     def holds(self, name: Any, place: str) -> bool:
-        """Decide a condition by its name; one that cannot be decided holds, and is told."""
-        found = self._condition(name)
-        if found is None:
+        """Evaluate a condition by its name; one that cannot be evaluated counts as true, and is noted."""
+        outcome = self._condition(name)
+        if outcome is None:
             self.report.add(
-                place, f"whether {show_value(name)} holds only the deployment knows; it is taken to hold"
+                place, f"condition {show_value(name)} cannot be evaluated from the template; using true"
             )
             return True
-        return found
+        return outcome
 
     def _condition(self, name: Any) -> bool | None:
         if not isinstance(name, str):
             return None
-        found: bool | None = self._within(
+        outcome: bool | None = self._within(
             f"Conditions.{name}", lambda: self._decide(self.conditions.get(name))
         )
-        return found
+        return outcome
 
     def _ref(self, name: Any) -> Any:
         if name == "AWS::NoValue":
@@ -117,8 +117,8 @@ class Resolver:
             return self._parameter(name)
         resource = self.resources.get(name)
         if isinstance(resource, Mapping):
-            return self._named(name) if resource.get("Type") in TABLES else Unresolved(f"${{{name}}}")
-        self.report.add(f"Ref {name}", "there is neither a parameter nor a resource of that name")
+            return self._table_name(name) if resource.get("Type") in TABLES else Unresolved(f"${{{name}}}")
+        self.report.add(f"Ref {name}", "no parameter or resource with this name")
         return Unresolved(f"${{{name}}}")
 
     def _parameter(self, name: str) -> Any:
@@ -126,17 +126,17 @@ class Resolver:
         default = parameter.get("Default") if isinstance(parameter, Mapping) else None
         kind = str(parameter.get("Type")) if isinstance(parameter, Mapping) else ""
         if default is None or kind.startswith("AWS::SSM"):
-            self.report.add(f"Parameters.{name}", f"it has no default, so it stays ${{{name}}}")
+            self.report.add(f"Parameters.{name}", f"no default value; left as ${{{name}}}")
             return Unresolved(f"${{{name}}}")
         if isinstance(default, Mapping):
             return self._unknown(name, default)
         if "List" in kind and isinstance(default, str):
-            return [each.strip() for each in default.split(",")]
+            return [element.strip() for element in default.split(",")]
         return default
 
     def _get_att(self, raw: Any) -> Any:
         several = raw.split(".", 1) if isinstance(raw, str) else self.value(raw)
-        parts = [as_text(each) or "" for each in several] if isinstance(several, list) else []
+        parts = [as_text(element) or "" for element in several] if isinstance(several, list) else []
         if len(parts) < 2:
             return self._unknown("Fn::GetAtt", raw)
         logical, attribute = parts[0], ".".join(parts[1:])
@@ -156,7 +156,7 @@ class Resolver:
             and isinstance(raw[0], str)
             and isinstance(raw[1], Mapping)
         ):
-            text, own = raw[0], {name: self.value(each) for name, each in raw[1].items()}
+            text, own = raw[0], {name: self.value(member) for name, member in raw[1].items()}
         if text is None:
             return self._unknown("Fn::Sub", raw)
         parts: list[str | Unresolved] = []
@@ -177,12 +177,12 @@ class Resolver:
         return join_parts([*parts, text[position:]])
 
     def _join(self, raw: Any) -> Any:
-        worked_out = self.value(raw)
-        match worked_out:
+        evaluated = self.value(raw)
+        match evaluated:
             case [str(delimiter), list(parts)]:
-                texts = [part for each in parts if (part := as_text_part(each)) is not None]
+                texts = [part for raw_part in parts if (part := as_text_part(raw_part)) is not None]
                 if len(texts) == len(parts):
-                    return join_parts([each for text in texts for each in (delimiter, text)][1:])
+                    return join_parts([piece for text in texts for piece in (delimiter, text)][1:])
             case _:
                 pass
         return self._unknown("Fn::Join", raw)
@@ -207,19 +207,19 @@ class Resolver:
 
     def _if(self, raw: Any) -> Any:
         if isinstance(raw, list) and len(raw) == 3:
-            if all(isinstance(each, bool) for each in raw[1:]) and self._condition(raw[0]) is None:
-                return Unresolved(f"${{{raw[0]}}}")  # a switch, and which way it is only the deployment knows
+            if all(isinstance(condition, bool) for condition in raw[1:]) and self._condition(raw[0]) is None:
+                return Unresolved(f"${{{raw[0]}}}")  # true or false, known only at deployment
             return self.value(raw[1] if self.holds(raw[0], f"Conditions.{raw[0]}") else raw[2])
         return self._unknown("Fn::If", raw)
 
     def _find_in_map(self, raw: Any) -> Any:
-        worked_out = self.value(raw)
-        if isinstance(worked_out, list) and len(worked_out) >= 3:
-            found: Any = self.mappings
-            for step in worked_out[:3]:
-                found = found.get(as_text(step)) if isinstance(found, Mapping) else None
-            if found is not None:
-                return found
+        evaluated = self.value(raw)
+        if isinstance(evaluated, list) and len(evaluated) >= 3:
+            value: Any = self.mappings
+            for step in evaluated[:3]:
+                value = value.get(as_text(step)) if isinstance(value, Mapping) else None
+            if value is not None:
+                return value
         return self._unknown("Fn::FindInMap", raw)
 
     def _json(self, raw: Any) -> str | Unresolved:
@@ -228,7 +228,7 @@ class Resolver:
         return text if is_resolved(value) else Unresolved(text)
 
     def _unknown(self, name: str, raw: Any) -> Unresolved:
-        self.report.add(name, f"{show_value(raw)} is known to the deployment alone; it stays ${{{name}}}")
+        self.report.add(name, f"{show_value(raw)} cannot be resolved from the template; left as ${{{name}}}")
         return Unresolved(f"${{{name}}}")
 
     def _decide(self, raw: Any) -> bool | None:
@@ -244,15 +244,15 @@ class Resolver:
                 result = self._decide(inner)
                 return None if result is None else not result
             case {"Fn::And": list(several)}:
-                results = [self._decide(each) for each in several]
+                results = [self._decide(condition) for condition in several]
                 return False if False in results else None if None in results else True
             case {"Fn::Or": list(several)}:
-                results = [self._decide(each) for each in several]
+                results = [self._decide(condition) for condition in several]
                 return True if True in results else None if None in results else False
             case _:
                 return None
 
 
 def _section(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = template.get(name)
-    return found if isinstance(found, Mapping) else {}
+    section = template.get(name)
+    return section if isinstance(section, Mapping) else {}

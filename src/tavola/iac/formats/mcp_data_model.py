@@ -1,6 +1,6 @@
-"""awslabs' `dynamodb_data_model.json`: bodies of CreateTable, sample items, and access patterns as AWS CLI commands.
+"""Read awslabs' `dynamodb_data_model.json`: CreateTable bodies, sample items, and access patterns as AWS CLI commands.
 
-The entities are those of the items, as of a Workbench model without facets.
+Entities come from the sample items, as for a Workbench model without facets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tavola.expressions.nodes import (
 )
 from tavola.expressions.parser import parse_condition
 from tavola.iac.formats.import_result import ImportReport, ImportResult, SampleItem
-from tavola.iac.formats.mcp_patterns import READS, WRITES
+from tavola.iac.formats.mcp_schema import READS, WRITES
 from tavola.iac.formats.sample_items import key_text, read_item, select_storable
 from tavola.iac.formats.source_values import TrackedMapping, ValueReader, as_text, report_unread, show_value
 from tavola.iac.formats.table_definitions import give_tables_unique_names, read_table
@@ -49,7 +49,7 @@ _CALLS = {"begins_with": "begins_with", "contains": "contains", "attribute_exist
 
 @dataclass(frozen=True, slots=True)
 class CliCommand:
-    """The options of a command that say what is asked."""
+    """The options of an AWS CLI command."""
 
     options: Mapping[str, str]
     place: str
@@ -57,50 +57,52 @@ class CliCommand:
 
     @classmethod
     def parse(cls, text: str, place: str, report: ImportReport) -> CliCommand:
-        """Return the command in a text; one without options, and a note, if there is none."""
+        """Parse a command; one that cannot be parsed is noted and has no options."""
         words: list[str] = []
         if len(text) > COMMAND_MAX:
-            report.add(place, f"its command is longer than {COMMAND_MAX:,} characters, and is left out")
+            report.add(place, f"the command is longer than {COMMAND_MAX:,} characters; not imported")
         else:
             try:
                 words = shlex.split(text)
             except ValueError as error:
-                report.add(place, f"its command cannot be taken apart ({error}), and is left out")
+                report.add(place, f"the command cannot be parsed ({error}); not imported")
         options: dict[str, str] = {}
-        for at, word in enumerate(words):
+        for position, word in enumerate(words):
             if word.startswith("--"):
                 name, _, value = word.partition("=")
-                following = words[at + 1] if at + 1 < len(words) else ""
+                following = words[position + 1] if position + 1 < len(words) else ""
                 options[name] = value or ("" if following.startswith("--") else following)
         return cls(options, place, report)
 
     def data(self, option: str) -> Mapping[str, Any]:
-        """Return an option that is an object in JSON; an empty one, and a note, if it is none."""
+        """Return an option's JSON object; an empty one, with a note, if it is not an object."""
         text = self.options.get(option, "{}")
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, Mapping):
-            self.report.add(self.place, f"{option} is {show_value(text)}, and no object in JSON; left out")
+            self.report.add(self.place, f"ignored {option}: {show_value(text)} is not a JSON object")
             return {}
         return value
 
     def conditions(self, option: str) -> list[tuple[Given, str | None]]:
-        """Return the conditions of an expression, each with the text that its value is, where it says one."""
+        """Return the conditions of an expression, each with its value as text if the command gives one."""
         text = self.options.get(option)
         if not text:
             return []
         try:
             tree = parse_condition(text).tree
         except ExpressionError as error:
-            self.report.add(self.place, f"{option} is none that can be parsed ({error}); left out")
+            self.report.add(self.place, f"ignored {option}: {error}")
             return []
         conditions: list[tuple[Given, str | None]] = []
         for part in tree.parts if isinstance(tree, And) else (tree,):
             condition = self._read_condition(part)
             if condition is None:
-                self.report.add(self.place, f"a part of {option} is none that a need can say; left out")
+                self.report.add(
+                    self.place, f"a condition of {option} has no equivalent in a design; not imported"
+                )
             else:
                 conditions.append(condition)
         return conditions
@@ -136,22 +138,22 @@ class CliCommand:
 
 
 def typed_values(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Give the attributes of a key or an item that have a type and a content."""
+    """Yield the attributes of a key or an item that have one type descriptor."""
     for name, value in raw.items():
         if isinstance(value, Mapping) and len(value) == 1:
             yield name, value
 
 
 FORMAT = "mcp-data-model"
-_NOT_DESIGN = frozenset(("reason", "notes", "frequency"))  # words for people
+_NOT_DESIGN = frozenset(("reason", "notes", "frequency"))  # prose
 
 
 def is_mcp_data_model(raw: Any) -> bool:
-    """Tell whether data is such a model: bodies of CreateTable with items or access patterns beside them."""
+    """Return whether data is such a model: CreateTable bodies with items or access patterns."""
     tables = raw.get("tables") if isinstance(raw, Mapping) else None
     if not isinstance(tables, list) or not ("items" in raw or "access_patterns" in raw):
         return False
-    return any(isinstance(each, Mapping) and "KeySchema" in each for each in tables)
+    return any(isinstance(table, Mapping) and "KeySchema" in table for table in tables)
 
 
 def read_mcp_data_model(raw: Mapping[str, Any]) -> ImportResult:
@@ -162,7 +164,7 @@ def read_mcp_data_model(raw: Mapping[str, Any]) -> ImportResult:
     bodies = read.objects(raw.get("tables"), "tables")
     tables = list(
         give_tables_unique_names(
-            [read_table(each, f"tables[{at}]", report) for at, each in enumerate(bodies)], report
+            [read_table(body, f"tables[{position}]", report) for position, body in enumerate(bodies)], report
         )
     )
     samples: list[SampleItem] = []
@@ -170,23 +172,23 @@ def read_mcp_data_model(raw: Mapping[str, Any]) -> ImportResult:
     items = read.object(raw.get("items"), "items")
     for name in items:
         if name not in {table.name for table in tables}:
-            report.add(f"items.{name}", "there is no table of that name, so its items are left out")
-    for at, table in enumerate(tables):
+            report.add(f"items.{name}", "no table with this name; its items are not imported")
+    for position, table in enumerate(tables):
         sample_items = list(_items(items.get(table.name), table, report))
         types = {
             name: next(iter(value))
-            for each in sample_items
-            for name, value in each.item.items()
+            for sample_item in sample_items
+            for name, value in sample_item.item.items()
             if name not in table.settings.key_names
         }
         reader = EntitiesReader(table, types, report, used_names)
         entities, entity_samples = reader.entities([], sample_items, {})
-        tables[at] = replace(table, settings=reader.settings, entities=entities)
+        tables[position] = replace(table, settings=reader.settings, entities=entities)
         used_names |= {entity.name for entity in entities}
         samples += entity_samples
     patterns = _Patterns(tables, report)
-    for at, each in enumerate(read.objects(raw.get("access_patterns"), "access_patterns")):
-        patterns.take(each, f"access_patterns[{at}]")
+    for position, entry in enumerate(read.objects(raw.get("access_patterns"), "access_patterns")):
+        patterns.add(entry, f"access_patterns[{position}]")
     report_unread(raw, "", report, ignore=_NOT_DESIGN)
     return ImportResult(
         Design(tuple(patterns.tables), needs=tuple(patterns.needs)), report.notes, FORMAT, tuple(samples)
@@ -195,10 +197,10 @@ def read_mcp_data_model(raw: Mapping[str, Any]) -> ImportResult:
 
 def _items(raw: Any, table: TableDesign, report: ImportReport) -> Iterator[SampleItem]:
     read: list[tuple[str, Item]] = []
-    for at, each in enumerate(ValueReader(report).objects(raw, f"items.{table.name}")):
-        place = f"items.{table.name}[{at}]"
-        put = each.get("PutRequest")
-        item = read_item(put.get("Item") if isinstance(put, Mapping) else each, place, report)
+    for position, entry in enumerate(ValueReader(report).objects(raw, f"items.{table.name}")):
+        place = f"items.{table.name}[{position}]"
+        put = entry.get("PutRequest")
+        item = read_item(put.get("Item") if isinstance(put, Mapping) else entry, place, report)
         if item is not None:
             read.append((place, item))
     for item in select_storable(read, table, report):
@@ -206,20 +208,21 @@ def _items(raw: Any, table: TableDesign, report: ImportReport) -> Iterator[Sampl
 
 
 class _Patterns:
-    """Takes access patterns one by one, and keeps what they make."""
+    """Collects the needs and writes of access patterns."""
 
     def __init__(self, tables: list[TableDesign], report: ImportReport) -> None:
         self.tables = tables
         self.report = report
         self.needs: list[Need] = []
 
-    def take(self, raw: Mapping[str, Any], place: str) -> None:
+    def add(self, raw: Mapping[str, Any], place: str) -> None:
         title = as_text(raw.get("description")) or as_text(raw.get("pattern")) or place
         name = as_text(raw.get("pattern")) or title
-        table = next((each for each in self.tables if each.name == raw.get("table")), None)
+        table = next((table for table in self.tables if table.name == raw.get("table")), None)
         if table is None or not table.entities:
             self.report.add(
-                place, f"there is no item of {show_value(raw.get('table'))} to tell what it gives; left out"
+                place,
+                f"table {show_value(raw.get('table'))} has no sample items that show its entities; not imported",
             )
             return
         operation = (as_text(raw.get("dynamodb_operation")) or "").replace("-", "").lower()
@@ -231,7 +234,7 @@ class _Patterns:
             self._write(title, WRITES[operation], command, table, place)
         else:
             self.report.add(
-                place, f"{show_value(raw.get('dynamodb_operation'))} is no operation that is known; left out"
+                place, f"unknown dynamodb_operation {show_value(raw.get('dynamodb_operation'))}; not imported"
             )
 
     def _need(
@@ -245,7 +248,7 @@ class _Patterns:
         place: str,
     ) -> None:
         key_conditions = [
-            (Given(each), key_text(value)) for each, value in typed_values(command.data("--key"))
+            (Given(attribute), key_text(value)) for attribute, value in typed_values(command.data("--key"))
         ]
         key_conditions += command.conditions("--key-condition-expression")
         filters = [condition for condition, _ in command.conditions("--filter-expression")]
@@ -253,7 +256,7 @@ class _Patterns:
             table, index, {condition.field: text for condition, text in key_conditions if text is not None}
         )
         if not entities:
-            self.report.add(place, f"no entity of {table.name} has a key in {index}; it is left out")
+            self.report.add(place, f"no entity of {table.name} has a key in index {index}; not imported")
             return
         key = entities[0].key_on(index)
         field_conditions: list[Given] = []
@@ -263,21 +266,21 @@ class _Patterns:
                 and text is not None
                 and _is_entity_prefix(entities[0], key, condition.field, text)
             ):
-                continue  # it asks for the entity alone
+                continue  # the prefix only selects the entity
             for field in _fields_of(key, condition.field):
-                if field not in {each.field for each in field_conditions}:
+                if field not in {field_condition.field for field_condition in field_conditions}:
                     field_conditions.append(Given(field, condition.operator))
-        fields = {each.attribute: each.name for entity in entities for each in entity.fields}
-        field_names = {each.field for each in field_conditions}
+        fields = {field.attribute: field.name for entity in entities for field in entity.fields}
+        field_names = {field_condition.field for field_condition in field_conditions}
         field_conditions += [
-            Given(fields[each.field], each.operator)
-            for each in filters
-            if each.field in fields and fields[each.field] not in field_names
+            Given(fields[filter_.field], filter_.operator)
+            for filter_ in filters
+            if filter_.field in fields and fields[filter_.field] not in field_names
         ]
         access = AccessPattern(
             title,
             consistent="--consistent-read" in command.options,
-            filters=tuple(fields[each.field] for each in filters if each.field in fields),
+            filters=tuple(fields[filter_.field] for filter_ in filters if filter_.field in fields),
         )
         route = Route(
             cast(Any, operation), index, tuple(condition for condition, _ in key_conditions), tuple(filters)
@@ -300,15 +303,15 @@ class _Patterns:
             table, None, {name: texts[name] for name in table.settings.key_names if name in texts}
         )
         if len(entities) != 1:
-            self.report.add(place, "which entity it writes cannot be told, so it is left out")
+            self.report.add(place, "cannot determine which entity it writes; not imported")
             return
         write = WritePattern(title, cast(Any, kind), conditional="--condition-expression" in command.options)
         at = self.tables.index(table)
         self.tables[at] = replace(
             table,
             entities=tuple(
-                replace(each, writes=(*each.writes, write)) if each.name == entities[0].name else each
-                for each in table.entities
+                replace(entity, writes=(*entity.writes, write)) if entity.name == entities[0].name else entity
+                for entity in table.entities
             ),
         )
 
@@ -319,7 +322,7 @@ def _fields_of(key: KeyDesign | None, attribute: str) -> tuple[str, ...]:
 
 
 def _matching_entities(table: TableDesign, index: str | None, texts: Mapping[str, str]) -> list[EntityDesign]:
-    """Return the entities that have a key in an index and could have made these values; all with one if none could."""
+    """Return the entities whose keys in an index fit these values; all with a key in it if none fits."""
     with_key = [entity for entity in table.entities if entity.key_on(index) is not None]
     matching: list[EntityDesign] = []
     for entity in with_key:
@@ -327,8 +330,10 @@ def _matching_entities(table: TableDesign, index: str | None, texts: Mapping[str
         bound = {
             source.attribute: entity.bind_template(source) for source in (() if key is None else key.sources)
         }
-        templates = {name: each for name, each in bound.items() if each is not None and name in texts}
-        if all(_may_render(each, texts[name]) for name, each in templates.items()):
+        templates = {
+            name: template for name, template in bound.items() if template is not None and name in texts
+        }
+        if all(_may_render(template, texts[name]) for name, template in templates.items()):
             matching.append(entity)
     return matching or with_key
 
@@ -341,7 +346,7 @@ def _may_render(template: BoundTemplate, text: str) -> bool:
 
 
 def _is_entity_prefix(entity: EntityDesign, key: KeyDesign | None, attribute: str, text: str) -> bool:
-    """Tell whether a text is only what all keys of an entity begin with."""
+    """Return whether a text is part of the literal prefix of an entity's keys."""
     for source in () if key is None else key.sources:
         bound = entity.bind_template(source)
         if source.attribute == attribute and bound is not None:

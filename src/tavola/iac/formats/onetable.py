@@ -1,7 +1,7 @@
-"""OneTable: a schema of DynamoDB OneTable as JSON, versions 1.0 and 1.1: indexes, models with value templates, parameters.
+"""Read a DynamoDB OneTable schema in JSON, versions 1.0 and 1.1: indexes, models with value templates, parameters.
 
-A model's field with a `value` is made of other fields, and stands in a key by its name. A template of which a field is absent is
-not written, so that a key of what need not be there is sparse. The schema names no table; the name that it gets here is told.
+A field with a `value` is rendered from other fields; a key refers to it by name. OneTable does not write a value if one of its fields is
+absent, so an index key with an optional field is sparse. A schema does not name its table; the report states the name used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from tavola.iac.formats.entity_builder import EntityBuilder
-from tavola.iac.formats.import_result import FormatRefused, ImportReport, ImportResult
+from tavola.iac.formats.import_result import FormatError, ImportReport, ImportResult
 from tavola.iac.formats.source_values import (
     TrackedMapping,
     ValueReader,
@@ -21,14 +21,14 @@ from tavola.iac.formats.source_values import (
     report_unread,
     show_value,
 )
-from tavola.iac.formats.table_definitions import read_table
+from tavola.iac.formats.table_definitions import key_schema, read_table
 from tavola.model.document import Design, EntityDesign, FieldDesign, KeyDesign, SourceDesign, TableDesign
 
 FORMAT = "onetable"
 _PRIMARY = "primary"
-_NAME = "onetable"  # of the table, which a schema does not name
+_NAME = "onetable"  # of the table, which a schema does not state
 _TAG = "_type"
-_MARKED = "onetable:"
+_FORMAT_PREFIX = "onetable:"
 _TYPES = {
     "array": ("L", "list[any]"),
     "arraybuffer": ("B", "bytes"),
@@ -43,44 +43,22 @@ _TYPES = {
 _VALUE = re.compile(r"\$\{([^${}:]+)(?::(\d+))?(?::([^{}]*))?\}")
 _PROJECTIONS = {"all": "ALL", "keys": "KEYS_ONLY"}
 _DELIMITERS = "#:|/~"
-_NOT_DESIGN = frozenset(  # how items are made and shown, and nothing of the tables
-    (
-        *(
-            "format",
-            "version",
-            "description",
-            "extensions",
-            "generate",
-            "uuid",
-            "validate",
-            "hidden",
-            "crypt",
-        ),
-        *(
-            "default",
-            "queries",
-            "items",
-            "schema",
-            "nulls",
-            "filter",
-            "timestamps",
-            "createdField",
-            "updatedField",
-            "warn",
-            "follow",
-            "partial",
-        ),
-    )
+_NOT_DESIGN = frozenset(  # how OneTable generates, validates and shows items
+    """
+    format version description extensions generate uuid validate hidden crypt default queries items
+    schema nulls filter timestamps createdField updatedField warn follow partial
+    """.split()
 )
 
 
 def is_onetable(raw: Any) -> bool:
-    """Tell whether data is such a schema: by its format, or by its primary index and its models."""
-    if not isinstance(raw, Mapping) or not isinstance(raw.get("models"), Mapping):
+    """Return whether data is such a schema: by its format, or by its models and primary index."""
+    if not isinstance(raw, Mapping):
         return False
-    marked = isinstance(raw.get("format"), str) and str(raw["format"]).startswith(_MARKED)
+    if isinstance(raw.get("format"), str) and str(raw["format"]).startswith(_FORMAT_PREFIX):
+        return True
     indexes = raw.get("indexes")
-    return marked or (isinstance(indexes, Mapping) and _PRIMARY in indexes)
+    return isinstance(raw.get("models"), Mapping) and isinstance(indexes, Mapping) and _PRIMARY in indexes
 
 
 def read_onetable(raw: Mapping[str, Any]) -> ImportResult:
@@ -89,14 +67,15 @@ def read_onetable(raw: Mapping[str, Any]) -> ImportResult:
     schema = TrackedMapping(raw)
     table = _Schema(schema, report).table()
     if "queries" in schema:
-        report.add("queries", "what somebody saved to look at is no access pattern; left out")
+        report.add("queries", "saved queries are not access patterns; not imported")
     if "items" in schema:
-        report.add("items", "its sample items are left out; import them with the table's own data")
+        report.add("items", "sample items are not imported")
     report_unread(schema, "", report, ignore=_NOT_DESIGN)
-    report.add("", f"a schema names no table, so it is called {_NAME!r}; rename it in the document")
     report.add(
-        "",
-        "it says no access pattern, so the design has none beside the keys; declare them to have them judged",
+        "", f"OneTable schemas do not name their table; imported as {_NAME!r}. Rename it in the design."
+    )
+    report.add(
+        "", "OneTable schemas have no access patterns. Add them to the design so that Tavola can check them."
     )
     return ImportResult(Design((table,)), report.notes, FORMAT)
 
@@ -118,7 +97,7 @@ class _Schema:
         types = {name: self._type_of(name) for name in self._key_attributes()}
         body: dict[str, Any] = {
             "TableName": _NAME,
-            "KeySchema": _elements(hash_, range_),
+            "KeySchema": key_schema((hash_,), (range_,) if range_ else ()),
             "AttributeDefinitions": [
                 {"AttributeName": name, "AttributeType": tag} for name, tag in types.items()
             ],
@@ -150,26 +129,30 @@ class _Schema:
 
     def _models(self) -> dict[str, Mapping[str, Any]]:
         raw = self.raw.get("models")
+        if not isinstance(raw, Mapping):
+            raise FormatError("missing, or not an object of models", "models")
         models: dict[str, Mapping[str, Any]] = {}
-        for name, each in raw.items() if isinstance(raw, Mapping) else ():
-            if isinstance(each, Mapping):
-                models[name] = each
+        for name, model in raw.items():
+            if isinstance(model, Mapping):
+                models[name] = model
             else:
-                self.report.add(f"models.{name}", f"{show_value(each)} is no model, so it is left out")
+                self.report.add(
+                    f"models.{name}", f"ignored {show_value(model)}: expected an object of fields"
+                )
         return models
 
     def _indexes(self) -> dict[str, Mapping[str, Any]]:
         raw = self.read.object(self.raw.get("indexes"), "indexes")
         indexes = {name: self.read.object(raw.get(name), f"indexes.{name}") for name in raw}
         if not as_text(indexes.get(_PRIMARY, {}).get("hash")):
-            raise FormatRefused(
-                "it has no primary index with a hash; give it the key of the table", "indexes.primary"
+            raise FormatError(
+                "hash is missing; set it to the table's partition key attribute", "indexes.primary"
             )
         return indexes
 
     def _is_local(self, name: str) -> bool:
-        own = as_text(self.indexes[name].get("hash"))
-        return as_text(self.indexes[name].get("type")) == "local" or own is None
+        index_hash = as_text(self.indexes[name].get("hash"))
+        return as_text(self.indexes[name].get("type")) == "local" or index_hash is None
 
     def _schema(self, name: str) -> tuple[str, str | None]:
         raw = self.indexes[name]
@@ -182,9 +165,13 @@ class _Schema:
         return tuple(dict.fromkeys(attributes))
 
     def _type_of(self, attribute: str) -> str:
-        """Return the type of a key attribute: a number where every model that has it says so and makes no text of it."""
-        fields = [each for model in self.models.values() if isinstance(each := model.get(attribute), Mapping)]
-        tags = {"S" if as_text(each.get("value")) else self._kind(each)[0] for each in fields}
+        """Return the type of a key attribute: number or binary only if every model with it agrees and has no value template."""
+        fields = [
+            model_field
+            for model in self.models.values()
+            if isinstance(model_field := model.get(attribute), Mapping)
+        ]
+        tags = {"S" if as_text(field.get("value")) else self._kind(field)[0] for field in fields}
         return "N" if tags == {"N"} else "B" if tags == {"B"} else "S"
 
     def _index(self, name: str) -> dict[str, Any]:
@@ -194,18 +181,25 @@ class _Schema:
         keys = {*self._schema(_PRIMARY), hash_, range_}
         projection: dict[str, Any] = {"ProjectionType": _PROJECTIONS.get(str(project), "ALL")}
         if isinstance(project, list):
-            more = [each for each in self.read.texts(project, f"indexes.{name}.project") if each not in keys]
-            projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": more}
-            if not more:
+            projected = [
+                text for text in self.read.texts(project, f"indexes.{name}.project") if text not in keys
+            ]
+            projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": projected}
+            if not projected:
                 projection = {"ProjectionType": "KEYS_ONLY"}
         elif str(project) not in _PROJECTIONS:
             self.report.add(
-                f"indexes.{name}.project", f"{show_value(project)} is no projection; all is taken"
+                f"indexes.{name}.project",
+                f'{show_value(project)} is not "all", "keys" or a list of attributes; using all',
             )
-        return {"IndexName": name, "KeySchema": _elements(hash_, range_), "Projection": projection}
+        return {
+            "IndexName": name,
+            "KeySchema": key_schema((hash_,), (range_,) if range_ else ()),
+            "Projection": projection,
+        }
 
     def _delimiter(self) -> str:
-        """Return what the values' parts are joined by: as the parameters say, else the sign that most values have."""
+        """Return the delimiter of value templates: params.separator, or the most frequent candidate."""
         separator = as_text(self.params.get("separator"))
         if separator is not None and len(separator) == 1:
             return separator
@@ -228,7 +222,7 @@ class _Schema:
         if len(ttl_attributes) > 1:
             self.report.add(
                 "models",
-                f"{' and '.join(sorted(ttl_attributes))} are all called ttl; a table has one, and the first is taken",
+                f"several fields have ttl: {', '.join(sorted(ttl_attributes))}; a table has one, using the first",
             )
         return min(ttl_attributes, default=None)
 
@@ -236,11 +230,11 @@ class _Schema:
         builder = EntityBuilder(python_label(name, "Entity"), name, self.delimiter, name, self.report)
         templates: dict[str, str] = {}
         padded = {
-            found[1]
+            match[1]
             for raw in model.values()
             if isinstance(raw, Mapping)
-            for found in _VALUE.finditer(as_text(raw.get("value")) or "")
-            if found[2] and found[3] in (None, "0")
+            for match in _VALUE.finditer(as_text(raw.get("value")) or "")
+            if match[2] and match[3] in (None, "0")
         }
         for field, raw in model.items():
             field_schema = self.read.object(raw, f"models.{name}.{field}")
@@ -252,10 +246,15 @@ class _Schema:
                 if value is not None:
                     self.report.add(
                         f"models.{name}.{field}",
-                        f"it is made of {value!r}, which a design does not say; it stays a field",
+                        f"value template {value!r} is not part of a key; imported as a plain field",
                     )
                 self._field(builder, field, field_schema, name, padded=field in padded)
         names = table.settings.key_names
+        for attribute in names:
+            if attribute not in model:
+                self.report.add(
+                    f"models.{name}", f"key attribute {attribute} is not defined; imported as a plain field"
+                )
         sources = [self._source(builder, table, attribute, templates, name) for attribute in names]
         keys = tuple(self._keys(builder, table, templates, model, name))
         return builder.entity(KeyDesign(None, (sources[0],), tuple(sources[1:])), keys)
@@ -274,13 +273,17 @@ class _Schema:
                 for attribute in index.attributes
                 if attribute not in table.settings.key_names
             ):
-                hash_ = tuple(self._source(builder, table, each, templates, name) for each in index.hash)
-                range_ = tuple(self._source(builder, table, each, templates, name) for each in index.range)
+                hash_ = tuple(
+                    self._source(builder, table, attribute, templates, name) for attribute in index.hash
+                )
+                range_ = tuple(
+                    self._source(builder, table, attribute, templates, name) for attribute in index.range
+                )
                 fields = [
-                    found
+                    known_field
                     for source in (*hash_, *range_)
-                    for each in source.fields
-                    if (found := builder.find(each))
+                    for field in source.fields
+                    if (known_field := builder.find(field))
                 ]
                 yield KeyDesign(index.name, hash_, range_, sparse=any(field.nullable for field in fields))
 
@@ -296,14 +299,18 @@ class _Schema:
         return builder.source(attribute, table.key_types[attribute], templates.get(attribute), place)
 
     def _template(self, value: str, name: str, model: Mapping[str, Any]) -> str:
-        """Return a value template as ours spells it; `${_type}` is the model's name, `${n:8}` is padded."""
+        """Return a value template in Tavola's syntax; `${_type}` is the model's name, `${n:8}` is padded."""
         tag = as_text(self.params.get("typeField")) or _TAG
 
-        def render_placeholder(found: re.Match[str]) -> str:
-            field, size, pad = found[1], found[2], found[3]
+        def render_placeholder(match: re.Match[str]) -> str:
+            field, size, pad = match[1], match[2], match[3]
             if field == tag:
                 return name
-            number = self._kind(self.read.object(model.get(field), name))[0] == "N"
+            if field not in model:
+                self.report.add(
+                    f"models.{name}", f"value {value!r} uses ${{{field}}}, which is not a field of the model"
+                )
+            number = self._kind(self.read.object(model.get(field), f"models.{name}.{field}"))[0] == "N"
             return f"{{{field}:0{size}}}" if number and size and pad in (None, "0") else f"{{{field}}}"
 
         return _VALUE.sub(
@@ -319,16 +326,22 @@ class _Schema:
         if "." in (as_text(raw.get("map")) or ""):
             self.report.add(
                 place,
-                f"it is packed into {attribute!r} with others, which a design does not say; it stays a field",
+                f"mapping into a part of {attribute!r} has no equivalent in a design; imported as a plain field",
             )
             attribute = name
+        for member, kind in (("required", bool), ("unique", bool), ("ttl", bool), ("enum", list)):
+            if not isinstance(raw.get(member), kind | None):
+                expected = "a list" if kind is list else "true or false"
+                self.report.add(
+                    f"{place}.{member}", f"ignored {show_value(raw.get(member))}: expected {expected}"
+                )
         required = raw.get("required") is True or bool(raw.get("generate")) or bool(raw.get("uuid"))
         choices = self.read.texts(raw.get("enum"), place) if isinstance(raw.get("enum"), list) else ()
         if raw.get("encrypted") is True or raw.get("crypt") is True:
-            self.report.add(place, "its values are encrypted by the program, which a design does not say")
+            self.report.add(place, "client-side encryption has no equivalent in a design; not imported")
         scope = _VALUE.findall(as_text(raw.get("scope")) or "")
         if "schema" in raw or "items" in raw:
-            self.report.add(place, "what is inside it is not read")
+            self.report.add(place, "the nested schema is not imported")
         if raw.get("ttl") is True:
             tag, word = "N", "epoch-seconds"
         settings: dict[str, Any] = {
@@ -336,26 +349,21 @@ class _Schema:
             "required": required,
             "nullable": not required,
             "unique": raw.get("unique") is True,
-            "within": tuple(found[0] for found in scope) if raw.get("unique") is True else (),
+            "within": tuple(placeholder[0] for placeholder in scope) if raw.get("unique") is True else (),
             "description": as_text(raw.get("description")) or "",
         }
-        if padded and tag == "N":  # a number that is padded has no fraction
+        if padded and tag == "N":  # padded numbers are integers
             settings |= {"type": "int", "key_kind": "int"}
         if choices and tag == "S":
             settings["choices"] = choices
         field: FieldDesign = builder.field(attribute, tag, name=name, **settings)
         if field.attribute != attribute or (field.name != name and builder.find(name) is not field):
-            self.report.add(place, f"it is called {field.name} here")
+            self.report.add(place, f"imported as {field.name}")
 
     def _kind(self, raw: Mapping[str, Any], place: str = "") -> tuple[str, str]:
         type_name = (as_text(raw.get("type")) or "string").lower()
         if type_name == "date":
             return ("S", "datetime") if self.params.get("isoDates") is True else ("N", "epoch-milliseconds")
         if type_name not in _TYPES and place:
-            self.report.add(place, f"{show_value(type_name)} is no type that is known; string is taken")
+            self.report.add(place, f"unknown type {show_value(type_name)}; using string")
         return _TYPES.get(type_name, ("S", "text"))
-
-
-def _elements(hash_: str, range_: str | None) -> list[dict[str, str]]:
-    schema = [{"AttributeName": hash_, "KeyType": "HASH"}]
-    return [*schema, {"AttributeName": range_, "KeyType": "RANGE"}] if range_ else schema

@@ -1,7 +1,7 @@
-"""OneTable: the tables of a design written as schemas, one each, and what of the design a schema cannot hold.
+"""Write the tables of a design as OneTable schemas, one each, and note what a schema cannot express.
 
-A model has the name that its items carry in the type attribute, so that OneTable finds the items that Tavola wrote. Keys are value
-templates; where OneTable would write one otherwise than Tavola does, that is told.
+A model is named after its items' type attribute, so that OneTable finds items that Tavola wrote. Keys become value templates; a note
+says where OneTable and Tavola would write different keys.
 """
 
 from __future__ import annotations
@@ -38,30 +38,22 @@ _KINDS = {
     "BS": "set",
 }
 _PROJECTIONS = {"ALL": "all", "KEYS_ONLY": "keys"}
-_AS_THEY_STAND = ("text", "enum")  # kinds of key parts whose text is the value
+_VERBATIM_KINDS = ("text", "enum")  # kinds of key parts that contain the value unchanged
 
 
 def write_onetable(design: Design) -> tuple[dict[str, dict[str, Any]], tuple[FormatNote, ...]]:
     """Return a schema for each table of a design, by the name of its file, and notes on what a schema cannot hold."""
     report = ImportReport()
-    made = {_file(table): _Writer(table, report).schema() for table in design.tables}
-    for what, several in (
-        ("needs", design.needs),
-        ("policies", design.policies),
-        ("views", design.views),
-        ("ignored findings", design.ignores),
-    ):
-        if several:
-            report.add("", f"a schema has no place for {what}; {len(several)} left out")
+    made = {
+        re.sub(r"[^\w.-]|^\.+", "_", table.name) + ".json": _SchemaWriter(table, report).schema()
+        for table in design.tables  # an imported table name may contain anything
+    }
+    report.note_unwritten(design, "a OneTable schema")
     return made, report.notes
 
 
-def _file(table: TableDesign) -> str:
-    return re.sub(r"[^\w.-]|^\.+", "_", table.name) + ".json"  # a template's name for a table may be anything
-
-
-class _Writer:
-    """One table as a schema."""
+class _SchemaWriter:
+    """Writes one table as a schema."""
 
     def __init__(self, table: TableDesign, report: ImportReport) -> None:
         self.table = table
@@ -91,56 +83,55 @@ class _Writer:
                 "typeField": settings.tag or _TAG,
             },
         }
-        self._tell()
+        self._note_losses()
         return made
 
     def _holds(self, index: IndexDesign) -> bool:
-        """Tell whether a schema can say an index: it knows one attribute for each half of a key."""
+        """Return whether a schema can express an index: one attribute for each half of its key."""
         if len(index.hash) == 1 and len(index.range) <= 1:
             return True
         self.report.add(
             f"{self.table.name}.{index.name}",
-            "its key has several attributes in one half, which a schema cannot say; it is left out",
+            "a OneTable schema cannot hold multi-attribute keys; index not written",
         )
         return False
 
     def _index(self, index: IndexDesign) -> dict[str, Any]:
-        told = {"type": "local"} if index.local else {"hash": index.hash[0]}
+        key = {"type": "local"} if index.local else {"hash": index.hash[0]}
         if index.range:
-            told["sort"] = index.range[0]
+            key["sort"] = index.range[0]
         projection = index.projection
         return {
-            **told,
+            **key,
             "project": _PROJECTIONS[projection] if isinstance(projection, str) else list(projection),
         }
 
     def _members(self, entity: EntityDesign) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Give the fields of a model: what its keys are made as, and what it has."""
+        """Yield the fields of a model: its key attributes, then its own."""
         held = {index.name for index in self.indexes}
-        keys = [
-            each for each in (entity.key, *entity.keys) if each is not None and each.index in {None, *held}
-        ]
+        keys = [each for each in entity.all_keys if each.index in {None, *held}]
         own = {source.field for key in keys for source in key.sources if source.template is None}
         made: dict[str, dict[str, Any]] = {}
         for key in keys:
-            self._tell_key(entity, key)
+            self._note_key(entity, key)
             for source in key.sources:
                 if source.template is not None and source.attribute not in made:
-                    made[source.attribute] = self._made(entity, source)
+                    made[source.attribute] = self._key_attribute(entity, source)
         yield from made.items()
         for field in entity.fields:
             name = field.attribute if field.name in own else field.name
             if name in made:
                 self.report.add(
-                    f"{entity.name}.{field.name}", f"{name} is what a key is called, so it is left out"
+                    f"{entity.name}.{field.name}",
+                    f"{name} is also the name of a key attribute; field not written",
                 )
                 continue
-            told = self._field(entity, field)
-            yield name, told if name == field.attribute else {**told, "map": field.attribute}
+            schema = self._field(entity, field)
+            yield name, schema if name == field.attribute else {**schema, "map": field.attribute}
 
-    def _made(self, entity: EntityDesign, source: SourceDesign) -> dict[str, Any]:
-        """Return a key attribute that is made of fields; one that OneTable cannot make is for the program to give."""
-        assert source.template is not None, "asked for by whoever looked"
+    def _key_attribute(self, entity: EntityDesign, source: SourceDesign) -> dict[str, Any]:
+        """Return the schema of a key attribute with a template; required input if OneTable cannot render it."""
+        assert source.template is not None, "the caller checked"
         parts: list[str] = []
         for segment in source.template.segments:
             if not isinstance(segment, Placeholder):
@@ -148,7 +139,7 @@ class _Writer:
             elif segment.field == SHARD:
                 self.report.add(
                     f"{entity.name}.{source.attribute}",
-                    "it is spread over shards, which OneTable does not do; the program is to give it",
+                    "OneTable does not shard keys; your program must set this attribute",
                 )
                 return {"type": "string", "required": True}
             else:
@@ -162,29 +153,29 @@ class _Writer:
         if kind == "int" and not part.descending:
             digits = len(part.encode(0))
             return f"${{{field.name}:{digits}:0}}" if digits > 1 else f"${{{field.name}}}"
-        if kind not in _AS_THEY_STAND or part.descending or "rank" in segment.spec:
+        if kind not in _VERBATIM_KINDS or part.descending or "rank" in segment.spec:
             self.report.add(
                 f"{entity.name}.{source.attribute}",
-                f"Tavola writes {field.name} ({field.type}) into it in a form of its own, and OneTable otherwise: items that one "
-                "of them wrote are not found by the other",
+                f"Tavola encodes {field.name} ({field.type}) in this key differently from OneTable: neither finds items that "
+                "the other wrote",
             )
         return f"${{{field.name}}}"
 
     def _field(self, entity: EntityDesign, field: FieldDesign) -> dict[str, Any]:
-        told: dict[str, Any] = {"type": self._kind(entity, field)}
+        schema: dict[str, Any] = {"type": self._kind(entity, field)}
         if not field.nullable:
-            told["required"] = True
+            schema["required"] = True
         if field.attribute == self.table.settings.ttl:
-            told |= {"type": "date", "ttl": True}
+            schema |= {"type": "date", "ttl": True}
         if field.choices is not None and all(isinstance(each, str) for each in field.choices):
-            told["enum"] = list(field.choices)
+            schema["enum"] = list(field.choices)
         if field.unique:
-            told["unique"] = True
+            schema["unique"] = True
             if field.within:
-                told["scope"] = "#".join(f"${{{name}}}" for name in field.within)
+                schema["scope"] = "#".join(f"${{{name}}}" for name in field.within)
         if field.description:
-            told["description"] = field.description
-        return told
+            schema["description"] = field.description
+        return schema
 
     def _kind(self, entity: EntityDesign, field: FieldDesign) -> str:
         if field.tags == ("S",) and field.type == "datetime":
@@ -195,30 +186,25 @@ class _Writer:
         if len(field.tags) != 1 or tag not in _KINDS:
             self.report.add(
                 f"{entity.name}.{field.name}",
-                f"it is {field.type}, for which a schema has no word; {_KINDS.get(tag, 'object')} is taken",
+                f"OneTable has no type for {field.type}; using {_KINDS.get(tag, 'object')}",
             )
         return _KINDS.get(tag, "object")
 
-    def _tell_key(self, entity: EntityDesign, key: KeyDesign) -> None:
+    def _note_key(self, entity: EntityDesign, key: KeyDesign) -> None:
         if key.members:
             self.report.add(
                 f"{entity.name}.{key.index or self.table.name}",
-                "which items are in it by their values is not said in a schema: with OneTable all are that have its fields",
+                "a OneTable schema cannot hold the condition for membership: OneTable indexes every item that has the key's fields",
             )
 
-    def _tell(self) -> None:
+    def _note_losses(self) -> None:
         table, settings = self.table, self.table.settings
         report = self.report
         if settings.tag is None:
-            report.add(
-                table.name, f"it has no attribute that tells entities apart; OneTable writes and reads {_TAG}"
-            )
+            report.add(table.name, f"the table has no entity type attribute; OneTable uses {_TAG}")
         if not table.foreign and any(entity.keys or entity.key for entity in table.entities):
-            report.add(
-                table.name,
-                f"Tavola escapes {settings.delimiter} inside the values that it puts into a key, and OneTable does not",
-            )
+            report.add(table.name, f"Tavola escapes {settings.delimiter} in key values, OneTable does not")
         report.add(
             table.name,
-            "a schema says neither its name nor its capacity, stream, recovery, encryption and tags, nor access patterns and writes",
+            "a OneTable schema cannot hold the table's name, capacity, stream, recovery, encryption, tags, access patterns and writes",
         )

@@ -41,8 +41,8 @@ def stream_arn(name: str) -> str:
 
 def table_in_arn(arn: str) -> str | None:
     """Return the table that an ARN of a table, index or stream names."""
-    found = _TABLE_IN_ARN.search(arn)
-    return None if found is None else found[1]
+    match = _TABLE_IN_ARN.search(arn)
+    return None if match is None else match[1]
 
 
 def read_consumer(
@@ -60,27 +60,27 @@ def read_consumer(
     """
     read = ValueReader(report)
     if parse_switch(raw.get("Enabled", True)) is False:
-        report.add(place, "the mapping is switched off, so it is left out")
+        report.add(place, "the event source mapping is disabled; not imported")
         return None
     if function is None:
-        told = existing_function or "unnamed"
         report.add(
             place,
-            f"its function ({told}) is made elsewhere; 3 s and 128 MB are taken, as Lambda does if nobody says",
+            f"function {existing_function or '(unnamed)'} is not defined in the file; using Lambda's defaults of 3 s and 128 MB",
         )
 
-    def whole(member: str, meant: int, least: int = 0, of: Mapping[str, Any] | None = raw) -> int:
+    def whole(member: str, default: int, least: int = 0, of: Mapping[str, Any] | None = raw) -> int:
         of = of or {}
-        found = read.integer(of.get(member), f"{place}.{member}", least)
-        return meant if found is None else found
+        number = read.integer(of.get(member), f"{place}.{member}", least)
+        return default if number is None else number
 
     filters: list[Mapping[str, Any]] = []
     criteria = read.object(raw.get("FilterCriteria"), f"{place}.FilterCriteria")
-    for each in read.objects(criteria.get("Filters"), f"{place}.FilterCriteria.Filters"):
-        pattern = _parse_pattern(each.get("Pattern"))
+    for entry in read.objects(criteria.get("Filters"), f"{place}.FilterCriteria.Filters"):
+        pattern = _parse_pattern(entry.get("Pattern"))
         if pattern is None:
             report.add(
-                f"{place}.FilterCriteria", f"{show_value(each.get('Pattern'))} is no pattern; it is left out"
+                f"{place}.FilterCriteria",
+                f"ignored {show_value(entry.get('Pattern'))}: not a filter pattern in JSON",
             )
         else:
             filters.append(pattern)
@@ -91,7 +91,10 @@ def read_consumer(
     starting = as_text(raw.get("StartingPosition"))
     if starting not in ("TRIM_HORIZON", "LATEST"):
         if starting is not None:
-            report.add(f"{place}.StartingPosition", f"{show_value(starting)} cannot be told; LATEST is taken")
+            report.add(
+                f"{place}.StartingPosition",
+                f"{show_value(starting)} is not TRIM_HORIZON or LATEST; using LATEST",
+            )
         starting = "LATEST"
     return Consumer(
         name,
@@ -106,7 +109,7 @@ def read_consumer(
         in read.texts(raw.get("FunctionResponseTypes"), f"{place}.FunctionResponseTypes"),
         filters=tuple(filters),
         failures=read.text(destination.get("Destination"), f"{place}.DestinationConfig"),
-        timeout_s=whole("Timeout", 3, 1, function),  # what Lambda means without one
+        timeout_s=whole("Timeout", 3, 1, function),  # Lambda's default
         memory_mb=whole("MemorySize", 128, 1, function),
         starting=cast(Any, starting),
         function="" if function is not None else existing_function or f"${{{name}}}",
@@ -114,35 +117,31 @@ def read_consumer(
 
 
 def _parse_pattern(raw: Any) -> Mapping[str, Any] | None:
-    told = as_text(raw)
-    if told is not None:
+    text = as_text(raw)
+    if text is not None:
         try:
-            raw = json.loads(told)
+            raw = json.loads(text)
         except (ValueError, RecursionError):
             return None
-    found = as_plain_data(raw)
-    return found if isinstance(found, Mapping) else None
+    pattern = as_plain_data(raw)
+    return pattern if isinstance(pattern, Mapping) else None
 
 
 def add_consumers(
     tables: Iterable[TableDesign], consumers: Iterable[tuple[str, str, Consumer]], report: ImportReport
 ) -> list[TableDesign]:
     """Return the tables with their consumers, each given with its place and the ARN of its stream."""
-    found = {table.name: table for table in tables}
+    tables_by_name = {table.name: table for table in tables}
     for place, arn, consumer in consumers:
-        table = found.get(table_in_arn(arn) or "")
+        table = tables_by_name.get(table_in_arn(arn) or "")
         if table is None:
-            told = (
-                f"reads {show_value(arn)}, which is" if arn else "says no EventSourceArn that is known here:"
-            )
-            report.add(place, f"it {told} no stream of a table here; it is left out")
+            source = show_value(arn) if arn else "an unknown stream"
+            report.add(place, f"reads {source}, not the stream of a table in this file; not imported")
         elif any(consumer.name == other.name for other in table.consumers):
-            report.add(
-                place, f"a consumer of {table.name} is called {consumer.name!r} already; it is left out"
-            )
+            report.add(place, f"{table.name} already has a consumer named {consumer.name!r}; not imported")
         else:
-            found[table.name] = replace(table, consumers=(*table.consumers, consumer))
-    return list(found.values())
+            tables_by_name[table.name] = replace(table, consumers=(*table.consumers, consumer))
+    return list(tables_by_name.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ def add_scaling(
 
     Partial auto scaling is recorded as unknown: it is neither completed nor switched off.
     """
-    found = {table.name: table for table in tables}
+    tables_by_name = {table.name: table for table in tables}
     per_table: dict[str, dict[str, ScalingTarget]] = {}
     indexes: set[tuple[str, str]] = set()
     for target in targets:
@@ -176,20 +175,20 @@ def add_scaling(
         if kind is None:
             continue
         name = target.resource.removeprefix("table/").split("/")[0]
-        if name not in found:
+        if name not in tables_by_name:
             report.add(
                 target.place,
-                f"it scales {show_value(target.resource)}, which is no table here; it is left out",
+                f"scales {show_value(target.resource)}, which is not a table in this file; not imported",
             )
         elif kind[1] == "index":
             indexes.add((name, target.resource.rpartition("/")[2]))
             report.add(
-                target.place, "an index scales with its table in a design; its own bounds are left out"
+                target.place, "an index scales with its table in a design; its own limits are not imported"
             )
         else:
             per_table.setdefault(name, {})[kind[2]] = target
     for name, ends in per_table.items():
-        table = found[name]
+        table = tables_by_name[name]
         if table.settings.read_units is not None:
             lacking = [word for word in ("Read", "Write") if word not in ends]
             lacking += [
@@ -202,15 +201,15 @@ def add_scaling(
                 place = next(iter(ends.values())).place
                 report.add(
                     place,
-                    f"{name} scales in part: not {', '.join(lacking)}; a design scales all of it, so its scaling is left out, as unknown",
+                    f"auto scaling of {name} does not cover {', '.join(lacking)}; a design scales all or nothing, so it is recorded as unknown",
                 )
                 unknown = (*table.settings.unknown, "scaling")
-                found[name] = replace(table, settings=replace(table.settings, unknown=unknown))
+                tables_by_name[name] = replace(table, settings=replace(table.settings, unknown=unknown))
                 continue
         scaling = _read_scaling(table, ends, report)
         if scaling is not None:
-            found[name] = replace(table, settings=replace(table.settings, scaling=scaling))
-    return list(found.values())
+            tables_by_name[name] = replace(table, settings=replace(table.settings, scaling=scaling))
+    return list(tables_by_name.values())
 
 
 def _read_scaling(
@@ -219,26 +218,30 @@ def _read_scaling(
     units = {"Read": table.settings.read_units, "Write": table.settings.write_units}
     place = next(iter(ends.values())).place
     if units["Read"] is None or units["Write"] is None:
-        report.add(place, f"{table.name} is on demand, so its auto scaling is left out")
+        report.add(place, f"{table.name} is on demand; its auto scaling is not imported")
         return None
-    told: dict[str, tuple[int, int]] = {}
+    bounds: dict[str, tuple[int, int]] = {}
     for word, fixed in units.items():
-        assert fixed is not None, "both are there, as was looked at above"
+        assert fixed is not None, "checked above"
         end = ends.get(word)
         least = fixed if end is None or end.least is None else end.least
         most = max(fixed, least) if end is None or end.most is None else end.most
-        told[word] = (least, most)
-    aims = {end.target for end in ends.values() if end.target is not None}
-    if len(aims) > 1:
+        bounds[word] = (least, most)
+    targets = {end.target for end in ends.values() if end.target is not None}
+    if len(targets) > 1:
         report.add(
-            place, f"reads and writes of {table.name} aim at different fullness; the lower one is taken"
+            place, f"reads and writes of {table.name} have different target utilizations; using the lower"
         )
     try:
         return Scaling(
-            told["Read"][1], told["Write"][1], told["Read"][0], told["Write"][0], min(aims, default=70)
+            bounds["Read"][1],
+            bounds["Write"][1],
+            bounds["Read"][0],
+            bounds["Write"][0],
+            min(targets, default=70),
         )
     except ModelError as error:
-        report.add(place, f"its auto scaling is left out: {error.problem}")
+        report.add(place, f"auto scaling not imported: {error.problem}")
         return None
 
 
@@ -246,22 +249,24 @@ def read_policy(
     name: str, document: Any, place: str, tables: Iterable[str], report: ImportReport
 ) -> Policy | None:
     """Return a policy that concerns DynamoDB; None for any other, or for one that cannot be read, which is noted."""
-    told = as_text(document)
-    if told is not None:
+    text = as_text(document)
+    if text is not None:
         try:
-            document = json.loads(told)
+            document = json.loads(text)
         except (ValueError, RecursionError):
             document = None
     document = as_plain_data(document)
     statements = document.get("Statement") if isinstance(document, Mapping) else None
     if not isinstance(statements, list | Mapping):
-        report.add(place, "the policy's document cannot be told, so it is left out")
+        report.add(place, "the policy document cannot be resolved from the file; not imported")
         return None
-    several = statements if isinstance(statements, list) else [statements]
-    if not any(isinstance(each, Mapping) and _mentions_dynamodb(each) for each in several):
+    statement_list = statements if isinstance(statements, list) else [statements]
+    if not any(
+        isinstance(statement, Mapping) and _mentions_dynamodb(statement) for statement in statement_list
+    ):
         return None
     known = set(tables)
-    named = {each for each in map(table_in_arn, _texts(document)) if each in known}
+    named = {table_name for table_name in map(table_in_arn, _texts(document)) if table_name in known}
     return Policy(name, _spell_references(document), tuple(sorted(named)))
 
 
@@ -278,24 +283,24 @@ def _mentions_dynamodb(statement: Mapping[str, Any]) -> bool:
 def note_managed_policy(arn: str, place: str, report: ImportReport) -> None:
     """Note a policy that is defined elsewhere, unless it is an AWS policy for another service."""
     name = arn.rpartition("/")[2]
-    own = arn.startswith(_AWS_POLICY) or "/" not in arn.replace("${", "")
-    if own and "$" not in arn and not _WIDE.search(name):
+    is_aws_policy = arn.startswith(_AWS_POLICY) or "/" not in arn.replace("${", "")
+    if is_aws_policy and "$" not in arn and not _WIDE.search(name):
         return
-    report.add(place, f"what the policy {show_value(arn)} allows is not in the file; it is left out")
+    report.add(place, f"policy {show_value(arn)} is not defined in the file; not imported")
 
 
 def _spell_references(value: Any) -> Any:
-    """Return a document whose references are not taken for variables of IAM.
+    """Return a document whose references cannot be mistaken for IAM variables.
 
-    A table whose name only the deployment knows is one whole reference; any other stands as its name.
+    The ARN of a table with an unresolved name becomes `${Table.Arn}`; any other reference becomes its bare name.
     """
     match value:
         case str():
             return _REFERENCE.sub(r"\1", _UNNAMED_ARN.sub("${Table.Arn}", value))
         case dict():
-            return {name: _spell_references(each) for name, each in value.items()}
+            return {name: _spell_references(member) for name, member in value.items()}
         case list():
-            return [_spell_references(each) for each in value]
+            return [_spell_references(element) for element in value]
         case _:
             return value
 
@@ -305,10 +310,10 @@ def _texts(value: Any) -> Iterable[str]:
         case str():
             yield value
         case dict():
-            for each in value.values():
-                yield from _texts(each)
+            for element in value.values():
+                yield from _texts(element)
         case list():
-            for each in value:
-                yield from _texts(each)
+            for element in value:
+                yield from _texts(element)
         case _:
             pass

@@ -1,4 +1,4 @@
-"""Read sample items in DynamoDB JSON as people and tools write it, normalized without changing values."""
+"""Read sample items in DynamoDB JSON, tolerant of common deviations, and guess key templates from them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 
 
 def guess_delimiter(texts: Iterable[str]) -> str:
-    """Return what stands between the parts of keys: the sign that most of them have."""
-    several = list(texts)
+    """Return the delimiter of key parts: the first candidate that most texts contain."""
+    text_list = list(texts)
     for sign in DELIMITERS:
-        if several and 2 * sum(sign in text for text in several) > len(several):
+        if text_list and 2 * sum(sign in text for text in text_list) > len(text_list):
             return sign
     return "#"
 
 
 def find_discriminator(items: Sequence[Item], keys: Collection[str]) -> str | None:
-    """Return the attribute by which items say what they are; None if there is none."""
+    """Return the attribute that names an item's type; None if there is none."""
     for name in DISCRIMINATORS:
-        told = {item[name]["S"] for item in items if "S" in item.get(name, {})}
+        values = {item[name]["S"] for item in items if "S" in item.get(name, {})}
         everywhere = sum(name in item for item in items) * 2 > len(items)
-        if name not in keys and everywhere and 1 <= len(told) <= _DISTINCT_MAX and "" not in told:
+        if name not in keys and everywhere and 1 <= len(values) <= _DISTINCT_MAX and "" not in values:
             return name
     return None
 
@@ -47,10 +47,15 @@ def guess_template(
     *,
     constant: bool,
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Return the template that an attribute's values seem to be made by, and the fields that only it knows.
+    """Return the template that fits an attribute's values, and the new fields that it needs.
 
-    `candidates` are the attributes that a part may be; `taken` are names that a new field may not have. A value
-    without a delimiter is a literal only where it is the same in all and `constant` says that such keys are expected.
+    Each value is split at the delimiter, and each part becomes the first of these that fits every item: a candidate
+    attribute with the same value, a literal (the same word everywhere), or a new field whose name is not in `taken`:
+
+        ORDER#17#2024     order_id=17, year=2024
+        ORDER#18#2025     order_id=18, year=2025      ->  ORDER#{order_id}#{year}
+
+    A value without a delimiter is a literal only if all items share it and `constant` is set.
     """
     rows = [item[attribute]["S"].split(delimiter) for item in items if "S" in item.get(attribute, {})]
     having = [item for item in items if "S" in item.get(attribute, {})]
@@ -60,13 +65,13 @@ def guess_template(
     if len(rows[0]) == 1:
         return _single([row[0] for row in rows], texts, candidates, constant=constant)
     parts: list[str] = []
-    made: list[str] = []
+    segments: list[str] = []
     literals = 0
-    for at in range(len(rows[0])):
-        tokens = [row[at] for row in rows]
+    for position in range(len(rows[0])):
+        tokens = [row[position] for row in rows]
         same = len(set(tokens)) == 1
         match = _matching_attribute(tokens, texts, candidates)
-        named = at > 0 and not parts[-1].startswith("{")  # the part before says what this one is
+        named = position > 0 and not parts[-1].startswith("{")  # the literal before it names this part
         word = _WORD.fullmatch(tokens[0]) is not None
         if tokens[0] == "" and same:
             parts.append("")
@@ -76,15 +81,18 @@ def guess_template(
             parts.append(escape_braces(tokens[0]))
             literals += 1
         else:
-            before = rows[0][at - 1] if at and len({row[at - 1] for row in rows}) == 1 else ""
-            name = _new_name(
-                f"{python_label(before).lower()}_id" if before else f"{attribute}_{at + 1}", {*taken, *made}
+            before = (
+                rows[0][position - 1] if position and len({row[position - 1] for row in rows}) == 1 else ""
             )
-            made.append(name)
+            name = _new_name(
+                f"{python_label(before).lower()}_id" if before else f"{attribute}_{position + 1}",
+                {*taken, *segments},
+            )
+            segments.append(name)
             parts.append(f"{{{name}}}")
-    if not literals and made:
-        return None  # parts that nobody can name, with nothing to know them by
-    return delimiter.join(parts), tuple(made)
+    if not literals and segments:
+        return None  # only new fields and no literal: nothing identifies the entity
+    return delimiter.join(parts), tuple(segments)
 
 
 def _single(
@@ -101,15 +109,15 @@ def _single(
 def _matching_attribute(
     tokens: Sequence[str], texts: Sequence[Mapping[str, str | None]], candidates: Sequence[str]
 ) -> str | None:
-    """Return the attribute that has in every item what the part has."""
+    """Return the attribute that equals the part in every item."""
     for name in candidates:
         if all(text[name] == token for token, text in zip(tokens, texts, strict=True)):
             return name
     return None
 
 
-def _new_name(wanted: str, taken: Collection[str]) -> str:
-    name = python_label(wanted, "part")
+def _new_name(preferred: str, taken: Collection[str]) -> str:
+    name = python_label(preferred, "part")
     while name in taken:
         name += "_"
     return name
@@ -119,13 +127,13 @@ _WRAPPED = ("M", "L", "S", "N")
 
 
 class _Malformed(Exception):
-    """A value that DynamoDB JSON has not."""
+    """A value that is not valid DynamoDB JSON."""
 
 
 def read_item(raw: Any, place: str, report: ImportReport) -> Item | None:
-    """Return an item; attributes that are none are left out and told."""
+    """Return an item; invalid attributes are dropped and noted."""
     if not isinstance(raw, Mapping):
-        report.add(place, f"{show_value(raw)} is no item, so it is left out")
+        report.add(place, f"ignored {show_value(raw)}: expected an item")
         return None
     item: Item = {}
     for name, value in raw.items():
@@ -134,18 +142,21 @@ def read_item(raw: Any, place: str, report: ImportReport) -> Item | None:
         except _Malformed as wrong:
             unwrapped = _unwrap(value)
             if unwrapped is None:
-                report.add(f"{place}.{name}", f"{wrong}, so the attribute is left out")
+                report.add(f"{place}.{name}", f"{wrong}; attribute not imported")
                 continue
             item[name] = unwrapped
-            report.add(f"{place}.{name}", "it is wrapped in its type twice; it is read as if it were once")
+            report.add(f"{place}.{name}", "the value is wrapped in two type descriptors; imported as one")
         else:
             if _looks_doubly_wrapped(item[name]):
-                report.add(f"{place}.{name}", "it is a map of one member, called as a type; a mistake?")
+                report.add(
+                    f"{place}.{name}",
+                    "a map whose only key is a type descriptor; was the value wrapped twice?",
+                )
     return item
 
 
 def _unwrap(raw: Any) -> Value | None:
-    """Return the value inside a map whose one member is called as a type, where that alone makes sense of it."""
+    """Return the inner value of one that is wrapped twice; None if it is not."""
     inner = raw.get("M") if isinstance(raw, Mapping) and len(raw) == 1 else None
     if not isinstance(inner, Mapping) or len(inner) != 1 or next(iter(inner)) not in TAGS:
         return None
@@ -157,7 +168,9 @@ def _unwrap(raw: Any) -> Value | None:
 
 def _value(raw: Any) -> Value:
     if not isinstance(raw, Mapping) or len(raw) != 1:
-        raise _Malformed(f"{show_value(raw)} is no value of DynamoDB, which has one type and its content")
+        raise _Malformed(
+            f'{show_value(raw)} is not DynamoDB JSON; expected one type descriptor, as in {{"S": "text"}}'
+        )
     tag, inner = next(iter(raw.items()))
     match tag, inner:
         case "S", str():
@@ -173,25 +186,31 @@ def _value(raw: Any) -> Value:
         case "NULL", _:
             return {"NULL": True}
         case "M", Mapping():
-            return {"M": {str(name): _value(each) for name, each in inner.items()}}
+            return {"M": {str(name): _value(element) for name, element in inner.items()}}
         case "L", list():
-            return {"L": [_value(each) for each in inner]}
-        case "SS" | "BS", list() if inner and all(isinstance(each, str) for each in inner):
+            return {"L": [_value(element) for element in inner]}
+        case "SS" | "BS", list() if inner and all(isinstance(element, str) for element in inner):
             return {tag: list(dict.fromkeys(inner if tag == "SS" else map(_bytes, inner)))}
         case "NS", list() if inner:
-            numbers = [_number(each) for each in inner]
-            return {"NS": list({canonical_number(each): each for each in reversed(numbers)}.values())[::-1]}
-    known = "an empty set" if inner == [] else "not of that type" if tag in TAGS else "of no type there is"
-    raise _Malformed(f"{show_value(raw)} is {known}")
+            numbers = [_number(element) for element in inner]
+            return {
+                "NS": list({canonical_number(element): element for element in reversed(numbers)}.values())[
+                    ::-1
+                ]
+            }
+    problem = (
+        "an empty set" if inner == [] else f"not a value of type {tag}" if tag in TAGS else "of unknown type"
+    )
+    raise _Malformed(f"{show_value(raw)} is {problem}")
 
 
 def _number(raw: Any) -> str:
-    """Return a number as the text it stands in; bare numbers of JSON are taken for their text."""
+    """Return a number as text; a bare JSON number becomes its text."""
     text = raw if isinstance(raw, str) else show_value(raw)
     try:
         canonical_number(text)
     except NumberRefused as refused:
-        raise _Malformed(f"{show_value(raw)} is no number") from refused
+        raise _Malformed(f"{show_value(raw)} is not a number") from refused
     return text
 
 
@@ -199,7 +218,7 @@ def _bytes(raw: str) -> str:
     try:
         b64decode(raw, validate=True)
     except ValueError as error:
-        raise _Malformed(f"{show_value(raw)} is no base64") from error
+        raise _Malformed(f"{show_value(raw)} is not base64") from error
     return raw
 
 
@@ -211,49 +230,48 @@ def _looks_doubly_wrapped(value: Value) -> bool:
 def select_storable(
     items: Iterable[tuple[str, Item]], table: TableDesign, report: ImportReport
 ) -> list[Item]:
-    """Return the items that a table can hold, each key once; given with their places, for what is left out is told.
+    """Return the items that a table can store, each key once; the places of dropped items are noted.
 
-    An attribute that is of an index's key and is not of its type, or empty, would keep the item out of the table: it
-    is left out of the item.
+    DynamoDB refuses an item whose index key attribute is empty or of the wrong type, so such attributes are dropped.
     """
-    found: dict[tuple[str, ...], Item] = {}
+    items_by_key: dict[tuple[str, ...], Item] = {}
     keys = table.settings.key_names
     for place, item in items:
         wrong = [problem for name in keys if (problem := _key_problem(item.get(name), name, table))]
         if wrong:
-            report.add(place, f"its key {'; '.join(wrong)}, so it is left out")
+            report.add(place, f"item not imported: its key {'; '.join(wrong)}")
             continue
         for name in table.key_types:
             problem = _key_problem(item[name], name, table) if name in item and name not in keys else None
             if problem:
-                report.add(f"{place}.{name}", f"its index key {problem}, so the attribute is left out")
+                report.add(f"{place}.{name}", f"attribute not imported: its index key {problem}")
                 del item[name]
         key = tuple(canonical_key(item[name]) for name in keys)
-        if key in found and found[key] != item:
-            report.add(place, "an item before it has the same key and differs, so it is left out")
+        if key in items_by_key and items_by_key[key] != item:
+            report.add(place, "item not imported: an earlier item has the same key")
         else:
-            found.setdefault(key, item)
-    return list(found.values())
+            items_by_key.setdefault(key, item)
+    return list(items_by_key.values())
 
 
 def _key_problem(value: Value | None, name: str, table: TableDesign) -> str | None:
-    """Return why a value can be none of a key's attribute; None if it can."""
+    """Return why a value cannot be a key attribute's; None if it can."""
     if value is None:
-        return f"lacks {name}"
+        return f"has no {name}"
     tag, inner = next(iter(value.items()))
     if tag != table.key_types[name]:
-        return f"has {name} of type {tag}, and not {table.key_types[name]}"
+        return f"has {name} of type {tag} instead of {table.key_types[name]}"
     return f"has an empty {name}" if inner == "" else None
 
 
 def canonical_key(value: Value) -> str:
-    """Return a value of a key so that equal ones are equal."""
+    """Return a key value in canonical form, so that equal values are equal texts."""
     tag, inner = next(iter(value.items()))
     return f"{tag}:{canonical_number(str(inner)) if tag == 'N' else inner}"
 
 
 def key_text(value: Value | None) -> str | None:
-    """Return a value as it would stand in a key: text, or the digits of a number."""
+    """Return a value as a part of a key: text, or the digits of a number."""
     if value is None:
         return None
     tag, inner = next(iter(value.items()))

@@ -1,4 +1,4 @@
-"""Read single values of foreign files, which may be numbers as text, unresolved, or of the wrong type.
+"""Read single values of other tools' files, which may be numbers as text, unresolved, or of the wrong type.
 
 A value that cannot be used is noted, and reading continues as if it were absent.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.iac.formats.import_result import FormatRefused, ImportReport
+from tavola.iac.formats.import_result import FormatError, ImportReport
 
 
 class LazyValues:
@@ -26,8 +26,8 @@ class LazyValues:
         if name in self._known:
             return self._known[name]
         if name in self._opened:
-            circle = " → ".join([*self._opened[self._opened.index(name) :], name])
-            raise FormatRefused(f"it stands on itself: {circle}; break the circle", name)
+            cycle = " → ".join([*self._opened[self._opened.index(name) :], name])
+            raise FormatError(f"circular reference: {cycle}", name)
         self._opened.append(name)
         try:
             self._known[name] = work()
@@ -36,7 +36,7 @@ class LazyValues:
         return self._known[name]
 
 
-TEXT_MAX = 20_000  # of what references are resolved to: more is a circle or a jest
+TEXT_MAX = 20_000  # characters of a text with its references resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Unresolved:
 def join_parts(parts: Iterable[str | Unresolved]) -> str | Unresolved:
     """Return texts joined into one, unresolved if one of them is."""
     all_parts = list(parts)
-    text = "".join(each.text if isinstance(each, Unresolved) else each for each in all_parts)
+    text = "".join(part.text if isinstance(part, Unresolved) else part for part in all_parts)
     if len(text) > TEXT_MAX:
-        raise FormatRefused(f"its references make a text of more than {TEXT_MAX:,} characters; write it out")
-    return Unresolved(text) if any(isinstance(each, Unresolved) for each in all_parts) else text
+        raise FormatError(f"its references resolve to more than {TEXT_MAX:,} characters")
+    return Unresolved(text) if any(isinstance(part, Unresolved) for part in all_parts) else text
 
 
 def is_resolved(value: Any) -> bool:
@@ -93,30 +93,30 @@ def as_plain_data(value: Any) -> Any:
         case Unresolved():
             return value.text
         case Mapping():
-            return {str(name): as_plain_data(each) for name, each in value.items()}
+            return {str(name): as_plain_data(member) for name, member in value.items()}
         case list() | tuple():
-            return [as_plain_data(each) for each in value]
+            return [as_plain_data(element) for element in value]
         case str() | bool() | int() | float() | None:
             return value
         case _:
             return str(value)
 
 
-LEFT_OUT = "not read here; left out"
+NOT_IMPORTED = "not imported"
 
 
 class TrackedMapping(Mapping[str, Any]):
     """A mapping, and those inside it; testing for a member does not count as reading it."""
 
-    __slots__ = ("_asked", "_raw")
+    __slots__ = ("_raw", "_read_names")
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self._raw = {str(name): track(value) for name, value in raw.items()}
-        self._asked: set[str] = set()
+        self._read_names: set[str] = set()
 
     def __getitem__(self, name: str) -> Any:
         value = self._raw[name]
-        self._asked.add(name)
+        self._read_names.add(name)
         return value
 
     def __contains__(self, name: object) -> bool:
@@ -136,12 +136,12 @@ class TrackedMapping(Mapping[str, Any]):
         unread_names = tuple(
             name
             for name, value in self._raw.items()
-            if name not in self._asked and name not in ignore and not _is_empty(value)
+            if name not in self._read_names and name not in ignore and not _is_empty(value)
         )
         if unread_names:
             yield "", unread_names
         for name in self._raw:
-            if name in self._asked:
+            if name in self._read_names:
                 yield from _unread(self._raw[name], f".{name}", ignore)
 
 
@@ -152,12 +152,12 @@ def track(value: Any) -> Any:
     if isinstance(value, Mapping):
         return TrackedMapping(value)
     if isinstance(value, list):
-        return [track(each) for each in value]
+        return [track(element) for element in value]
     return value
 
 
 def report_unread(
-    value: Any, place: str, report: ImportReport, *, ignore: Collection[str] = (), why: str = LEFT_OUT
+    value: Any, place: str, report: ImportReport, *, ignore: Collection[str] = (), why: str = NOT_IMPORTED
 ) -> None:
     """Add a note for every member that was not read."""
     for path, names in _unread(value, "", ignore):
@@ -171,8 +171,8 @@ def _unread(value: Any, path: str, ignore: Collection[str]) -> Iterator[tuple[st
         for inner, names in value.unread(ignore):
             yield f"{path}{inner}", names
     elif isinstance(value, list):
-        for position, each in enumerate(value):
-            yield from _unread(each, f"{path}[{position}]" if len(value) > 1 else path, ignore)
+        for position, element in enumerate(value):
+            yield from _unread(element, f"{path}[{position}]" if len(value) > 1 else path, ignore)
 
 
 def _is_empty(value: Any) -> bool:
@@ -182,10 +182,10 @@ def _is_empty(value: Any) -> bool:
 def require_name(
     raw: Mapping[str, Any], member: str, place: str, *, what: str = "a name", spelling: str = ""
 ) -> str:
-    """Return a text that must be present; `spelling` is the file's name for the member."""
+    """Return a text that must be present; `spelling` is the file's own name for the member."""
     text = as_text(raw.get(member))
     if not text:
-        raise FormatRefused(f"it has no {spelling or member}; give it {what}", place)
+        raise FormatError(f"{spelling or member} is missing or not text; set it to {what}", place)
     return text
 
 
@@ -218,51 +218,56 @@ class ValueReader:
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and least <= value < 10**18:
             return value
-        self.report.add(place, f"{show_value(value)} is no number that can be used, so it is left out")
+        self.report.add(
+            place,
+            f"ignored {show_value(value)}: expected a whole number{f' of at least {least}' if least else ''}",
+        )
         return None
 
     def flag(self, value: Any, place: str) -> bool:
         """Return whether something is switched on; an undecidable value counts as off."""
-        found = parse_switch(value)
-        if found is None:
-            self.report.add(place, f"{show_value(value)} cannot be told, so it counts as off")
-        return bool(found)
+        switch = parse_switch(value)
+        if switch is None:
+            self.report.add(place, f"{show_value(value)} is not true or false; using false")
+        return bool(switch)
 
     def setting(self, value: Any, place: str) -> bool | None:
         """Return whether a setting is on; None if only the deployment knows."""
-        found = parse_switch(value)
-        if found is None:
-            self.report.add(place, f"{show_value(value)} cannot be told, so it is unknown whether it is on")
-        return found
+        switch = parse_switch(value)
+        if switch is None:
+            self.report.add(
+                place, f"{show_value(value)} cannot be resolved from the file; recorded as unknown"
+            )
+        return switch
 
     def text(self, value: Any, place: str) -> str | None:
         """Return a text; None if there is none."""
-        found = as_text(value)
-        if found is None and value is not None:
-            self.report.add(place, f"{show_value(value)} is no text, so it is left out")
-        return found
+        text = as_text(value)
+        if text is None and value is not None:
+            self.report.add(place, f"ignored {show_value(value)}: expected text")
+        return text
 
     def objects(self, value: Any, place: str) -> list[Mapping[str, Any]]:
         """Return a list of objects; a single object is a list of one."""
-        several = value if isinstance(value, list) else [] if value is None else [value]
-        found = [each for each in several if isinstance(each, Mapping)]
-        if len(found) < len(several):
-            wrong = next(each for each in several if not isinstance(each, Mapping))
-            self.report.add(place, f"{show_value(wrong)} stands where an object is wanted, so it is left out")
-        return found
+        elements = value if isinstance(value, list) else [] if value is None else [value]
+        mappings = [element for element in elements if isinstance(element, Mapping)]
+        if len(mappings) < len(elements):
+            wrong = next(element for element in elements if not isinstance(element, Mapping))
+            self.report.add(place, f"ignored {show_value(wrong)}: expected {self.report.object_noun}")
+        return mappings
 
     def object(self, value: Any, place: str) -> Mapping[str, Any]:
         """Return an object, the first of several; an empty one if there is none."""
-        found = self.objects(value, place)
-        if len(found) > 1:
-            self.report.add(place, f"there are {len(found)} where one is wanted; the first is taken")
-        return found[0] if found else {}
+        objects = self.objects(value, place)
+        if len(objects) > 1:
+            self.report.add(place, f"{len(objects)} values where one is expected; using the first")
+        return objects[0] if objects else {}
 
     def texts(self, value: Any, place: str) -> tuple[str, ...]:
         """Return a list of distinct texts."""
-        several = value if isinstance(value, list | tuple) else [] if value is None else [value]
-        found = [self.text(each, place) for each in several]
-        return tuple(dict.fromkeys(each for each in found if each))
+        elements = value if isinstance(value, list | tuple) else [] if value is None else [value]
+        texts = [self.text(element, place) for element in elements]
+        return tuple(dict.fromkeys(element for element in texts if element))
 
 
 def show_value(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Entities of a Workbench model: from its facets, from what its items say they are, or one for all."""
+"""Read the entities of a Workbench model: from its facets, from a type attribute of its items, or one for all."""
 
 from __future__ import annotations
 
@@ -19,28 +19,26 @@ _DOLLAR = re.compile(r"\$\{([^{}]+)\}|<([^<>{}]+)>")
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """What a model says of one kind of items."""
+    """One kind of item, as a model describes it."""
 
     name: str
     hash_alias: str
     range_alias: str
     attributes: tuple[str, ...]
     raw: Mapping[str, Any]
-    templates: Mapping[str, str] = field(
-        default_factory=dict
-    )  # by attribute, where another part of the file says them
+    templates: Mapping[str, str] = field(default_factory=dict)  # by attribute, from ModelSchema
     tag: str = ""
 
 
 class EntitiesReader:
-    """Makes the entities of one table."""
+    """Builds the entities of one table."""
 
     def __init__(
         self, table: TableDesign, attributes: Mapping[str, str], report: ImportReport, taken: set[str]
     ) -> None:
         self.table = table
         self.settings = table.settings
-        self.attributes = attributes  # of the table's items, by type; those of its key left out
+        self.attributes = attributes  # types by name, without the table's key
         self.report = report
         self.taken = set(taken)
         self.keys = set(table.key_types)
@@ -50,7 +48,7 @@ class EntitiesReader:
     ) -> tuple[tuple[EntityDesign, ...], list[SampleItem]]:
         """Return the entities, and the samples with the entity that each belongs to."""
         items = [sample.item for sample in samples]
-        told = [
+        key_texts = [
             text
             for item in items
             for name in self.settings.key_names
@@ -58,40 +56,40 @@ class EntitiesReader:
         ]
         aliases = [alias for facet in facets for alias in (facet.hash_alias, facet.range_alias)]
         self.settings = replace(
-            self.settings, delimiter=guess_delimiter(told or [each for each in aliases if each])
+            self.settings, delimiter=guess_delimiter(key_texts or [alias for alias in aliases if alias])
         )
         groups = {
-            facet.name: [each.item for each in samples if each.entity == facet.name] for facet in facets
+            facet.name: [sample.item for sample in samples if sample.entity == facet.name] for facet in facets
         }
         if not facets:
             facets = self._models(raw)
         if not facets:
             facets, groups = self._split_by_discriminator(items)
-            whose = {id(item): name for name, group in groups.items() for item in group}
-            samples = [replace(sample, entity=whose[id(sample.item)]) for sample in samples]
+            entity_names = {id(item): name for name, group in groups.items() for item in group}
+            samples = [replace(sample, entity=entity_names[id(sample.item)]) for sample in samples]
         elif groups:
             self._find_tag(facets, groups)
         names: dict[str, str] = {}
-        made: list[EntityDesign] = []
+        designs: list[EntityDesign] = []
         for facet in facets:
             name = names[facet.name] = self._name(facet.name)
-            made.append(self._entity(facet, name, groups.get(facet.name, []), several=len(facets) > 1))
-        return tuple(made), [replace(each, entity=names.get(each.entity, "")) for each in samples]
+            designs.append(self._entity(facet, name, groups.get(facet.name, []), several=len(facets) > 1))
+        return tuple(designs), [replace(sample, entity=names.get(sample.entity, "")) for sample in samples]
 
-    def _name(self, wanted: str) -> str:
-        name = python_label(wanted, "Entity")
+    def _name(self, preferred: str) -> str:
+        name = python_label(preferred, "Entity")
         while name in self.taken:
             name += "_"
-        if name != wanted:
-            self.report.add(wanted, f"the entity is called {name}")
+        if name != preferred:
+            self.report.add(preferred, f"imported as entity {name}")
         self.taken.add(name)
         return name
 
     def _split_by_discriminator(self, items: list[Item]) -> tuple[list[Facet], dict[str, list[Item]]]:
-        """Return a facet for each kind of items that says what it is; one for all if none does."""
+        """Return a facet for each value of the type attribute; one for all items if there is no such attribute."""
         indexed = {name for index in self.table.indexes for name in index.attributes}
         if not items and set(self.attributes) <= indexed:
-            return [], {}  # nothing is said of what is in the table
+            return [], {}  # the model does not describe any items
         tag = find_discriminator(items, self.keys)
         if tag is None:
             name = self.table.label
@@ -105,107 +103,126 @@ class EntitiesReader:
                 name,
                 "",
                 "",
-                tuple(each for each in self.attributes if any(each in item for item in group)),
+                tuple(attribute for attribute in self.attributes if any(attribute in item for item in group)),
                 {},
             )
             for name, group in groups.items()
         ]
-        self.report.add(self.table.name, f"it has no facets; {tag} tells {len(groups)} entities apart")
+        self.report.add(self.table.name, f"no facets; {tag} separates the items into {len(groups)} entities")
         return facets, groups
 
     def _find_tag(self, facets: list[Facet], groups: Mapping[str, list[Item]]) -> None:
-        """Take the attribute by which items say what they are, if it does so facet by facet."""
+        """Set the type attribute, if each facet's items share one value of it that no other facet has."""
         tag = find_discriminator([item for group in groups.values() for item in group], self.keys)
         if tag is None:
             return
-        told = {name: {key_text(item.get(tag)) for item in group} for name, group in groups.items()}
-        values = [next(iter(each)) for each in told.values() if len(each) == 1]
+        values_by_facet = {
+            name: {key_text(item.get(tag)) for item in group} for name, group in groups.items()
+        }
+        values = [next(iter(value)) for value in values_by_facet.values() if len(value) == 1]
         if len(values) == len(facets) == len(set(values)) and None not in values:
             self.settings = replace(self.settings, tag=tag)
-            facets[:] = [replace(facet, tag=next(iter(told[facet.name])) or "") for facet in facets]
+            facets[:] = [
+                replace(facet, tag=next(iter(values_by_facet[facet.name])) or "") for facet in facets
+            ]
 
     def _models(self, raw: Mapping[str, Any]) -> list[Facet]:
         """Return a facet for each model of a `ModelSchema`, which writes keys as `${attribute}`."""
         schema = raw.get("ModelSchema")
         models = schema.get("models") if isinstance(schema, Mapping) else None
-        found: list[Facet] = []
+        facets_found: list[Facet] = []
         for name, model in models.items() if isinstance(models, Mapping) else ():
             if not isinstance(model, Mapping):
                 continue
             templates = {
                 attribute: _convert_placeholders(value)
-                for attribute, told in model.items()
-                if isinstance(told, Mapping) and (value := as_text(told.get("value"))) is not None
+                for attribute, field_schema in model.items()
+                if isinstance(field_schema, Mapping)
+                and (value := as_text(field_schema.get("value"))) is not None
             }
-            attributes = tuple(each for each in model if each not in self.settings.key_names)
-            found.append(Facet(name, "", "", attributes, {}, templates))
-        if found:
-            self.report.add(self.table.name, "its entities and keys are those of its ModelSchema")
-        return found
+            attributes = tuple(attribute for attribute in model if attribute not in self.settings.key_names)
+            facets_found.append(Facet(name, "", "", attributes, {}, templates))
+        if facets_found:
+            self.report.add(self.table.name, "using the entities and keys of ModelSchema")
+        return facets_found
 
     def _entity(self, facet: Facet, name: str, items: list[Item], *, several: bool) -> EntityDesign:
         tag = facet.tag or facet.name
         types = {**self.attributes, **self.table.key_types}
-        maker = EntityBuilder(name, tag, self.settings.delimiter, facet.name, self.report, types)
+        builder = EntityBuilder(name, tag, self.settings.delimiter, facet.name, self.report, types)
         has = dict.fromkeys((*facet.attributes, *self.settings.key_names))
-        indexes = [index for index in self.table.indexes if all(each in has for each in index.attributes)]
-        told = [each for index in indexes for each in index.attributes if each not in self.settings.key_names]
-        fed = [each for each in has if each in told]
-        templates = {each: text for each in fed if (text := self._index_text(facet, each, items)) is not None}
+        indexes = [
+            index for index in self.table.indexes if all(attribute in has for attribute in index.attributes)
+        ]
+        indexed = [
+            attribute
+            for index in indexes
+            for attribute in index.attributes
+            if attribute not in self.settings.key_names
+        ]
+        index_attributes = [attribute for attribute in has if attribute in indexed]
+        templates = {
+            index_attribute: text
+            for index_attribute in index_attributes
+            if (text := self._index_text(facet, index_attribute, items)) is not None
+        }
         for attribute in facet.attributes:
             if attribute not in templates and attribute not in self.settings.key_names:
-                maker.field(attribute)
+                builder.field(attribute)
         sources: dict[str, SourceDesign] = {}
         for attribute, alias in zip(
             self.settings.key_names, (facet.hash_alias, facet.range_alias), strict=False
         ):
-            made = self._key_text(facet, attribute, alias, items, maker, several=several)
-            sources[attribute] = maker.source(
+            source_text = self._key_text(facet, attribute, alias, items, builder, several=several)
+            sources[attribute] = builder.source(
                 attribute,
                 self.table.key_types[attribute],
-                made.template,
+                source_text.template,
                 f"{facet.name}.{attribute}",
-                made.name,
-                guessed=made.guessed,
+                source_text.name,
+                guessed=source_text.guessed,
             )
-        for attribute in fed:
+        for attribute in index_attributes:
             text = templates.get(attribute)
             place = f"{facet.name}.{attribute}"
-            sources[attribute] = maker.source(
+            sources[attribute] = builder.source(
                 attribute,
                 self.table.key_types[attribute],
                 text,
                 place,
                 guessed=attribute not in facet.templates,
             )
-        absent = {each for each in facet.attributes if any(each not in item for item in items)}
+        absent = {attribute for attribute in facet.attributes if any(attribute not in item for item in items)}
         for attribute in absent:
             if attribute not in sources or sources[attribute].template is None:
-                maker.update_field(attribute, required=False, nullable=True)
+                builder.update_field(attribute, required=False, nullable=True)
         names = self.settings.key_names
-        own = KeyDesign(None, (sources[names[0]],), tuple(sources[each] for each in names[1:]))
+        primary_key = KeyDesign(None, (sources[names[0]],), tuple(sources[name] for name in names[1:]))
         keys = [
             KeyDesign(
                 index.name,
-                tuple(sources[each] for each in index.hash),
-                tuple(sources[each] for each in index.range),
-                sparse=any(each in absent for each in index.attributes),
+                tuple(sources[attribute] for attribute in index.hash),
+                tuple(sources[attribute] for attribute in index.range),
+                sparse=any(attribute in absent for attribute in index.attributes),
             )
             for index in indexes
         ]
-        entity = maker.entity(own, keys)
-        last = [each for each in entity.fields if each.attribute in names]
-        return replace(entity, fields=(*(each for each in entity.fields if each not in last), *last))
+        entity = builder.entity(primary_key, keys)
+        last = [entity_field for entity_field in entity.fields if entity_field.attribute in names]
+        return replace(
+            entity,
+            fields=(*(entity_field for entity_field in entity.fields if entity_field not in last), *last),
+        )
 
     def _candidates(self, facet: Facet) -> list[str]:
-        """Return the attributes that a part of a key may be."""
+        """Return the attributes whose values a key part may contain."""
         return [
-            each
-            for each in facet.attributes
-            if each != self.settings.tag
-            and self.attributes.get(each, "S") in ("S", "N")
-            and each not in self.keys
-            and not set(each) & set("{}:")
+            attribute
+            for attribute in facet.attributes
+            if attribute != self.settings.tag
+            and self.attributes.get(attribute, "S") in ("S", "N")
+            and attribute not in self.keys
+            and not set(attribute) & set("{}:")
         ]
 
     def _index_text(self, facet: Facet, attribute: str, items: Sequence[Item]) -> str | None:
@@ -223,16 +240,16 @@ class EntitiesReader:
         facet: Facet,
         attribute: str,
         items: Sequence[Item],
-        maker: EntityBuilder | None,
+        builder: EntityBuilder | None,
         *,
         constant: bool,
     ) -> str | None:
-        """Return the template that the samples of a key show; `maker` knows the fields of the keys before it."""
+        """Return the template that fits a key's sample values; `builder` has the fields of the preceding keys."""
         candidates = self._candidates(facet)
-        own = None if maker is None else maker.find(self.settings.hash)
-        if own is not None and own.attribute == self.settings.hash:
+        hash_field = None if builder is None else builder.find(self.settings.hash)
+        if hash_field is not None and hash_field.attribute == self.settings.hash:
             candidates.append(self.settings.hash)  # a sort key may repeat it
-        found = guess_template(
+        guess = guess_template(
             attribute,
             items,
             self.settings.delimiter,
@@ -240,13 +257,11 @@ class EntitiesReader:
             {*self.attributes, *self.settings.key_names},
             constant=constant,
         )
-        if found is None:
+        if guess is None:
             return None
-        text, made = found
-        beside = f"; only the key holds {', '.join(made)}" if made else ""
-        self.report.add(
-            f"{facet.name}.{attribute}", f"by its sample items it is {text}, which is a guess{beside}"
-        )
+        text, field_names = guess
+        only_in_key = f"; {', '.join(field_names)} exists only in the key" if field_names else ""
+        self.report.add(f"{facet.name}.{attribute}", f"guessed {text} from the sample items{only_in_key}")
         return text
 
     def _key_text(
@@ -255,62 +270,62 @@ class EntitiesReader:
         attribute: str,
         alias: str,
         items: Sequence[Item],
-        maker: EntityBuilder,
+        builder: EntityBuilder,
         *,
         several: bool,
     ) -> _KeyText:
-        """Return what a model says of a table's key attribute, or what its alias and its samples seem to say."""
+        """Return the template of a table's key attribute: as the model states it, or guessed from alias and samples."""
         if attribute in facet.templates:
             return _KeyText(facet.templates[attribute])
-        free = alias.isidentifier() and maker.find(alias) is None and alias not in self.settings.key_names
+        free = alias.isidentifier() and builder.find(alias) is None and alias not in self.settings.key_names
         if self.table.key_types[attribute] != "S":
             return _KeyText(None, alias if free else "")
-        if len(alias) > 2 and alias[0] == alias[-1] == '"':  # as we write what is always the same
+        if len(alias) > 2 and alias[0] == alias[-1] == '"':  # a constant, as Tavola exports it
             return _KeyText(alias[1:-1])
-        told = _convert_placeholders(alias)
-        if re.search(r"(?<!\{)\{[^{}]+\}", told):
-            return _KeyText(told)
+        template = _convert_placeholders(alias)
+        if re.search(r"(?<!\{)\{[^{}]+\}", template):
+            return _KeyText(template)
         place = f"{facet.name}.{attribute}"
         tokens = alias.split(self.settings.delimiter)
         if len(tokens) > 1:
             rows = [(key_text(item.get(attribute)) or "").split(self.settings.delimiter) for item in items]
             text = self._alias_text(facet, tokens, rows)
             if text is not None:
-                return self._by_alias(text, place)
-            self.report.add(place, f"its items have not the form of its alias {alias!r}")
+                return self._guess_from_alias(text, place)
+            self.report.add(place, f"the sample items do not match the alias {alias!r}")
             free = False
         elif alias in self._candidates(facet):
-            return self._by_alias(f"{{{alias}}}", place)
+            return self._guess_from_alias(f"{{{alias}}}", place)
         elif alias and alias != attribute and not free:
-            self.report.add(place, f"its alias {alias!r} is display text; it is left out")
+            self.report.add(place, f"alias {alias!r} is display text; not imported")
         sorts = attribute == self.settings.range
-        guess = self._guess(facet, attribute, items, maker, constant=several and sorts)
+        guess = self._guess(facet, attribute, items, builder, constant=several and sorts)
         if guess is not None:
             return _KeyText(guess, guessed=True)
         if not free:
             return _KeyText(None)
         if not items and is_constant(alias) and sorts:
-            return self._by_alias(alias, place)  # such as PROFILE
-        self.report.add(place, f"by its alias it is called {alias}")
+            return self._guess_from_alias(alias, place)  # such as PROFILE
+        self.report.add(place, f"named {alias}, after its alias")
         return _KeyText(None, alias)
 
-    def _by_alias(self, text: str, place: str) -> _KeyText:
-        self.report.add(place, f"by its alias it is {text}, which is a guess")
+    def _guess_from_alias(self, text: str, place: str) -> _KeyText:
+        self.report.add(place, f"guessed {text} from the alias")
         return _KeyText(text, guessed=True)
 
     def _alias_text(self, facet: Facet, tokens: list[str], rows: list[list[str]]) -> str | None:
-        """Return the template that an alias such as `ORDER#orderId` stands for; None if the samples have not its form.
+        """Return the template of an alias such as `ORDER#orderId`; None if the samples do not match it.
 
-        A part is a field if it is an attribute of the facet, or where samples differ there. Without samples it is one
-        also if a word stands before it, which then says what it is; any other part is what it says.
+        A part becomes a field if it names an attribute of the facet, if the samples differ there, or, without samples,
+        if a literal word precedes it. Any other part is a literal.
         """
-        known = {each.casefold(): each for each in self._candidates(facet)}
+        known = {candidate.casefold(): candidate for candidate in self._candidates(facet)}
         if any(len(row) < len(tokens) for row in rows):
             return None
         parts: list[str] = []
         after_word = False
-        for at, token in enumerate(tokens):
-            constant = bool(rows) and all(row[at] == token for row in rows)
+        for position, token in enumerate(tokens):
+            constant = bool(rows) and all(row[position] == token for row in rows)
             nameable = token.isidentifier() and not token.isupper() and (bool(rows) or after_word)
             after_word = False
             if not constant and token.casefold() in known:
@@ -327,7 +342,7 @@ class EntitiesReader:
 
 @dataclass(frozen=True, slots=True)
 class _KeyText:
-    """What a key attribute is made by, None if nobody says, and what its own field is called then."""
+    """The template of a key attribute (None if unknown), and the name of its own field without one."""
 
     template: str | None
     name: str = ""
@@ -335,10 +350,10 @@ class _KeyText:
 
 
 def is_constant(alias: str) -> bool:
-    """Tell whether an alias reads as what a sort key always is, and not as a name."""
+    """Return whether an alias reads as a constant sort key, such as PROFILE, rather than as a name."""
     return alias.isupper() and len(alias) > 2 and alias.isalpha()
 
 
 def _convert_placeholders(text: str) -> str:
-    """Return placeholders of other tools, `${name}` and `<name>`, as ours."""
-    return _DOLLAR.sub(lambda found: f"{{{found[1] or found[2]}}}", text)
+    """Return a text with `${name}` and `<name>` as Tavola's `{name}`."""
+    return _DOLLAR.sub(lambda match: f"{{{match[1] or match[2]}}}", text)

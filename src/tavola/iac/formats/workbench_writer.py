@@ -1,7 +1,7 @@
-"""NoSQL Workbench: a design written as a data model, and what of the design the model cannot hold.
+"""Write a design as a NoSQL Workbench data model, and note what the model cannot express.
 
-Written onto the file that a design came from, whatever did not change stays there as it was, to the last key that
-only the Workbench understands.
+When the design was imported from a model, `merge_models` writes only the changes into it and keeps everything else,
+including members that only Workbench understands.
 """
 
 from __future__ import annotations
@@ -38,34 +38,27 @@ _SETTINGS = {
     "replicas": "replicas",
 }
 _ENTITY = {
-    "description": "its description",
-    "immutable": "that its items are never written again",
-    "items": "how many there are",
+    "description": "the description",
+    "immutable": "immutability",
+    "items": "the number of items",
     "patterns": "access patterns",
     "writes": "writes",
 }
-_KNOWN_OF_FIELDS = ("name", "attribute", "type", "tags", "required", "nullable", "key_kind")
+_WRITTEN_OF_FIELDS = ("name", "attribute", "type", "tags", "required", "nullable", "key_kind")
 
 
 def note_losses(
     design: Design, sampled: Collection[str], report: ImportReport, *, guesses: bool = True
 ) -> None:
-    """Tell what of a design a model has no place for; `sampled` are entities whose items are in it, and show more.
+    """Note what a model cannot express; `sampled` are entities with sample items, which show more.
 
-    Without `guesses` the model has the aliases that keys were guessed from, which are guessed from again.
+    Without `guesses` the model keeps the aliases from which keys were guessed, so no guess is lost.
     """
     for table in design.tables:
         _note_table(table, report)
         for entity in table.entities:
             _note_entity(table, entity, entity.name in sampled, report, guesses=guesses)
-    for what, several in (
-        ("needs", design.needs),
-        ("policies", design.policies),
-        ("ignored findings", design.ignores),
-        ("views", design.views),
-    ):
-        if several:
-            report.add("", f"a model has no place for {what}; {len(several)} left out")
+    report.note_unwritten(design, "a Workbench model")
 
 
 def _note_table(table: TableDesign, report: ImportReport) -> None:
@@ -74,18 +67,18 @@ def _note_table(table: TableDesign, report: ImportReport) -> None:
     if settings.table_class != "STANDARD":
         lost.append("the table class")
     if settings.recovery_days != 35:
-        lost.append("how many days of recovery")
+        lost.append("the recovery period")
     if settings.tag is not None:
-        lost.append("the attribute that tells entities apart")
+        lost.append("the entity type attribute")
     for what, several in (("stream consumers", table.consumers), ("collections", table.collections)):
         if several:
             lost.append(what)
     if table.description:
-        lost.append("its description")
+        lost.append("the description")
     if table.label != python_label(table.name):
-        lost.append(f"the name {table.label}")
+        lost.append(f"the label {table.label}")
     if not table.foreign:
-        lost.append("how Tavola writes and keeps its keys")
+        lost.append("Tavola's key encoding")
     aliases = [
         source.template.source if source.template is not None else source.field or ""
         for entity in table.entities
@@ -95,12 +88,12 @@ def _note_table(table: TableDesign, report: ImportReport) -> None:
     if guess_delimiter(aliases) != settings.delimiter:
         lost.append(f"the delimiter {settings.delimiter}")
     if lost:
-        report.add(table.name, f"a model has no place for {', '.join(lost)}; left out")
+        report.add(table.name, f"a Workbench model cannot hold {', '.join(lost)}; not written")
     for index in table.indexes:
         if index.local:
-            report.add(index.name, "a model has no local indexes; it is left out")
+            report.add(index.name, "a Workbench model cannot hold local indexes; not written")
         elif index.label != python_label(index.name, "index"):
-            report.add(index.name, f"a model has no place for the name {index.label}; it is left out")
+            report.add(index.name, f"a Workbench model cannot hold the label {index.label}; not written")
 
 
 def _note_entity(
@@ -108,11 +101,11 @@ def _note_entity(
 ) -> None:
     lost = [words for name, words in _ENTITY.items() if getattr(entity, name)]
     if entity.version != 1:
-        lost.append("its schema's version")
+        lost.append("the schema version")
     if entity.stale != "read":
-        lost.append("what updates do that cannot know its keys")
+        lost.append("the policy for stale keys")
     if entity.primary is not None and (entity.primary.access is not None or entity.primary.name != "Key"):
-        lost.append("how often its key is asked for")
+        lost.append("the access rate of its key")
     ranges = () if entity.key is None else entity.key.range
     lost += [
         f"that {source.field} is a field"
@@ -120,19 +113,17 @@ def _note_entity(
         if source.field not in (None, source.attribute) and is_constant(source.field or "")
     ]
     if entity.name != python_label(entity.tag):
-        lost.append("its tag")
-    for key in (entity.key, *entity.keys):
-        if key is not None:
-            lost += _key_losses(key)
-            lost += (
-                ["that its key is a guess"] if guesses and any(each.guessed for each in key.sources) else []
-            )
+        lost.append("the tag")
+    for key in entity.all_keys:
+        lost += _key_losses(key)
+        if guesses and any(each.guessed for each in key.sources):
+            lost.append("that its key is a guess")
     shown = [each for key in entity.keys for each in _sample_only(table, key)]
     absent = [each.name for each in entity.fields if each.nullable or not each.required]
     if absent:
         shown.append(f"that {', '.join(absent)} may be absent")
     if sampled and shown:
-        report.add(entity.name, f"its sample items alone show {', '.join(shown)}")
+        report.add(entity.name, f"only the sample items show {', '.join(shown)}")
     elif shown:
         lost += shown
     typed = sorted({each.type for each in entity.fields if _has_own_type(each)})
@@ -140,20 +131,22 @@ def _note_entity(
         lost.append(f"the types {', '.join(typed)}")
     more = [each.name for each in entity.fields if _has_more_settings(each)]
     if more:
-        lost.append(f"what else is said of {', '.join(more)}")
+        lost.append(f"further settings of {', '.join(more)}")
     if lost:
-        report.add(entity.name, f"a model has no place for {', '.join(dict.fromkeys(lost))}; left out")
+        report.add(
+            entity.name, f"a Workbench model cannot hold {', '.join(dict.fromkeys(lost))}; not written"
+        )
 
 
 def _key_losses(key: KeyDesign) -> Iterable[str]:
     if key.shards is not None:
         yield "shards"
     if key.members:
-        yield f"which values put it into {key.index}"
+        yield f"the condition for membership in {key.index}"
 
 
 def _sample_only(table: TableDesign, key: KeyDesign) -> Iterable[str]:
-    """Give what only the items of a model can show of a key."""
+    """Yield the properties of a key that only sample items can show."""
     if key.sparse:
         yield f"that it may be absent from {key.index}"
     for source in key.sources:
@@ -166,11 +159,11 @@ def _has_own_type(field: FieldDesign) -> bool:
 
 
 def _has_more_settings(field: FieldDesign) -> bool:
-    meant: Any = FieldDesign("", "", "", ())
+    default: Any = FieldDesign("", "", "", ())
     return (field.name != field.attribute and not field.attribute.isidentifier()) or any(
-        getattr(field, each.name) != getattr(meant, each.name)
+        getattr(field, each.name) != getattr(default, each.name)
         for each in fields(FieldDesign)
-        if each.name not in _KNOWN_OF_FIELDS
+        if each.name not in _WRITTEN_OF_FIELDS
     )
 
 
@@ -183,27 +176,27 @@ _NAMES = {
 _ABSENT: Any = object()
 
 Name = Callable[[Any], Hashable]
-"""What tells an element of a list from the others; None of one that has no name."""
+"""Returns the identity of an element in its list; None if it has none."""
 
 
 def merge_models(
     before: Mapping[str, Any], after: Mapping[str, Any], onto: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return a model with the changes that lead from `before` to `after`, and all else as it is in `onto`."""
-    return _objects(before, after, onto, ())
+    """Apply the changes from `before` to `after` to `onto`, and keep everything else in it (a three-way merge)."""
+    return _merge_objects(before, after, onto, ())
 
 
-def _merged(member: str, before: Any, after: Any, onto: Any, keys: tuple[str, ...]) -> Any:
+def _merge_values(member: str, before: Any, after: Any, onto: Any, keys: tuple[str, ...]) -> Any:
     if before == after:
         return onto
     if isinstance(after, Mapping) and isinstance(before, Mapping) and isinstance(onto, Mapping):
-        return _objects(before, after, onto, keys)
+        return _merge_objects(before, after, onto, keys)
     if isinstance(after, list) and isinstance(before, list) and isinstance(onto, list):
-        return _lists(before, after, onto, _naming(member, keys), keys)
+        return _merge_lists(before, after, onto, _naming(member, keys), keys)
     return after
 
 
-def _objects(
+def _merge_objects(
     before: Mapping[str, Any], after: Mapping[str, Any], onto: Mapping[str, Any], keys: tuple[str, ...]
 ) -> dict[str, Any]:
     own = _keys_of(after)
@@ -212,30 +205,32 @@ def _objects(
         if name not in after:
             merged.pop(name, None)
             continue
-        found = _merged(name, before.get(name, _ABSENT), after[name], onto.get(name, _ABSENT), own or keys)
+        found = _merge_values(
+            name, before.get(name, _ABSENT), after[name], onto.get(name, _ABSENT), own or keys
+        )
         if found is not _ABSENT:
             merged[name] = found
     return merged
 
 
-def _lists(
+def _merge_lists(
     before: list[Any], after: list[Any], onto: list[Any], name: Name, keys: tuple[str, ...]
 ) -> list[Any]:
-    """Return a list whose elements are merged by their names; what has none, or is in neither model, stays."""
+    """Merge list elements by name; an element of `onto` without a name, or in neither model, is kept."""
     old = {name(each): each for each in before}
     new = {name(each): each for each in after}
     merged: list[Any] = []
-    met: set[Hashable] = set()
+    seen: set[Hashable] = set()
     for each in onto:
         own = name(each)
-        if own is None or (own not in old and own not in new) or own in met:
-            if own not in met or own in new:
+        if own is None or (own not in old and own not in new) or own in seen:
+            if own not in seen or own in new:
                 merged.append(each)
             continue
-        met.add(own)
+        seen.add(own)
         if own in new:
-            merged.append(_merged("", old.get(own, _ABSENT), new[own], each, keys))
-    return [*merged, *(each for own, each in new.items() if own not in met and old.get(own) != each)]
+            merged.append(_merge_values("", old.get(own, _ABSENT), new[own], each, keys))
+    return [*merged, *(each for own, each in new.items() if own not in seen and old.get(own) != each)]
 
 
 def _naming(member: str, keys: tuple[str, ...]) -> Name:
@@ -253,7 +248,7 @@ def _naming(member: str, keys: tuple[str, ...]) -> Name:
 
 
 def _keys_of(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the attributes of a table's key; none of what is no table."""
+    """Return the key attributes of a table; empty if the object is not a table."""
     found = table.get("KeyAttributes") if "TableName" in table else None
     return tuple(each["AttributeName"] for each in found.values()) if isinstance(found, Mapping) else ()
 
@@ -278,28 +273,26 @@ def write_workbench(
     name: str = "",
     date: str = "",
 ) -> tuple[dict[str, Any], tuple[FormatNote, ...]]:
-    """Return a design as a model, and notes on what the model cannot hold.
+    """Return a design as a model, and notes on what the model cannot express.
 
-    `onto` is the model that the design came from: its name, its metadata and every table that did not change stay.
-    Without `samples` those of `onto` stay too. `date` is what a new model says of its making.
+    `onto` is the model that the design was imported from: its name, its metadata and unchanged tables are kept.
+    Without `samples` its sample items are kept too. `date` is the creation date of a new model.
     """
     report = ImportReport()
     former = None if onto is None else read_workbench(onto)
-    told = list(samples if samples is not None else () if former is None else former.samples)
-    shown = told if samples is not None else ()
-    model = _model(design, told, name or _name(design), date, report)
+    written = list(samples if samples is not None else () if former is None else former.samples)
+    shown = written if samples is not None else ()
+    model = _model(
+        design, written, name or (design.tables[0].label if design.tables else "Design"), date, report
+    )
     note_losses(design, {sample.entity for sample in shown}, report, guesses=onto is None)
     if onto is None or former is None:
         return model, report.notes
     now = {table.name for table in design.tables}
     for gone in (table.name for table in former.design.tables if table.name not in now):
-        report.add(gone, "it is no table of the design, so it is left out, with its items")
+        report.add(gone, "not in the design; removed together with its items")
     before = _model(former.design, list(former.samples), model["ModelName"], date, ImportReport())
     return merge_models(before, model, onto), report.notes
-
-
-def _name(design: Design) -> str:
-    return design.tables[0].label if design.tables else "Design"
 
 
 def _model(
@@ -315,12 +308,12 @@ def _model(
             "AWSService": SERVICE,
             "Version": VERSION,
         },
-        "DataModel": [_TableWriter(table, samples, report).write() for table in design.tables],
+        "DataModel": [_ModelTableWriter(table, samples, report).write() for table in design.tables],
     }
 
 
-class _TableWriter:
-    """One table as the Workbench has it."""
+class _ModelTableWriter:
+    """Writes one table of a model."""
 
     def __init__(self, table: TableDesign, samples: list[SampleItem], report: ImportReport) -> None:
         self.table = table
@@ -334,7 +327,7 @@ class _TableWriter:
         facets = [] if is_generic(table) else [self._facet(entity) for entity in table.entities]
         for entity in table.entities:
             for field in entity.fields:
-                if field.attribute not in self._in_keys_alone(entity):
+                if field.attribute not in self._key_only_attributes(entity):
                     self._declare(field.attribute, field.tags[0] if field.tags else "S", entity.name)
         for index in table.indexes:
             for attribute in () if index.local else index.attributes:
@@ -369,7 +362,7 @@ class _TableWriter:
         if known != tag:
             self.report.add(
                 place,
-                f"{attribute!r} is of type {known} elsewhere and of {tag} here; the Workbench has {known} for both",
+                f"{attribute!r} has type {known} elsewhere and {tag} here; Workbench allows one type, using {known}",
             )
 
     def _key(self, hash_: tuple[str, ...], range_: tuple[str, ...]) -> dict[str, Any]:
@@ -387,7 +380,7 @@ class _TableWriter:
         if len(index.hash) > 1 or len(index.range) > 1:
             self.report.add(
                 index.name,
-                "a key of several attributes is none that a model has; each is shown as one attribute of joined text",
+                "a Workbench model cannot hold multi-attribute keys; written as one attribute of joined text",
             )
         projection: dict[str, Any] = {"ProjectionType": index.projection}
         if isinstance(index.projection, tuple):
@@ -399,12 +392,12 @@ class _TableWriter:
         }
 
     def _facet(self, entity: EntityDesign) -> dict[str, Any]:
-        assert entity.key is not None, "what lives in a table has a key"
+        assert entity.key is not None, "an entity of a table has a key"
         alias = {"PartitionKeyAlias": alias_of(entity.key.hash[0])}
         if entity.key.range:
             alias["SortKeyAlias"] = alias_of(entity.key.range[0])
-        alone = self._in_keys_alone(entity)
-        names = [field.attribute for field in entity.fields if field.attribute not in alone]
+        key_only = self._key_only_attributes(entity)
+        names = [field.attribute for field in entity.fields if field.attribute not in key_only]
         names += [source.attribute for key in entity.keys for source in key.sources]
         return {
             "FacetName": facet_name(self.table, entity),
@@ -416,12 +409,12 @@ class _TableWriter:
             "DataAccess": dict(DATA_ACCESS),
         }
 
-    def _in_keys_alone(self, entity: EntityDesign) -> set[str]:
-        """Return the attributes that only stand inside keys: samples have them nowhere."""
+    def _key_only_attributes(self, entity: EntityDesign) -> set[str]:
+        """Return the attributes that occur only inside keys, in no sample item."""
         items = [sample.item for sample in self.samples if sample.entity == entity.name]
         if not items:
             return set()
-        sources = [source for key in (entity.key, *entity.keys) if key is not None for source in key.sources]
+        sources = [source for key in entity.all_keys for source in key.sources]
         inside = {name for source in sources if source.template is not None for name in source.fields}
         attributes = {field.attribute for field in entity.fields if field.name in inside}
         return {name for name in attributes if not any(name in item for item in items)}
@@ -434,22 +427,23 @@ class _TableWriter:
             tag = next(iter(value))
             if tag == "NULL":
                 self.report.add(
-                    self.table.name, f"{name!r} is null in an item, which the Workbench does not take"
+                    self.table.name,
+                    f"{name!r} is null in an item; Workbench does not support null, not written",
                 )
                 continue
             own = self.table.key_types.get(name) if name in self.table.settings.key_names else None
-            wanted = own or self.types.setdefault(name, tag)
-            if wanted == tag:
+            declared = own or self.types.setdefault(name, tag)
+            if declared == tag:
                 yield name, value
-            elif wanted == "S" and tag == "N":
+            elif declared == "S" and tag == "N":
                 self.report.add(
-                    self.table.name, f"{name!r} is a number in an item and text elsewhere; text is written"
+                    self.table.name, f"{name!r} is a number in an item and text elsewhere; written as text"
                 )
                 yield name, {"S": key_text(value)}
             else:
                 self.report.add(
                     self.table.name,
-                    f"{name!r} is of type {tag} in an item and of {wanted} elsewhere; left out there",
+                    f"{name!r} has type {tag} in an item and {declared} elsewhere; not written in that item",
                 )
         for index in self.table.indexes:
             for attributes in (index.hash, index.range):
@@ -483,26 +477,26 @@ class _TableWriter:
 
 
 def alias_of(source: SourceDesign) -> str:
-    """Return how a facet shows a key: its template, the field that it is, or in quotes what is always the same."""
+    """Return the alias of a key attribute: its template, its field's name, or a constant in quotes."""
     if source.template is None:
         return source.field or source.attribute
     return source.template.source if source.template.fields else f'"{source.template.source}"'
 
 
 def facet_name(table: TableDesign, entity: EntityDesign) -> str:
-    """Return what an entity's facet is called."""
+    """Return the name of an entity's facet."""
     return entity.tag if table.settings.tag is None else entity.name
 
 
 def is_generic(table: TableDesign) -> bool:
-    """Tell whether a table's one entity says no more than the table, so that it needs no facet."""
+    """Return whether a table's only entity adds nothing to the table, so that it needs no facet."""
     if len(table.entities) != 1:
         return not table.entities
     (entity,) = table.entities
     sources = () if entity.key is None else entity.key.sources
     plain = all(source.field == source.attribute for source in sources)
     indexed = {name for index in table.indexes if not index.local for name in index.attributes}
-    told = {field.attribute for field in entity.fields} - set(table.settings.key_names)
-    if not indexed - set(table.settings.key_names) <= told or told <= indexed:
+    attributes = {field.attribute for field in entity.fields} - set(table.settings.key_names)
+    if not indexed - set(table.settings.key_names) <= attributes or attributes <= indexed:
         return False
     return entity.name == entity.tag == table.label and plain and table.settings.tag is None

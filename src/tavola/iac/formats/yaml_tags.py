@@ -1,6 +1,6 @@
-"""YAML as CloudFormation has it: short tags such as `!Ref` in their long form, and dates left as text.
+"""Load CloudFormation's YAML: short tags such as `!Ref` become their long form, and dates stay text.
 
-Nothing but plain data is made, whatever a tag says.
+Only plain data is constructed, whatever a tag says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NO_JSON = ("binary", "timestamp", "set", "omap", "pairs")
 
 
 class TemplateLoader(yaml.SafeLoader):
-    """A safe loader that knows tags as functions of a template."""
+    """A safe loader that reads tags as intrinsic functions."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - as the loader declares it
         first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
@@ -26,13 +26,13 @@ class TemplateLoader(yaml.SafeLoader):
     }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Return a mapping whose names are text, as those of JSON are, and each there once."""
+        """Return a mapping with text keys, as in JSON; refuse a repeated key."""
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
                 if key.value in seen:
                     raise yaml.constructor.ConstructorError(
-                        None, None, f"{key.value!r} is there twice", key.start_mark
+                        None, None, f"the key {key.value!r} occurs twice", key.start_mark
                     )
                 seen.add(key.value)
         self.flatten_mapping(node)
@@ -40,7 +40,7 @@ class TemplateLoader(yaml.SafeLoader):
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(
-                    None, None, "a name is text, and neither a list nor a mapping", key.start_mark
+                    None, None, "a key must be text, not a list or a mapping", key.start_mark
                 )
             members[key.value] = self.construct_object(value, deep=True)
         return members
@@ -53,7 +53,7 @@ def _function(loader: TemplateLoader, suffix: str, node: yaml.Node) -> dict[str,
     elif isinstance(node, yaml.SequenceNode):
         value = loader.construct_sequence(node, deep=True)
     else:
-        assert isinstance(node, yaml.MappingNode), "a node is one of three"
+        assert isinstance(node, yaml.MappingNode), "YAML has three kinds of nodes"
         value = loader.construct_mapping(node, deep=True)
     if suffix == "GetAtt" and isinstance(value, str):
         value = value.split(".", 1)
@@ -70,15 +70,17 @@ def _sequence(loader: TemplateLoader, node: yaml.SequenceNode) -> list[Any]:
 
 def _refuse(loader: TemplateLoader, node: yaml.Node) -> Any:
     raise yaml.constructor.ConstructorError(
-        None, None, f"!!{node.tag.rpartition(':')[2]} is none of a template's types", node.start_mark
+        None, None, f"the tag !!{node.tag.rpartition(':')[2]} is not supported", node.start_mark
     )
 
 
 def _float(loader: TemplateLoader, node: yaml.ScalarNode) -> float:
-    found = loader.construct_yaml_float(node)
-    if not math.isfinite(found):
-        raise yaml.constructor.ConstructorError(None, None, f"{node.value} is no number", node.start_mark)
-    return found
+    number = loader.construct_yaml_float(node)
+    if not math.isfinite(number):
+        raise yaml.constructor.ConstructorError(
+            None, None, f"{node.value} is not a finite number", node.start_mark
+        )
+    return number
 
 
 for _word in _NO_JSON:

@@ -8,7 +8,6 @@ from typing import Any
 
 from tavola.iac.consumer_plan import FAILURE_ACTIONS, LOG_ACTIONS
 from tavola.iac.plan import LOG_DAYS, QUEUE_SECONDS, RUNTIME, ConsumerPlan
-from tavola.iac.terraform.access import grant_statement, statement
 from tavola.iac.terraform.hcl import (
     Entry,
     HclCall,
@@ -18,7 +17,17 @@ from tavola.iac.terraform.hcl import (
     append_text,
     prefix_name,
 )
-from tavola.iac.terraform.scope import ModuleNames, block, data, resource, tag_entries
+from tavola.iac.terraform.scope import (
+    ModuleNames,
+    block,
+    data,
+    document_json,
+    grant_statement,
+    principals,
+    resource,
+    statement,
+    tag_entries,
+)
 
 PREFIX_MAX = 24  # a queue's name has 80 characters: `-failures-` takes 10, Terraform's suffix 26, the module's prefix 20
 
@@ -123,21 +132,12 @@ def _role(
     yield data(
         "aws_iam_policy_document",
         trust,
-        statement(
-            ("actions", ["sts:AssumeRole"]),
-            block("principals", ("type", "Service"), ("identifiers", ["lambda.amazonaws.com"])),
-        ),
+        statement(("actions", ["sts:AssumeRole"]), principals("Service", "lambda.amazonaws.com")),
     )
     statements = [grant_statement(grant, scope) for grant in consumer.grants]
     log_group = HclExpression(f"aws_cloudwatch_log_group.{name}.arn")
     logs: list[Value] = [append_text(log_group, ":*")]
-    statements.append(
-        statement(
-            ("sid", "Logs"),
-            ("actions", list(LOG_ACTIONS)),
-            ("resources", logs),
-        )
-    )
+    statements.append(statement(("sid", "Logs"), ("actions", list(LOG_ACTIONS)), ("resources", logs)))
     if consumer.failure_service is not None:
         statements.append(_failures_statement(consumer, scope))
     yield data("aws_iam_policy_document", document, *statements)
@@ -145,8 +145,8 @@ def _role(
         "aws_iam_role",
         name,
         ("name", prefix_name(consumer.function)),
-        ("description", f"What {consumer.function} may do."),
-        ("assume_role_policy", HclExpression(f"data.aws_iam_policy_document.{trust}.json")),
+        ("description", f"Role of {consumer.function}."),
+        ("assume_role_policy", document_json(trust)),
         *tag_entries(tags),
     )
     yield resource(
@@ -154,7 +154,7 @@ def _role(
         name,
         ("name", "consumer"),
         ("role", HclExpression(f"aws_iam_role.{name}.id")),
-        ("policy", HclExpression(f"data.aws_iam_policy_document.{document}.json")),
+        ("policy", document_json(document)),
     )
     yield resource(
         "aws_iam_role_policy_attachment",
@@ -184,24 +184,17 @@ def _destination_arn(consumer: ConsumerPlan, scope: ModuleNames) -> Value:
 
 
 def _destination(consumer: ConsumerPlan, name: str, tags: Mapping[str, str]) -> Iterator[OutputBlock]:
+    prefix = ("name_prefix", prefix_name(f"{consumer.function[:PREFIX_MAX]}-failures-"))
     match consumer.created_destination:
         case "sqs":
+            retention = ("message_retention_seconds", QUEUE_SECONDS)
+            encrypted = ("sqs_managed_sse_enabled", True)
             yield resource(
-                "aws_sqs_queue",
-                f"{name}_failures",
-                ("name_prefix", prefix_name(f"{consumer.function[:PREFIX_MAX]}-failures-")),
-                ("message_retention_seconds", QUEUE_SECONDS),
-                ("sqs_managed_sse_enabled", True),
-                *tag_entries(tags),
+                "aws_sqs_queue", f"{name}_failures", prefix, retention, encrypted, *tag_entries(tags)
             )
         case "sns":
-            yield resource(
-                "aws_sns_topic",
-                f"{name}_failures",
-                ("name_prefix", prefix_name(f"{consumer.function[:PREFIX_MAX]}-failures-")),
-                ("kms_master_key_id", "alias/aws/sns"),
-                *tag_entries(tags),
-            )
+            encrypted_by = ("kms_master_key_id", "alias/aws/sns")
+            yield resource("aws_sns_topic", f"{name}_failures", prefix, encrypted_by, *tag_entries(tags))
         case "s3":
             bucket = HclExpression(f"aws_s3_bucket.{name}_failures.id")
             yield resource("aws_s3_bucket", f"{name}_failures", *tag_entries(tags))

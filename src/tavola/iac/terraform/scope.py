@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tavola.iac.grants import ANYWHERE, EVERYTHING, TableReference
+from tavola.iac.grants import ANYWHERE, EVERYTHING, Grant, ResourceReference
 from tavola.iac.identifiers import Identifiers, snake
 from tavola.iac.plan import OWN_KEY, IndexPlan
 from tavola.iac.terraform.hcl import Entry, HclExpression, OutputBlock, Value, append_text
@@ -13,6 +13,7 @@ PARTITION = HclExpression("data.aws_partition.current.partition")
 ACCOUNT = HclExpression("data.aws_caller_identity.current.account_id")
 REGION = HclExpression("data.aws_region.current.region")
 SUFFIX = HclExpression("data.aws_partition.current.dns_suffix")
+NAME_MAX = 60  # of a table within an IAM name, which has at most 128 characters
 
 
 def resource(kind: str, name: str, *body: Entry) -> OutputBlock:
@@ -72,7 +73,7 @@ class ModuleNames:
             return HclExpression("aws_kms_key.tables.arn")
         return key if key.startswith("arn:") else HclExpression(f"data.aws_kms_key.{self.id('key', key)}.arn")
 
-    def arn(self, reference: TableReference) -> Value:
+    def arn(self, reference: ResourceReference) -> Value:
         """Return the ARN of a table, index, stream or backup."""
         if reference == ANYWHERE:
             return EVERYTHING
@@ -84,3 +85,37 @@ class ModuleNames:
             case _:
                 suffix = str(reference).removeprefix(reference.table)
                 return append_text(self.table(reference.table, "arn"), suffix)
+
+
+def principals(kind: str, *identifiers: Value) -> OutputBlock:
+    """Return the principals of a statement."""
+    return block("principals", ("type", kind), ("identifiers", list(identifiers)))
+
+
+def condition(test: str, variable: str, *values: Value) -> OutputBlock:
+    """Return a condition of a statement."""
+    return block("condition", ("test", test), ("variable", variable), ("values", list(values)))
+
+
+def document_json(name: str) -> HclExpression:
+    """Refer to the text of a policy document."""
+    return HclExpression(f"data.aws_iam_policy_document.{name}.json")
+
+
+def statement(*body: Entry) -> OutputBlock:
+    """Return a statement of a policy document."""
+    return OutputBlock("statement", (), body)
+
+
+def grant_statement(grant: Grant, scope: ModuleNames, *others: OutputBlock) -> OutputBlock:
+    """Return a grant as a statement; `others` come before its conditions."""
+    resources: list[Value] = [scope.arn(reference) for reference in grant.references]
+    effect: tuple[Entry, ...] = () if grant.effect == "Allow" else (("effect", grant.effect),)
+    return statement(
+        ("sid", grant.sid),
+        *effect,
+        ("actions", list(grant.actions)),
+        ("resources", resources),
+        *others,
+        *(condition(each.operator, each.key, *each.values) for each in grant.conditions),
+    )

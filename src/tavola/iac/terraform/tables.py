@@ -15,17 +15,21 @@ from tavola.iac.plan import (
     InfrastructurePlan,
     TablePlan,
 )
-from tavola.iac.terraform.access import NAME_MAX, statement
 from tavola.iac.terraform.hcl import Entry, HclExpression, OutputBlock, prefix_name
 from tavola.iac.terraform.scope import (
     ACCOUNT,
+    NAME_MAX,
     PARTITION,
     REGION,
     SUFFIX,
     ModuleNames,
     block,
+    condition,
     data,
+    document_json,
+    principals,
     resource,
+    statement,
     tag_entries,
 )
 
@@ -87,8 +91,8 @@ def _table(table: TablePlan, scope: ModuleNames) -> Iterator[Entry]:
             "point_in_time_recovery", ("enabled", True), ("recovery_period_in_days", table.recovery_days)
         )
     if table.key is not None:
-        own = () if table.key == AWS_KEY else (("kms_key_arn", scope.key(table.key)),)
-        yield block("server_side_encryption", ("enabled", True), *own)
+        kms_arguments = () if table.key == AWS_KEY else (("kms_key_arn", scope.key(table.key)),)
+        yield block("server_side_encryption", ("enabled", True), *kms_arguments)
     yield from (block("replica", *_replica(table, region)) for region in table.replicas)
     yield from tag_entries(table.tags)
     yield block("lifecycle", *_lifecycle(table))
@@ -164,7 +168,7 @@ def _separate_index(table: TablePlan, index: IndexPlan, scope: ModuleNames) -> O
     return replace(
         index_block,
         remarks=(
-            "Of a table that exists, import the index before the first apply, or it is dropped and made anew (var.prefix before the name):",
+            "If the table exists already, import the index before the first apply, or it is dropped and created again (put var.prefix before the name):",
             f"  {import_index(table, index, scope)}",
         ),
     )
@@ -227,25 +231,18 @@ def _key_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[Output
         "aws_iam_policy_document",
         document,
         statement(
-            ("sid", "Keepers"),
+            ("sid", "KeyAdministration"),
             ("actions", ["kms:*"]),
             ("resources", ["*"]),
-            block("principals", ("type", "AWS"), ("identifiers", [root])),
+            principals("AWS", root),
         ),
         statement(
             ("sid", "ThroughDynamoDB"),
             ("actions", list(KEY_ACTIONS)),
             ("resources", ["*"]),
-            block("principals", ("type", "AWS"), ("identifiers", ["*"])),
-            block(
-                "condition",
-                ("test", "StringEquals"),
-                ("variable", "kms:CallerAccount"),
-                ("values", [ACCOUNT]),
-            ),
-            block(
-                "condition", ("test", "StringEquals"), ("variable", "kms:ViaService"), ("values", [through])
-            ),
+            principals("AWS", "*"),
+            condition("StringEquals", "kms:CallerAccount", ACCOUNT),
+            condition("StringEquals", "kms:ViaService", through),
         ),
     )
     yield resource(
@@ -253,7 +250,7 @@ def _key_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[Output
         "tables",
         ("description", "Encrypts the tables."),
         ("enable_key_rotation", True),
-        ("policy", HclExpression(f"data.aws_iam_policy_document.{document}.json")),
+        ("policy", document_json(document)),
         *tag_entries(plan.tags),
         block("lifecycle", ("prevent_destroy", True)),
     )

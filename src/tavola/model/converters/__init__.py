@@ -1,7 +1,7 @@
-"""Converters: Python types ⇄ attribute values, made once for each annotation.
+"""Converters between Python types and attribute values, built once for each annotation.
 
-What is written can be read back as the same value: what DynamoDB cannot hold exactly is refused, the type where
-it is declared and the value where it is written. Nothing is rounded, no zone is guessed, no field is dropped.
+A stored value reads back as an equal value. What DynamoDB cannot hold exactly is refused: a type when it is declared, a
+value when it is written. Nothing is rounded, no zone is guessed, no field is dropped.
 """
 
 from tavola.model.converters.annotations import converter_for, field_converter
@@ -13,10 +13,11 @@ from tavola.model.converters.converter import (
     with_place,
 )
 from tavola.model.converters.plain import decode_plain, encode_plain
-from tavola.model.converters.times import EPOCH_SECONDS
+from tavola.model.converters.scalars import EPOCH_SECONDS, EXPIRY, whole_second
 
 __all__ = [
     "EPOCH_SECONDS",
+    "EXPIRY",
     "Converter",
     "EpochMilliseconds",
     "EpochSeconds",
@@ -25,5 +26,6 @@ __all__ = [
     "decode_plain",
     "encode_plain",
     "field_converter",
+    "whole_second",
     "with_place",
 ]

@@ -1,12 +1,13 @@
-"""Annotations: which converter a type has, as a person writes it in a field.
+"""Annotations: find or build the converter of a field's type annotation.
 
-Wrappers are taken off (Annotated, aliases, NewType), containers and records are built from the converters of what
-is in them, and what pydantic knows and this room does not goes through pydantic's own serialisation. An
-annotation that cannot be honoured is refused here, where it is declared, and not when a value comes.
+Wrappers are removed (Annotated, aliases, NewType), containers and records are built from the converters of their
+members, and other types that pydantic knows go through pydantic's own serialisation. An annotation that cannot be stored
+is refused when it is declared, not when a value is written.
 """
 
 from __future__ import annotations
 
+import sys
 import typing
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections import abc as collections_abc
@@ -32,6 +33,7 @@ from pydantic import (
 )
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticSerializationError
 
 from tavola.model.converters.containers import of_list, of_map, of_set, of_tuple
 from tavola.model.converters.converter import (
@@ -41,33 +43,32 @@ from tavola.model.converters.converter import (
     EpochSeconds,
     Exact,
     optional,
+    show_value,
+    storage_error,
 )
-from tavola.model.converters.foreign import of_foreign, of_secret
-from tavola.model.converters.plain import ANY, EXACT_ANY, FLOAT_REMEDY
+from tavola.model.converters.plain import ANY, EXACT_ANY, FLOAT_REMEDY, decode_plain, encode_plain
 from tavola.model.converters.records import annotation_of, of_record, record_of
 from tavola.model.converters.scalars import (
     BOOL,
     BYTES,
+    DATE,
+    DATETIME,
     DECIMAL,
+    DURATION,
+    EPOCH_MILLISECONDS,
+    EPOCH_SECONDS,
     FLOAT,
     IDENTIFIER,
     INT,
     NULL,
     TEXT,
+    TIME,
     of_enum,
     of_literal,
 )
-from tavola.model.converters.times import (
-    DATE,
-    DATETIME,
-    DURATION,
-    EPOCH_MILLISECONDS,
-    EPOCH_SECONDS,
-    TIME,
-)
 from tavola.model.converters.unions import of_union
 from tavola.model.errors import ValueNotStorable
-from tavola.values import Value
+from tavola.values import TAGS, Value
 
 _KNOWN_MAX = 4096
 _known: dict[Any, Converter] = {}
@@ -140,7 +141,7 @@ _NO_MARKS: Marks = frozenset()
 
 
 def converter_for(annotation: Any) -> Converter:
-    """Return the converter of a type; refuse one that cannot be stored, with what to do instead."""
+    """Return the converter of a type; refuse a type that cannot be stored, and say what to use instead."""
     build = _Build()
     converter = build.convert(annotation, _NO_MARKS)
     if len(_known) + len(build.made) > _KNOWN_MAX:
@@ -152,6 +153,9 @@ def converter_for(annotation: Any) -> Converter:
 def field_converter(info: FieldInfo) -> Converter:
     """Return the converter of a pydantic field, markers included."""
     return converter_for(annotation_of(info))
+
+
+_PLAIN = frozenset(TAGS) - {"NULL"}
 
 
 class _Build:
@@ -170,17 +174,17 @@ class _Build:
             return self._build(annotation, marks, metadata)
         key = (annotation, marks)
         try:
-            found = _known.get(key) or self.made.get(key)
+            converter = _known.get(key) or self.made.get(key)
         except TypeError:  # an annotation with something in it that does not hash
             return self._build(annotation, marks, metadata)
-        if found is None:
-            self.made[key] = found = self._build(annotation, marks, metadata)
-        return found
+        if converter is None:
+            self.made[key] = converter = self._build(annotation, marks, metadata)
+        return converter
 
     def _build(self, annotation: Any, marks: Marks, metadata: tuple[Any, ...]) -> Converter:
         origin = get_origin(annotation)
         if origin is Annotated:
-            return self._annotated(annotation, marks, metadata)
+            return self._convert_annotated(annotation, marks, metadata)
         if annotation is JsonValue:
             return EXACT_ANY
         if isinstance(annotation, _ALIASES) or isinstance(origin, _ALIASES):
@@ -189,7 +193,7 @@ class _Build:
             return self.convert(annotation.__supertype__, marks, metadata)
         if origin in _QUALIFIERS:
             return self.convert(get_args(annotation)[0], marks, metadata)
-        if any(isinstance(said, _RECODED) for said in metadata):
+        if any(isinstance(metadatum, _RECODED) for metadatum in metadata):
             return self._foreign(annotation, metadata)
         if annotation is Any or annotation is object:
             return EXACT_ANY if Exact in marks else ANY
@@ -197,9 +201,9 @@ class _Build:
             return self._float(marks)
         if annotation is datetime and marks & {EpochSeconds, EpochMilliseconds}:
             return EPOCH_SECONDS if EpochSeconds in marks else EPOCH_MILLISECONDS
-        found = _SCALARS.get(annotation) if isinstance(annotation, type | None) else None
-        if found is not None:
-            return found
+        scalar = _SCALARS.get(annotation) if isinstance(annotation, type | None) else None
+        if scalar is not None:
+            return scalar
         if origin is Literal:
             return of_literal(get_args(annotation))
         if origin is Union or origin is UnionType:
@@ -207,11 +211,11 @@ class _Build:
         container = self._container(annotation, origin, marks)
         return container or self._class(annotation, origin, marks, metadata)
 
-    def _annotated(self, annotation: Any, marks: Marks, metadata: tuple[Any, ...]) -> Converter:
-        inner, *said = get_args(annotation)
+    def _convert_annotated(self, annotation: Any, marks: Marks, metadata: tuple[Any, ...]) -> Converter:
+        inner, *marks_given = get_args(annotation)
         markers = frozenset(
             marker if isinstance(marker, type) else type(marker)
-            for marker in said
+            for marker in marks_given
             if (marker if isinstance(marker, type) else type(marker)) in MARKERS
         )
         for marker, expected in (
@@ -222,12 +226,12 @@ class _Build:
             if marker in markers and not any(_mentions(inner, target) for target in expected):
                 raise ValueNotStorable(
                     _show_annotation(annotation),
-                    f"{marker.__name__} is for a {expected[0].__name__}; leave it out here",
+                    f"{marker.__name__} applies to {expected[0].__name__}; remove it here",
                 )
-        return self.convert(inner, marks | markers, (*said, *metadata))
+        return self.convert(inner, marks | markers, (*marks_given, *metadata))
 
     def _alias(self, annotation: Any, origin: Any, marks: Marks, metadata: tuple[Any, ...]) -> Converter:
-        """Take off a named alias, whose parameters stand in the order in which it names them."""
+        """Return the converter of a named type alias, with its type parameters filled in."""
         key = (annotation, marks)
         if key in self.begun:
             return _deferred_converter(self.begun[key], _show_annotation(annotation), frozenset())
@@ -235,12 +239,12 @@ class _Build:
         if origin is None:
             value = annotation.__value__
         else:
-            given = dict(zip(origin.__type_params__, get_args(annotation), strict=True))
+            type_arguments = dict(zip(origin.__type_params__, get_args(annotation), strict=True))
             value = origin.__value__
-            value = value[tuple(given[name] for name in value.__parameters__)]
-        whole["whole"] = found = self.convert(value, marks, metadata)
+            value = value[tuple(type_arguments[name] for name in value.__parameters__)]
+        whole["whole"] = converter = self.convert(value, marks, metadata)
         del self.begun[key]
-        return found
+        return converter
 
     def _float(self, marks: Marks) -> Converter:
         if Exact not in marks:
@@ -249,8 +253,8 @@ class _Build:
 
     def _union(self, arguments: tuple[Any, ...], marks: Marks) -> Converter:
         members = tuple(self.convert(argument, marks) for argument in arguments if argument is not NoneType)
-        found = members[0] if len(members) == 1 else of_union(members)
-        return optional(found) if NoneType in arguments else found
+        converter = members[0] if len(members) == 1 else of_union(members)
+        return optional(converter) if NoneType in arguments else converter
 
     def _container(self, annotation: Any, origin: Any, marks: Marks) -> Converter | None:
         cls = origin or annotation
@@ -266,7 +270,8 @@ class _Build:
         if cls in _SETS:
             if not arguments:
                 raise ValueNotStorable(
-                    _show_annotation(annotation), "a set says what it holds: set[str], set[int] or set[bytes]"
+                    _show_annotation(annotation),
+                    "a set needs a member type: set[str], set[int] or set[bytes]",
                 )
             return of_set(self.convert(arguments[0], marks), _SETS[cls])
         if cls in _MAPS:
@@ -279,8 +284,7 @@ class _Build:
         if isinstance(annotation, TypeVar):
             raise ValueNotStorable(
                 _show_annotation(annotation),
-                f"{annotation} is a type variable and says nothing of how it is stored; give the class its "
-                "argument",
+                f"{annotation} is a type variable, so its storage is unknown; give the class its argument",
             )
         if isinstance(annotation, str | ForwardRef):
             raise ValueNotStorable(
@@ -288,10 +292,10 @@ class _Build:
                 f"{_show_annotation(annotation)} is not defined yet; define it before the class",
             )
         if origin is Secret:
-            return of_secret(self.convert(get_args(annotation)[0], marks), Secret)
+            return _of_secret(self.convert(get_args(annotation)[0], marks), Secret)
         if isinstance(annotation, type):
             if issubclass(annotation, SecretStr | SecretBytes):
-                return of_secret(TEXT if issubclass(annotation, SecretStr) else BYTES, annotation)
+                return _of_secret(TEXT if issubclass(annotation, SecretStr) else BYTES, annotation)
             if issubclass(annotation, Enum):
                 return of_enum(annotation)
             if issubclass(annotation, BaseModel) and annotation.__pydantic_root_model__:
@@ -328,12 +332,12 @@ class _Build:
                 raise ValueNotStorable(
                     cls.__name__, f"in {cls.__name__}.{field.name}, {error.problem}"
                 ) from error
-        whole["whole"] = found = of_record(record, members)
+        whole["whole"] = converter = of_record(record, members)
         del self.begun[cls]
-        return found
+        return converter
 
     def _foreign(self, annotation: Any, metadata: tuple[Any, ...]) -> Converter:
-        """Return the converter of a type that pydantic knows: as one that it is at heart, or by its dump."""
+        """Return the converter of a type that pydantic knows: by the built-in type it wraps, or by pydantic's dump."""
         full: Any = Annotated[(annotation, *metadata)] if metadata else annotation
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(full)
@@ -341,10 +345,10 @@ class _Build:
         except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError) as error:
             raise ValueNotStorable(
                 _show_annotation(annotation),
-                f"neither Tavola nor pydantic knows how to store {_show_annotation(annotation)}; use a pydantic model, "
-                "a dataclass or a plain type, or give it __get_pydantic_core_schema__",
+                f"neither Tavola nor pydantic can store {_show_annotation(annotation)}; use a pydantic "
+                "model, a dataclass or a plain type, or define __get_pydantic_core_schema__",
             ) from error
-        recoded = any(isinstance(said, _RECODED) for said in metadata)
+        recoded = any(isinstance(metadatum, _RECODED) for metadatum in metadata)
         if not recoded and core["type"] in _CORE:
             return _CORE[core["type"]]
         if not recoded and isinstance(annotation, type):
@@ -359,10 +363,11 @@ class _Build:
         if heart["type"] in _UNSTORABLE:
             raise ValueNotStorable(
                 _show_annotation(annotation),
-                f"pydantic checks {_show_annotation(annotation)}, and nothing says how it is stored; use a pydantic model, "
-                "a dataclass or a plain type, or say how with PlainSerializer and PlainValidator",
+                f"pydantic validates {_show_annotation(annotation)}, but does not define how it is "
+                "stored; use a pydantic model, a dataclass or a plain type, or add PlainSerializer and "
+                "PlainValidator",
             )
-        return of_foreign(adapter, _show_annotation(annotation), annotation)
+        return _of_foreign(adapter, _show_annotation(annotation), annotation)
 
 
 def _deferred_converter(
@@ -377,8 +382,8 @@ def _deferred_converter(
         return whole["whole"].decode_inside(value)
 
     def inside(step: str | int | None) -> Converter | None:
-        found = whole["whole"].inside
-        return None if found is None else found(step)
+        inner = whole["whole"].inside
+        return None if inner is None else inner(step)
 
     types = () if detail is None else (detail.cls,)
     kind = "record" if detail else "other"
@@ -397,9 +402,49 @@ def _mentions(annotation: Any, searched: Any) -> bool:
 
 
 def _show_annotation(annotation: Any) -> str:
-    """Return an annotation as an error names it."""
+    """Return an annotation as text for error messages."""
     if isinstance(annotation, type) and not get_args(annotation):
         return annotation.__name__
     if isinstance(annotation, ForwardRef):
         return annotation.__forward_arg__
     return str(annotation).replace("typing.", "")
+
+
+def _of_foreign(adapter: TypeAdapter[Any], word: str, annotation: Any) -> Converter:
+    """Return the converter of a type that pydantic dumps to plain values, or else to JSON."""
+    dump = adapter.dump_python
+
+    def encode_foreign(value: Any) -> Value:
+        try:
+            try:
+                return encode_plain(dump(value, round_trip=True, warnings="error"))
+            except ValueNotStorable:
+                return encode_plain(dump(value, mode="json", round_trip=True))
+        except PydanticSerializationError as error:
+            raise storage_error(
+                f"{show_value(value)} cannot be written as {word}: pydantic does not know how"
+            ) from error
+
+    networks = sys.modules.get("pydantic.networks")  # not imported here: it loads importlib.metadata
+    if networks is not None and annotation is networks.EmailStr:
+        return Converter(
+            encode_foreign, decode_plain, frozenset({"S"}), (str,), "text", kind="text", word="text"
+        )
+    types = (annotation,) if isinstance(annotation, type) else ()
+    return Converter(encode_foreign, decode_plain, _PLAIN, types, kind="other", word=word)
+
+
+def _of_secret(inner: Converter, cls: type) -> Converter:
+    """Return the converter of a secret, which is stored as the hidden value."""
+    encode = inner.encode_inside
+
+    def encode_secret(value: Any) -> Value:
+        hidden = value.get_secret_value() if hasattr(value, "get_secret_value") else value
+        try:
+            return encode(hidden)
+        except ValueNotStorable:
+            raise storage_error(f"the secret is no {inner.word}") from None  # what was hidden stays so
+
+    return Converter(
+        encode_secret, inner.decode_inside, inner.tags, (cls,), kind="secret", word=f"secret {inner.word}"
+    )

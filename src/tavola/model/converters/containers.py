@@ -27,7 +27,7 @@ _TEXTS = (str, bytes, bytearray)
 
 
 def of_list(member: Converter, kind: type = list) -> Converter:
-    """Return the converter of a list, tuple or other sequence whose members are alike."""
+    """Return the converter of a list, tuple or other sequence with members of one type."""
     encode_member = member.encode_inside
     as_text = member.kind == "text" and not member.nullable
 
@@ -39,7 +39,7 @@ def of_list(member: Converter, kind: type = list) -> Converter:
                 return {"L": [{"S": text} if type(text) is str else encode_member(text) for text in value]}
             return {"L": [encode_member(element) for element in value]}
         except ValueNotStorable as error:
-            raise find_unencodable(encode_member, _numbered(value)) from error
+            raise find_unencodable(encode_member, _with_places(value)) from error
 
     word = f"list[{word_inside(member)}]"
     decode_list = _list_decoder(member.decode_inside, as_text)
@@ -68,12 +68,12 @@ def _is_sequence(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, _TEXTS)
 
 
-def _numbered(value: Sequence[Any]) -> list[tuple[str, Any]]:
+def _with_places(value: Sequence[Any]) -> list[tuple[str, Any]]:
     return [(f"[{place}]", element) for place, element in enumerate(value)]
 
 
 def of_tuple(members: tuple[Converter, ...]) -> Converter:
-    """Return the converter of a tuple with a type for each place."""
+    """Return the converter of a tuple with a type for each position."""
     encoders = tuple(member.encode_inside for member in members)
     decoders = tuple(member.decode_inside for member in members)
     count = len(members)
@@ -105,11 +105,12 @@ def of_tuple(members: tuple[Converter, ...]) -> Converter:
 
 
 def of_set(member: Converter, kind: type[set[Any]] | type[frozenset[Any]]) -> Converter:
-    """Return the converter of a set, which DynamoDB has of text, numbers and bytes."""
+    """Return the converter of a set; DynamoDB has sets of text, numbers and bytes."""
     if member.nullable or len(member.tags) != 1 or not member.tags <= {"S", "N", "B"}:
         raise ValueNotStorable(
             f"{kind.__name__}[{word_inside(member)}]",
-            "DynamoDB's sets hold text, numbers or bytes, one of these and no None; use list[…]",
+            "DynamoDB sets contain only strings, only numbers or only binary values, and no None; "
+            "use list[…]",
         )
     (scalar,) = member.tags
     tag = f"{scalar}S"
@@ -143,11 +144,11 @@ def of_set(member: Converter, kind: type[set[Any]] | type[frozenset[Any]]) -> Co
 
 
 def of_map(key: Converter, member: Converter, kind: type = dict) -> Converter:
-    """Return the converter of a dict; what is not text as a key is written as its text."""
+    """Return the converter of a dict; keys that are not text are stored as text."""
     if key.nullable or len(key.tags) != 1 or not key.tags <= {"S", "N"}:
         raise ValueNotStorable(
             f"dict[{word_inside(key)}, {word_inside(member)}]",
-            "DynamoDB's maps have names of text; use keys of text, numbers, dates, UUIDs or enums",
+            "DynamoDB map keys are strings; use keys that are strings, numbers, dates, UUIDs or enums",
         )
     (scalar,) = key.tags
     encode_member, decode_member = member.encode_inside, member.decode_inside
@@ -190,7 +191,7 @@ def _name_encoder(key: Converter, scalar: str) -> Encode:
     def encode_name(name: Any) -> Any:
         text = key.encode(name)[scalar]
         if not text:
-            raise storage_error("it stands under an empty name, which DynamoDB refuses; give it a name")
+            raise storage_error("the key is an empty string, which DynamoDB rejects; use a non-empty key")
         return text
 
     return encode_name
@@ -201,5 +202,5 @@ def _name_decoder(decode: Decode, scalar: str) -> Callable[[str], Any]:
 
 
 def word_inside(member: Converter) -> str:
-    """Return a member's type in words, with null where it may be None."""
+    """Return a member's type in words, with `null` if it may be None."""
     return f"{member.word} | null" if member.nullable and member.kind not in ("any", "null") else member.word

@@ -1,6 +1,6 @@
 """Converter: how the values of one Python type are written as attribute values, and read back.
 
-The markers that choose between two ways to write a type stand here too, and how a converter says no.
+Also the markers that select how a type is stored, and the errors that converters raise.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tavola.model.errors import ValueNotStorable
 from tavola.values import Value
 
-VALUE = "value"  # how a refusal begins where nobody has said yet what the value is of
+VALUE = "value"  # the subject of an error message until the field is known
 _SHOWN_MAX = 60
 
 Encode = Callable[[Any], Value]
@@ -30,7 +30,7 @@ class Exact:
 
 
 class EpochSeconds:
-    """Marks a datetime that is stored as a number of seconds since 1970, as time to live wants it.
+    """Marks a datetime that is stored as a number of seconds since 1970, as time to live requires.
 
     A fraction of a second is refused and never rounded: `value.replace(microsecond=0)` says what is meant.
     """
@@ -44,9 +44,9 @@ MARKERS = frozenset({Exact, EpochSeconds, EpochMilliseconds})
 
 
 class Converter(Struct, frozen=True, eq=False):
-    """Two functions made once for an annotation, and what is known about the values.
+    """An encoder and a decoder for one annotation, and facts about its values.
 
-    `encode` is never given None: a field that is None is left out. It gives `{}`, no value at all, for an
+    `encode` is never given None: a field with the value None is left out. It gives `{}`, no value at all, for an
     empty set, which DynamoDB does not have: leave that out too, and read an attribute that is absent as
     `absent()` where there is one. `decode` gives what pydantic then validates (not strictly); a value of
     another type than it writes is given as plain Python, so that pydantic says what is wrong with it.
@@ -62,7 +62,7 @@ class Converter(Struct, frozen=True, eq=False):
     absent: Callable[[], Any] | None = None  # what an absent attribute reads as: an empty set
     kind: str = "other"  # the family: text, int, list, record, …
     word: str = "other"  # the whole type in words, such as `list[text]`
-    detail: Any = None  # what the room's own modules know besides
+    detail: Any = None  # for the modules of this package
     # What a step into it leads to, None: any member of it; where nothing is said, all that is plain.
     inside: Callable[[str | int | None], Converter | None] | None = None
 
@@ -94,14 +94,14 @@ def optional(converter: Converter) -> Converter:
 
 
 def _full(encode: Encode) -> Encode:
-    """Return an encoder that refuses an empty set, which could not be told from None."""
+    """Return an encoder that refuses an empty set, which could not be distinguished from None."""
 
     def encode_full(value: Any) -> Value:
         written = encode(value)
         if not written:
             raise storage_error(
-                "an empty set is stored as absence, which this field reads as None; declare the set without "
-                "None, or give None"
+                "an empty set is stored as a missing attribute, which this field reads as None; remove "
+                "None from the type, or use None"
             )
         return written
 
@@ -109,23 +109,23 @@ def _full(encode: Encode) -> Encode:
 
 
 def wrong_type_error(value: Any, expected: str) -> ValueNotStorable:
-    """Return the refusal of a value of another type than its field's."""
+    """Return the error for a value whose type is not its field's."""
     return storage_error(f"{show_value(value)} is of type {type(value).__name__}; give {expected}")
 
 
 def storage_error(problem: str) -> ValueNotStorable:
-    """Return the refusal of a value, before anyone has said where it stands."""
+    """Return the error for a value, without its place yet; see `with_place`."""
     return ValueNotStorable(VALUE, problem)
 
 
 def with_place(error: ValueNotStorable, place: str) -> ValueNotStorable:
-    """Return a refusal with the place of its value in front: `placed(error, "Ticket.address")`."""
+    """Return an error with the place of its value in front: `with_place(error, "Ticket.address")`."""
     inner = error.place.removeprefix(VALUE) if error.place.startswith(VALUE) else f": {error.place}"
     return ValueNotStorable(place + inner, error.problem)
 
 
 def find_unencodable(encode: Encode, members: Iterable[tuple[str, Any]]) -> ValueNotStorable:
-    """Return the refusal of the first member that cannot be encoded, with its place."""
+    """Return the error for the first member that cannot be encoded, with its place."""
     for step, member in members:
         try:
             encode(member)
@@ -135,6 +135,6 @@ def find_unencodable(encode: Encode, members: Iterable[tuple[str, Any]]) -> Valu
 
 
 def show_value(value: Any) -> str:
-    """Return a value as an error tells it, never too long."""
+    """Return a value as text for error messages, shortened."""
     text = repr(value)
     return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 1]}…"

@@ -1,7 +1,7 @@
-"""Plain values: text, numbers, bytes, booleans, None and containers of these, told by what they are.
+"""Plain values: text, numbers, bytes, booleans, None and containers of these, converted by their own type.
 
-For fields that say no more of their values, `Any` and JSON, and for reading what a field did not expect.
-A whole number reads as int, another as Decimal. Where floats are exact, another reads as float.
+Used for fields of type `Any` and JSON, and for reading values that a field did not expect. An integer reads as int, other
+numbers as Decimal, or as float where floats are exact.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _SMALL = 10**18  # below it no integer can be refused
 _FLOAT_WHOLE_MAX = 2**53  # up to it every integer is a float
 _SET_TAGS = {str: "SS", int: "NS", Decimal: "NS", float: "NS", bytes: "BS"}
 FLOAT_REMEDY = (
-    "a float is no decimal number, and DynamoDB's numbers are: use Decimal, or Annotated[float, Exact] to store "
-    "the shortest decimal that reads back as the same float"
+    "floats are binary, DynamoDB numbers are decimal: use Decimal, or Annotated[float, "
+    "Exact] to store the shortest decimal that reads back as the same float"
 )
 
 
@@ -48,7 +48,7 @@ def _show_type(value: Any) -> str:
     try:
         return show_value(value)
     except ValueError:
-        return "an integer of thousands of digits"
+        return "an integer with thousands of digits"
 
 
 def encode_int(value: Any) -> Value:
@@ -98,7 +98,7 @@ def _encode_checked_text(value: str) -> Value:
             value.encode()
         except UnicodeEncodeError as error:
             raise storage_error(
-                f"{show_value(value)} has a lone surrogate and is no text; store it as bytes"
+                f"{show_value(value)} contains a lone surrogate; store it as bytes"
             ) from error
     return {"S": value}
 
@@ -132,8 +132,8 @@ def _encoder(exact: bool) -> Encode:
         tag = tags.pop() if len(tags) == 1 else None
         if tag is None:
             raise storage_error(
-                f"{show_value(value)} is no set that DynamoDB has: one of text, numbers or bytes, never empty; "
-                "give a list"
+                f"{show_value(value)} is not a DynamoDB set, which contains only strings, only numbers or only binary values and is never empty; "
+                "use a list"
             )
         scalar = tag[0]
         return {tag: sorted({encode(member)[scalar] for member in value})}
@@ -156,9 +156,9 @@ def _encoder(exact: bool) -> Encode:
         encoders[float] = encode_float
 
     def encode(value: Any) -> Value:
-        found = encoders.get(type(value))
-        if found is not None:
-            return found(value)
+        encode_type = encoders.get(type(value))
+        if encode_type is not None:
+            return encode_type(value)
         if isinstance(value, float):
             raise storage_error(f"{show_value(value)} is a float: {FLOAT_REMEDY}")
         raise storage_error(
@@ -170,7 +170,7 @@ def _encoder(exact: bool) -> Encode:
 
 
 def _decoder(fraction: Callable[[str], Any]) -> Callable[[Value], Any]:
-    """Return the decoder of plain values, with what a number that is not whole becomes."""
+    """Return the decoder of plain values, given the type of numbers that are not integers."""
 
     def number(text: str) -> Any:
         try:

@@ -1,7 +1,7 @@
 """Records: converters of values with named fields, which are stored as maps.
 
-Pydantic models, dataclasses, TypedDicts and NamedTuples. A field is stored under its own name, aliases or not,
-and one that is None as NULL, so that it is not taken for its default. Computed fields are not stored.
+Pydantic models, dataclasses, TypedDicts and NamedTuples. A field is stored under its own name, not its alias.
+None is stored as NULL, to distinguish it from an absent field with a default. Computed fields are not stored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _QUALIFIERS = (Required, NotRequired, ReadOnly)
 
 
 class RecordField(Struct, frozen=True):
-    """A field: its name, what pydantic calls it when it reads, and its annotation."""
+    """A field: its name, the name pydantic reads it by, and its annotation."""
 
     name: str
     key: str
@@ -44,7 +44,7 @@ class RecordField(Struct, frozen=True):
 
 
 class Record(Struct, frozen=True):
-    """A class with named fields, before the converters of these are known."""
+    """A class with named fields, without converters yet."""
 
     cls: type
     fields: tuple[RecordField, ...]
@@ -56,12 +56,12 @@ class Record(Struct, frozen=True):
         return frozenset(field.name for field in self.fields)
 
     @property
-    def fixed(self) -> bool:
+    def has_fixed_names(self) -> bool:
         """Whether every stored record has the same names."""
         return self.extra != "allow" and not any(field.may_lack for field in self.fields)
 
     def literals(self) -> dict[str, tuple[Any, ...]]:
-        """Return the fields that are literals, with their values: what may tell this record from others."""
+        """Return the literal fields with their values, which may distinguish this record from others in a union."""
         return {
             field.name: get_args(bare)
             for field in self.fields
@@ -76,7 +76,7 @@ def _strip_markers(annotation: Any) -> Any:
 
 
 def annotation_of(info: FieldInfo) -> Any:
-    """Return a pydantic field's annotation with what was said of it."""
+    """Return a pydantic field's annotation with its metadata."""
     return Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
 
 
@@ -100,7 +100,7 @@ def _of_model(cls: type[BaseModel]) -> Record:
     if not cls.__pydantic_complete__ and not cls.model_rebuild(raise_errors=False):
         raise ValueNotStorable(
             cls.__name__,
-            "it names a type that is not defined yet; define that first, or call model_rebuild()",
+            "it refers to a type that is not defined yet; define that type first, or call model_rebuild()",
         )
     by_name = cls.model_config.get("validate_by_name") or cls.model_config.get("populate_by_name")
     fields = tuple(
@@ -229,8 +229,10 @@ def _typed_dict_encoder(record: Record, members: Mapping[str, Converter]) -> Enc
         unknown = [name for name in value if name not in encoders]
         absent = [name for name in needed if name not in value]
         if unknown or absent:
-            problem = f"has no {absent[0]}" if absent else f"has {unknown[0]!r}, which {word} does not know"
-            raise storage_error(f"{show_value(value)} {problem}; give the keys of {word}")
+            problem = (
+                f"has no {absent[0]}" if absent else f"has {unknown[0]!r}, which {word} does not declare"
+            )
+            raise storage_error(f"{show_value(value)} {problem}; use the keys of {word}")
         try:
             return {"M": {name: encoders[name](member) for name, member in value.items()}}
         except ValueNotStorable as error:
@@ -240,21 +242,21 @@ def _typed_dict_encoder(record: Record, members: Mapping[str, Converter]) -> Enc
 
 
 def _check_kin(value: Any, record: Record) -> None:
-    """Refuse what is no such record, and a subclass with fields that would be lost."""
+    """Refuse a value of another class, and a subclass whose additional fields would be lost."""
     cls = record.cls
     if not isinstance(value, cls):
         raise wrong_type_error(value, f"a {cls.__name__}")
-    own = record_of(type(value))
-    lost = sorted(own.names - record.names) if own is not None else []
+    value_record = record_of(type(value))
+    lost = sorted(value_record.names - record.names) if value_record is not None else []
     if lost:
         raise storage_error(
-            f"it is a {type(value).__name__}, and {', '.join(lost)} would be lost where a {cls.__name__} is "
-            f"declared; declare {cls.__name__} | {type(value).__name__}"
+            f"it is a {type(value).__name__}, so {', '.join(lost)} would be lost where {cls.__name__} "
+            f"is declared; declare {cls.__name__} | {type(value).__name__}"
         )
 
 
 def _in_field(encoders: tuple[tuple[str, Encode], ...], fields: Mapping[str, Any]) -> ValueNotStorable:
-    """Return the refusal of the first field that cannot be encoded, with its name."""
+    """Return the error for the first field that cannot be encoded, with its name."""
     for name, encode in encoders:
         try:
             encode(fields[name])
@@ -274,14 +276,14 @@ def _decoder(record: Record, members: Mapping[str, Converter]) -> Decode:
             content: Item = value["M"]
         except KeyError:
             return decode_plain(value)
-        found = {key: decode(content[name]) for name, key, decode in fields if name in content}
-        if len(found) != len(fields):
+        values = {key: decode(content[name]) for name, key, decode in fields if name in content}
+        if len(values) != len(fields):
             for key, fill in fillings:
-                if key not in found:
-                    found[key] = fill()
+                if key not in values:
+                    values[key] = fill()
         if keeps_extra:
-            found |= {name: decode_plain(member) for name, member in content.items() if name not in known}
-        return found
+            values |= {name: decode_plain(member) for name, member in content.items() if name not in known}
+        return values
 
     return decode_record
 
@@ -289,7 +291,7 @@ def _decoder(record: Record, members: Mapping[str, Converter]) -> Decode:
 def _absent_defaults(
     record: Record, members: Mapping[str, Converter]
 ) -> tuple[tuple[str, Callable[[], Any]], ...]:
-    """Return what stands for a field that is absent: an empty set, or None where that must be given."""
+    """Return the values of absent fields: an empty set, or None if the field is required."""
     fillings: list[tuple[str, Callable[[], Any]]] = []
     for field in record.fields:
         member = members[field.name]
@@ -301,9 +303,9 @@ def _absent_defaults(
 
 
 def instance_decoder(converter: Converter) -> Decode:
-    """Return a decoder that makes the record itself, so that no union can take it for another.
+    """Return a decoder that creates the record's instance, so that a union cannot choose another class for it.
 
-    What cannot be made is given as it was read, and pydantic says what is wrong with it.
+    Invalid values are returned as they were read; pydantic then reports the error.
     """
     decode = converter.decode
     adapters: list[TypeAdapter[Any]] = []
@@ -311,10 +313,10 @@ def instance_decoder(converter: Converter) -> Decode:
     def decode_instance(value: Value) -> Any:
         if not adapters:  # made late: the class may be under construction still
             adapters.append(TypeAdapter(converter.detail.cls))
-        found = decode(value)
+        values = decode(value)
         try:
-            return adapters[0].validate_python(found, strict=False)
+            return adapters[0].validate_python(values, strict=False)
         except ValidationError:
-            return found
+            return values
 
     return decode_instance

@@ -1,8 +1,7 @@
 """Unions: converters of values that may be of several types.
 
-A value is written by the converter of its class. What is stored must say which it was: by its DynamoDB type,
-as a number, as one of a few choices, or as a record with a field that tells. A union that cannot be read back
-is refused where it is declared.
+A value is stored by the converter of its class. The stored value must identify that class: by its DynamoDB type, by being
+one of a few choices, or by a field that distinguishes records. A union that cannot be read back is refused when it is declared.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def of_union(members: tuple[Converter, ...]) -> Converter:
     word = " | ".join(member.word for member in members)
     if any(member.kind in ("any", "union", "other") for member in members):
         raise ValueNotStorable(
-            word, "a union needs members that can be told apart; leave out what can be anything"
+            word, "the members of a union must be distinguishable; remove the member that accepts anything"
         )
     tags = sorted({tag for member in members for tag in member.tags})
     decoders = {tag: _decoder([member for member in members if tag in member.tags]) for tag in tags}
@@ -51,7 +50,7 @@ def of_union(members: tuple[Converter, ...]) -> Converter:
 
 
 def _encoder(members: tuple[Converter, ...]) -> Encode:
-    """Return an encoder that goes by a value's class, and by trying where that does not decide."""
+    """Return an encoder that chooses by a value's class, and tries the members in order if the class does not decide."""
     by_class: dict[type, list[Encode]] = {}
     for member in members:
         for cls in member.types:
@@ -106,18 +105,18 @@ def _choice_decoder(members: list[Converter]) -> Decode:
             _refuse(members, f"both have {show_value(sorted(twice)[0][1])}")
         stored |= choice.detail
     if len(others) > 1 or not choices:
-        _refuse(members, "they are stored alike")
+        _refuse(members, "they are stored the same way")
     for other in others:
         # An open type beside choices: these must equal what they are stored as, or text would turn into members.
         if other.kind not in ("text", "int") or not all(
             isinstance(member, other.types) for choice in choices for member in choice.detail.values()
         ):
-            _refuse(members, "they are stored alike")
+            _refuse(members, "they are stored the same way")
     return choice_decoder(stored, others[0].decode if others else decode_plain)
 
 
 def _record_decoder(members: list[Converter]) -> Decode:
-    """Return the decoder of records, which are told by a field of literals or by their fields."""
+    """Return the decoder of records, which a field of literals or the field names distinguish."""
     records: list[Record] = [member.detail for member in members]
     decoders = [instance_decoder(member) for member in members]
     telling = _discriminator(records)
@@ -134,10 +133,8 @@ def _record_decoder(members: list[Converter]) -> Decode:
 
     else:
         by_names = {record.names: decoder for record, decoder in zip(records, decoders, strict=True)}
-        if len(by_names) != len(records) or not all(record.fixed for record in records):
-            _refuse(
-                members, 'their fields do not tell them apart; give each a field such as kind: Literal["a"]'
-            )
+        if len(by_names) != len(records) or not all(record.has_fixed_names for record in records):
+            _refuse(members, 'they have the same fields; add a field such as kind: Literal["a"] to each')
 
         def pick(content: dict[str, Value]) -> Any:
             return by_names.get(frozenset(content))
@@ -177,5 +174,5 @@ def _refuse(members: list[Converter], why: str) -> None:
     words = " and ".join(word_inside(member) for member in members)
     raise ValueNotStorable(
         " | ".join(word_inside(member) for member in members),
-        f"{words} cannot be told apart when they are read back: {why}",
+        f"{words} cannot be distinguished when they are read back: {why}",
     )

@@ -1,18 +1,18 @@
 """List every access pattern of a design with the parameters its form needs.
 
-Primary keys, queries, collections, needs and writes appear in design order. A need runs as its route says or, without one,
-by the key that serves it best; a need that no key serves is listed with the reason and cannot be run.
+Primary keys, queries, collections, needs and writes appear in design order. A need runs by its declared route or, without
+one, by the key that serves it best; a need that no key serves is listed with the reason and cannot be run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from tavola.design.access_paths import shards_to_read
 from tavola.design.lint import LintContext
-from tavola.keys import Template
+from tavola.design.text import join_names
 from tavola.model import SHARD
 from tavola.model.document import (
     AccessPattern,
@@ -38,22 +38,22 @@ ParameterRole = Literal["partition", "sort", "filter"]
 
 SORT_OPERATORS = ("=", "<", "<=", ">", ">=", "between")
 _OPERATIONS = {"get": "GetItem", "batch_get": "BatchGetItem", "query": "Query", "scan": "Scan"}
-MANY_ITEMS = 25  # that a run asks for, where nobody declared how many it gives
-_LAST_FIRST = ("newest first", "latest first", "last first")
+DEFAULT_LIMIT = 25  # items, if the design does not declare how many a pattern returns
+_DESCENDING_TITLES = ("newest first", "latest first", "last first")
 
 
 @dataclass(frozen=True, slots=True)
 class PatternParameter:
-    """One value that a pattern is asked with, as a form shows it."""
+    """One parameter of a pattern, as a form shows it."""
 
     name: str
     kind: InputKind
     role: ParameterRole
     required: bool
-    operators: tuple[str, ...]  # that it may be compared by, the usual one first
-    choices: tuple[str, ...]  # all the values there can be; none: any
+    operators: tuple[str, ...]  # allowed comparisons, the usual one first
+    choices: tuple[str, ...]  # all possible values; empty: any
     attribute: str
-    constant: tuple[str, ...]  # what it is always compared with; none: what is given
+    constant: tuple[str, ...]  # values fixed by the design; empty: the user enters them
     description: str
 
 
@@ -64,22 +64,22 @@ class DesignedPattern:
     id: str
     kind: PatternKind
     title: str
-    place: str  # as `tavola cost` and `tavola lint` name it
-    table: str  # empty: of a need whose entities no table has
+    place: str  # its name in `tavola cost` and `tavola lint`
+    table: str  # empty: a need whose entities are in no table
     entities: tuple[str, ...]
     index: str | None
     operation: str
-    key: tuple[str, ...]  # its key in words, an attribute each: `PK = TICKET#{ticket_id}`
+    key: tuple[str, ...]  # one entry per attribute, such as `PK = TICKET#{ticket_id}`
     result: str
     parameters: tuple[PatternParameter, ...]
     runnable: bool
     reason: str  # why it cannot be run
     shards: int
-    ordered: bool  # whether the answer has an order to turn round
+    ordered: bool  # whether results can be read in descending order
     consistent: bool
     consistency: bool  # whether it can be read consistently
     descending: bool
-    limit: int | None  # that a run begins with
+    limit: int | None  # the default for a run
     per_second: float | None
     peak_per_second: float | None
     items: int | None
@@ -90,7 +90,7 @@ class DesignedPattern:
 
 @dataclass(frozen=True, slots=True)
 class PatternEntry:
-    """A pattern with what it was made of: the parts of the design that planning goes by."""
+    """A pattern with the parts of the design that planning needs."""
 
     summary: DesignedPattern
     table: TableDesign | None
@@ -100,35 +100,33 @@ class PatternEntry:
     collection: CollectionDesign | None = None
     need: Need | None = None
     write: WritePattern | None = None
-    filtered: tuple[Given, ...] = ()  # conditions of a need that its key does not decide
-    bucketed_fields: tuple[
-        str, ...
-    ] = ()  # fields of a partition that are given as a stretch: a query for each grain
+    filtered: tuple[Given, ...] = ()  # conditions of a need that need a filter
+    bucketed_fields: tuple[str, ...] = ()  # partition fields with a range: one query per time bucket
 
 
 def list_patterns(design: Design) -> tuple[PatternEntry, ...]:
     """Return every pattern of a design."""
-    entries = [each for table in design.tables for each in _table_patterns(table)]
+    entries = [pattern for table in design.tables for pattern in _table_patterns(table)]
     entries += [_need_entry(design, need) for need in design.needs]
     return tuple(entries)
 
 
 def find_pattern(design: Design, id_: str) -> PatternEntry:
-    """Return a pattern by its id; refuse one that the design has not."""
-    for each in list_patterns(design):
-        if each.summary.id == id_:
-            return each
+    """Return a pattern by id; refuse an unknown one."""
+    for pattern in list_patterns(design):
+        if pattern.summary.id == id_:
+            return pattern
     raise RequestRefused(
         "pattern-unknown",
-        "There is no such access pattern",
-        f"The design has no access pattern {id_}.",
-        "Choose one of the list; the design may have changed since the link was made.",
+        "Access pattern not found",
+        f"The design has no access pattern {id_}; it may have changed.",
+        "Choose one from the list.",
         status=404,
     )
 
 
 def table_of_need(design: Design, need: Need) -> TableDesign | None:
-    """Return the table that has all the entities of a need; None where there is none, or they are in several."""
+    """Return the table that has all entities of a need; None if no single table has."""
     for table in design.tables:
         names = {entity.name for entity in table.entities}
         if names.issuperset(need.entities):
@@ -137,12 +135,12 @@ def table_of_need(design: Design, need: Need) -> TableDesign | None:
 
 
 def has_full_route(need: Need) -> bool:
-    """Tell whether a need's route says all of its request: a document may name an operation and none of its keys."""
+    """Return whether a need's route defines a whole request; a document may name an operation without keys."""
     return need.route is not None and (need.route.operation == "scan" or bool(need.route.keys))
 
 
 def single_table_design(design: Design, table: TableDesign | None) -> Design:
-    """Return the part of a design that is of one table: two designs side by side may call entities alike."""
+    """Return the part of a design that concerns one table; entities of other tables may have the same names."""
     tables = () if table is None else (table,)
     needs = tuple(need for need in design.needs if table_of_need(design, need) is table)
     return Design(tables, design.views, needs)
@@ -165,48 +163,47 @@ def _table_patterns(table: TableDesign) -> Iterator[PatternEntry]:
 def _pattern_entry(
     table: TableDesign, entity: EntityDesign, key: KeyDesign, pattern: PatternDesign
 ) -> PatternEntry:
-    own = pattern is entity.primary
+    is_primary = pattern is entity.primary
     access = pattern.access or AccessPattern(f"{entity.name}.{pattern.name}")
     parameters = [
         _field_parameter(entity.field(name), "partition", required=True) for name in pattern.partition
     ]
     parameters += [
-        _field_parameter(entity.field(name), "partition", required=True) for name in pattern.sorts if own
+        _field_parameter(entity.field(name), "partition", required=True)
+        for name in pattern.sorts
+        if is_primary
     ]
     parameters += [
         _field_parameter(
             entity.field(name), "sort", required=False, operators=_sort_operators(entity.field(name))
         )
         for name in pattern.sorts
-        if not own
+        if not is_primary
     ]
     index = None if pattern.index is None else table.index(pattern.index)
     shards = shards_to_read(key)
     get_operation = "TransactGetItems" if access.transactional else "GetItem"
     summary = DesignedPattern(
         id=f"{table.name}/{entity.name}.{pattern.name}",
-        kind="key" if own else "query",
+        kind="key" if is_primary else "query",
         title=access.title,
         place=f"{entity.name}.{pattern.name}",
         table=table.name,
         entities=(entity.name,),
         index=pattern.index,
-        operation=get_operation if own else "Query",
+        operation=get_operation if is_primary else "Query",
         key=describe_key(key),
         result=pattern.result or entity.name,
         parameters=tuple(parameters),
         runnable=True,
         reason="",
         shards=shards,
-        ordered=not own and bool(key.range),
+        ordered=not is_primary and bool(key.range),
         consistent=access.consistent and (index is None or index.local),
         consistency=(index is None or index.local) and not access.transactional,
         descending=_is_descending(access),
-        limit=None if own else access.items or MANY_ITEMS,
-        per_second=access.per_second,
-        peak_per_second=access.peak_per_second,
-        items=access.items,
-        item_bytes=access.item_bytes,
+        limit=None if is_primary else access.items or DEFAULT_LIMIT,
+        **_declared_load(access),
         transactional=access.transactional,
         description="",
     )
@@ -217,7 +214,8 @@ def _collection_entry(table: TableDesign, collection: CollectionDesign) -> Patte
     access = collection.access or AccessPattern(collection.name)
     members = [table.entity(member.entity) for member in collection.members]
     owner = next(
-        (each for each in members if {f.name for f in each.fields}.issuperset(collection.parts)), members[0]
+        (member for member in members if {f.name for f in member.fields}.issuperset(collection.parts)),
+        members[0],
     )
     key = owner.key_on(collection.index)
     index = None if collection.index is None else table.index(collection.index)
@@ -247,10 +245,7 @@ def _collection_entry(table: TableDesign, collection: CollectionDesign) -> Patte
         consistency=index is None or index.local,
         descending=_is_descending(access),
         limit=None,
-        per_second=access.per_second,
-        peak_per_second=access.peak_per_second,
-        items=access.items,
-        item_bytes=access.item_bytes,
+        **_declared_load(access),
         transactional=False,
         description=collection.description,
     )
@@ -258,8 +253,8 @@ def _collection_entry(table: TableDesign, collection: CollectionDesign) -> Patte
 
 
 def _write_entry(table: TableDesign, entity: EntityDesign, write: WritePattern) -> PatternEntry:
-    assert entity.key is not None, "what lives in a table has a key"
-    together = write.transactional or bool(write.together)
+    assert entity.key is not None, "a stored entity has a key"
+    transactional = write.transactional or bool(write.together)
     verb = {"put": "PutItem", "update": "UpdateItem", "delete": "DeleteItem"}[write.kind]
     summary = DesignedPattern(
         id=f"{table.name}/{entity.name}: {write.title}",
@@ -269,49 +264,46 @@ def _write_entry(table: TableDesign, entity: EntityDesign, write: WritePattern) 
         table=table.name,
         entities=(entity.name,),
         index=None,
-        operation="TransactWriteItems" if together else verb if write.items == 1 else "BatchWriteItem",
+        operation="TransactWriteItems" if transactional else verb if write.items == 1 else "BatchWriteItem",
         key=describe_key(entity.key),
         result=entity.name,
         parameters=(),
         runnable=False,
-        reason="A write is not run from here, since it would change the table: its units are forecast.",
+        reason="Writes can't be run here because they would change data; only their cost is estimated.",
         shards=1,
         ordered=False,
         consistent=False,
         consistency=False,
         descending=False,
         limit=None,
-        per_second=write.per_second,
-        peak_per_second=write.peak_per_second,
-        items=write.items,
-        item_bytes=write.item_bytes,
-        transactional=together,
+        **_declared_load(write),
+        transactional=transactional,
         description=_describe_changes(write),
     )
     return PatternEntry(summary, table, entity, entity.key, write=write)
 
 
 def _need_entry(design: Design, need: Need) -> PatternEntry:
-    """Return a need as it is asked: by its route, or by the key that serves it best."""
+    """Return a need as a pattern: by its route, or by the key that serves it best."""
     table = table_of_need(design, need)
     entity = None if table is None else table.entity(need.entities[0])
     key, reason, operation, index = None, "", "Query", None
     filtered: tuple[Given, ...] = ()
     bucketed: tuple[str, ...] = ()
     if table is None:
-        reason = f"No table has {_join_names(need.entities)}, so nothing can be asked yet."
-    elif need.route is not None and need.route.index not in (None, *(each.name for each in table.indexes)):
+        reason = f"No table contains {join_names(need.entities)}."
+    elif need.route is not None and need.route.index not in (None, *(index.name for index in table.indexes)):
         index = need.route.index
-        reason = f"It is asked on {index}, and {table.name} has no such index."
+        reason = f"The declared route uses the index {index}, which {table.name} does not have."
     elif need.route is not None and has_full_route(need):
         operation, index = _OPERATIONS[need.route.operation], need.route.index
     else:
         paths = LintContext(single_table_design(design, table)).access_paths(need)
-        if need.route is not None:  # which says where, and not by which key
+        if need.route is not None:  # it names an index but no keys
             paths = tuple(path for path in paths if path.key.index == need.route.index)
         best = next(iter(paths), None)
         if best is None or best.operation == "scan":
-            reason = "No key serves it: every item would have to be read."
+            reason = "No key serves this pattern: it would need a Scan of the whole table."
         else:
             key, index = best.key, best.key.index
             operation = "GetItem" if best.operation == "get" else "Query"
@@ -331,7 +323,7 @@ def _need_entry(design: Design, need: Need) -> PatternEntry:
         index=index,
         operation=operation if not reason else "",
         key=() if key is None else describe_key(key),
-        result=_join_names(need.entities),
+        result=join_names(need.entities),
         parameters=() if table is None or entity is None else tuple(_need_parameters(table, entity, need)),
         runnable=not reason,
         reason=reason,
@@ -340,11 +332,8 @@ def _need_entry(design: Design, need: Need) -> PatternEntry:
         consistent=access.consistent and (index_design is None or index_design.local),
         consistency=index_design is None or index_design.local,
         descending=_is_descending(access),
-        limit=None if single else access.items or MANY_ITEMS,
-        per_second=access.per_second,
-        peak_per_second=access.peak_per_second,
-        items=access.items,
-        item_bytes=access.item_bytes,
+        limit=None if single else access.items or DEFAULT_LIMIT,
+        **_declared_load(access),
         transactional=access.transactional,
         description="",
     )
@@ -352,7 +341,7 @@ def _need_entry(design: Design, need: Need) -> PatternEntry:
 
 
 def _need_parameters(table: TableDesign, entity: EntityDesign, need: Need) -> Iterator[PatternParameter]:
-    """Give the conditions of a need, or of its route: each is compared in the way that it says."""
+    """Yield a parameter for each condition of a need or of its route."""
     for name, field, condition, role in need_conditions(table, entity, need):
         yield replace(_condition_parameter(field, condition, role), name=name)
 
@@ -360,7 +349,7 @@ def _need_parameters(table: TableDesign, entity: EntityDesign, need: Need) -> It
 def need_conditions(
     table: TableDesign, entity: EntityDesign, need: Need
 ) -> Iterator[tuple[str, FieldDesign, Given, ParameterRole]]:
-    """Give each condition of a need, or of its route, with its name in a form: the field's, and its operator where it has two."""
+    """Yield each condition of a need or its route with its parameter name: the field, plus the operator if ambiguous."""
     conditions: list[tuple[FieldDesign, Given, ParameterRole]] = []
     if need.route is None or not has_full_route(need):
         known = {field.name: field for field in entity.fields}
@@ -372,8 +361,10 @@ def need_conditions(
     else:
         many = need.route.operation == "batch_get"
         for condition in need.route.keys:
-            each = Given(condition.field, "in") if many and condition.value is None else condition
-            conditions.append((field_of_attribute(table, entity, condition.field), each, "partition"))
+            asked_condition = Given(condition.field, "in") if many and condition.value is None else condition
+            conditions.append(
+                (field_of_attribute(table, entity, condition.field), asked_condition, "partition")
+            )
         for condition in need.route.filters:
             conditions.append((field_of_attribute(table, entity, condition.field), condition, "filter"))
     names = [field.name for field, _, _ in conditions]
@@ -385,7 +376,7 @@ def need_conditions(
 
 
 def field_of_attribute(table: TableDesign, entity: EntityDesign, attribute: str) -> FieldDesign:
-    """Return the field that an attribute is of; of a key that a template makes, one that has its type."""
+    """Return the field stored in an attribute; for a templated key, a stand-in with the key's type."""
     for field in entity.fields:
         if field.attribute == attribute:
             return field
@@ -429,30 +420,31 @@ def _sort_operators(field: FieldDesign) -> tuple[str, ...]:
 
 
 def describe_key(key: KeyDesign) -> tuple[str, ...]:
-    """Return a key as people write it, an attribute each, a shard's number by its word."""
+    """Return a key as text, one entry per attribute, with `{shard}` for a shard number."""
     return tuple(f"{source.attribute} = {describe_source(source)}" for source in key.sources)
 
 
 def describe_source(source: SourceDesign) -> str:
-    """Return what a key attribute is made of, as people write it."""
+    """Return the template of a key attribute as text."""
     if source.template is None:
         return f"{{{source.field}}}"
-    return _readable_template(source.template)
-
-
-def _readable_template(template: Template) -> str:
-    return template.source.replace(f"{{{SHARD}:04}}", "{shard}")
+    return source.template.source.replace(f"{{{SHARD}:04}}", "{shard}")
 
 
 def _describe_changes(write: WritePattern) -> str:
-    names = _join_names((*write.changes, *write.adds))
+    names = join_names((*write.changes, *write.adds))
     return f"Changes {names}." if names else ""
 
 
+def _declared_load(access: AccessPattern | WritePattern) -> dict[str, Any]:
+    return {
+        "per_second": access.per_second,
+        "peak_per_second": access.peak_per_second,
+        "items": access.items,
+        "item_bytes": access.item_bytes,
+    }
+
+
 def _is_descending(access: AccessPattern) -> bool:
-    """Tell whether a pattern is meant from the last to the first: it declares so, or its title says so."""
-    return access.descending or any(words in access.title.lower() for words in _LAST_FIRST)
-
-
-def _join_names(names: tuple[str, ...]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+    """Return whether a pattern reads in descending order, as declared or by its title."""
+    return access.descending or any(words in access.title.lower() for words in _DESCENDING_TITLES)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 from tavola.limits import BATCH_GET_KEYS_MAX
-from tavola.model import Entity, declared_tables, entities_of
+from tavola.model import declared_tables, entities_of
 from tavola.model.document import EntityDesign
 from tavola.studio.access_patterns.catalogue import PatternEntry
 from tavola.studio.access_patterns.input_values import parse_value
@@ -22,14 +19,14 @@ from tavola.studio.access_patterns.requests import (
     RequestPlan,
     RunOptions,
 )
-from tavola.studio.queries.client_code import connection_target
+from tavola.studio.queries.client_code import PythonWriter, client_program
 from tavola.studio.queries.code import aws_cli_command, boto3_client_line, python_literal, snake_case
 from tavola.studio.studio import TablesLocation
 
 
 @dataclass(frozen=True, slots=True)
 class PatternCode:
-    """One run in several languages; `tavola` is None where no class declares the pattern."""
+    """One run in several languages; `tavola` is None if no Python class declares the pattern."""
 
     tavola: str | None
     boto3: str
@@ -40,7 +37,7 @@ def render_pattern_code(
     entry: PatternEntry,
     planned: RequestPlan,
     values: Sequence[EnteredValue],
-    how: RunOptions,
+    options: RunOptions,
     where: TablesLocation,
 ) -> PatternCode:
     """Return a planned run as code."""
@@ -52,21 +49,21 @@ def render_pattern_code(
         for request in planned.requests
     ]
     return PatternCode(
-        _client_program(entry, values, how, where),
+        _client_program(entry, values, options, where),
         _boto3_program(entry, planned, where.region, endpoint),
         "\n".join(commands),
     )
 
 
 def _command_request(planned: RequestPlan, request: OutgoingRequest) -> dict[str, Any]:
-    """Return the options of a command: a limit counts what is read, so where that is sifted the command counts for itself."""
+    """Return a request for the AWS CLI; with a filter the CLI applies the limit, as `Limit` counts items read."""
     if planned.limit is None:
         return dict(request.body)
     return dict(request.body) | {"MaxItems" if request.filter else "Limit": planned.limit}
 
 
 def _boto3_program(entry: PatternEntry, planned: RequestPlan, region: str, endpoint: str | None) -> str:
-    """Return a program that finds what the run finds."""
+    """Return a program with the same result as the run."""
     head = f"import boto3\n\n{boto3_client_line(region, endpoint)}"
     call = f"client.{snake_case(planned.operation)}"
     bodies = [dict(request.body) for request in planned.requests]
@@ -82,14 +79,14 @@ def _boto3_program(entry: PatternEntry, planned: RequestPlan, region: str, endpo
         assert entry.table is not None
         return f"{head}{requests}{_BATCHES.format(table=entry.table.name)}print(items)\n"
     limit = planned.limit
-    sifted = planned.accepts is not None or any(request.filter for request in planned.requests)
-    if limit is not None and not sifted:
+    is_filtered = planned.accepts is not None or any(request.filter for request in planned.requests)
+    if limit is not None and not is_filtered:
         requests = f"requests = {python_literal([{**body, 'Limit': limit} for body in bodies])}\nitems = []\n"
     loop = _PAGES.format(call=call, until="True" if limit is None else f"len(found) < {limit}")
     order, imports = _sort_lines(entry, planned)
     cut = "" if limit is None else f"items = items[:{limit}]\n"
     fetch = _fetch_lines(entry) if planned.fetches_items else ""
-    note = _ROUGH if planned.accepts is not None else ""
+    note = _INEXACT if planned.accepts is not None else ""
     return f"{imports}{head}{requests}{loop}{order}{cut}{fetch}{note}print(items)\n"
 
 
@@ -106,30 +103,30 @@ for request in requests:
 """
 _BATCHES = """\
 for request in requests:
-    asked = request["RequestItems"]
-    while asked:
-        page = client.batch_get_item(RequestItems=asked)
+    pending = request["RequestItems"]
+    while pending:
+        page = client.batch_get_item(RequestItems=pending)
         items += page["Responses"][{table!r}]
-        asked = page["UnprocessedKeys"]
+        pending = page["UnprocessedKeys"]
 """
 _FETCH = """\
 fetched = {{}}
 for at in range(0, len(items), {many}):
     keys = [{{name: item[name] for name in {names}}} for item in items[at : at + {many}]]
-    asked = {{{table!r}: {{"Keys": keys}}}}
-    while asked:
-        page = client.batch_get_item(RequestItems=asked)
+    pending = {{{table!r}: {{"Keys": keys}}}}
+    while pending:
+        page = client.batch_get_item(RequestItems=pending)
         for item in page["Responses"][{table!r}]:
             fetched[str([item[name] for name in {names}])] = item
-        asked = page["UnprocessedKeys"]
-places = [str([item[name] for name in {names}]) for item in items]
-items = [fetched[place] for place in places if place in fetched]
+        pending = page["UnprocessedKeys"]
+keys = [str([item[name] for name in {names}]) for item in items]
+items = [fetched[key] for key in keys if key in fetched]
 """
-_ROUGH = "# The key does not decide alone which items are asked for: compare them once more.\n"
+_INEXACT = "# The key condition also matches other items: filter the results.\n"
 
 
 def _sort_lines(entry: PatternEntry, planned: RequestPlan) -> tuple[str, str]:
-    """Return the lines that put the answers of several requests in order, and what they import."""
+    """Return the lines that merge the results of several requests, and their imports."""
     if planned.order != "merged" or len(planned.requests) < 2 or entry.table is None:
         return "", ""
     tags = {name: entry.table.key_types.get(name, "S") for name in planned.sort_attributes}
@@ -137,8 +134,8 @@ def _sort_lines(entry: PatternEntry, planned: RequestPlan) -> tuple[str, str]:
         f'Decimal(item[{name!r}]["N"])' if tag == "N" else f'item[{name!r}]["{tag}"]'
         for name, tag in tags.items()
     ]
-    turned = ", reverse=True" if planned.newest_first else ""
-    line = f"items.sort(key=lambda item: ({', '.join(key_expressions)}){turned})\n"
+    reverse = ", reverse=True" if planned.newest_first else ""
+    line = f"items.sort(key=lambda item: ({', '.join(key_expressions)}){reverse})\n"
     return line, "from decimal import Decimal\n\n" if "N" in tags.values() else ""
 
 
@@ -149,104 +146,59 @@ def _fetch_lines(entry: PatternEntry) -> str:
 
 
 def _client_program(
-    entry: PatternEntry, values: Sequence[EnteredValue], how: RunOptions, where: TablesLocation
+    entry: PatternEntry, values: Sequence[EnteredValue], options: RunOptions, where: TablesLocation
 ) -> str | None:
-    """Return the run in terms of the design's classes; None where the design is a document, or it is a need."""
+    """Return a program that uses the design's classes; None for a design document and for a need."""
     if entry.table is None or entry.entity is None or entry.need is not None:
         return None
     entity = next(
         (
-            each
+            entity
             for table in declared_tables()
             if table.settings.name == entry.table.name
-            for each in entities_of(table)
-            if each.__name__ == entry.entity.name
+            for entity in entities_of(table)
+            if entity.__name__ == entry.entity.name
         ),
         None,
     )
     if entity is None:
         return None
     by_name = {value.name: value for value in values if value.value != ""}
-    imports: set[str] = set()
+    writer = PythonWriter()
     if entry.collection is not None:
-        return _collection_program(entry, entity, by_name, how, where, imports)
-    assert entry.pattern is not None, "writes are not planned"
+        name = entry.collection.name
+        if not hasattr(sys.modules.get(entity.__module__), name):
+            return None
+        arguments = _arguments(entry.entity, entry.collection.parts, by_name, writer)
+        line = f"print(db.collect({name}({arguments}){_option_arguments(options)}))"
+        return client_program(entity, writer, where, line, name)
+    assert entry.pattern is not None, "writes are not run"
     pattern = entry.pattern
     named = [*pattern.partition, *(pattern.sorts if pattern is entry.entity.primary else ())]
-    pattern_call = (
-        f"{entity.__qualname__}.{pattern.name}({_arguments(entry.entity, named, by_name, imports)})"
-    )
+    pattern_call = f"{entity.__qualname__}.{pattern.name}({_arguments(entry.entity, named, by_name, writer)})"
     for name in () if pattern is entry.entity.primary else pattern.sorts:
         if name not in by_name:
             break
         entered = by_name[name]
         texts = [entered.value, *([entered.until] if entered.operator == "between" else [])]
-        operands = ", ".join(
-            _python_literal(parse_value(entry.entity.field(name), text), imports) for text in texts
-        )
+        operands = ", ".join(writer.value(parse_value(entry.entity.field(name), text)) for text in texts)
         pattern_call += f".{name}.{WORDS.get(entered.operator, 'eq')}({operands})"
     if pattern is entry.entity.primary:
-        call = f"print(db.get({pattern_call}{_option_arguments(how)}))"
+        call = f"print(db.get({pattern_call}{_option_arguments(options)}))"
     else:
-        call = f"for found in db.query({pattern_call}{_option_arguments(how)}):\n        print(found)"
-    return _program(entity.__module__, entity.__qualname__.split(".")[0], where, imports, call)
-
-
-def _collection_program(
-    entry: PatternEntry,
-    entity: type[Entity],
-    entered: Mapping[str, EnteredValue],
-    how: RunOptions,
-    where: TablesLocation,
-    imports: set[str],
-) -> str | None:
-    assert entry.collection is not None
-    assert entry.entity is not None
-    name = entry.collection.name
-    if not hasattr(sys.modules.get(entity.__module__), name):
-        return None
-    call = f"{name}({_arguments(entry.entity, entry.collection.parts, entered, imports)})"
-    return _program(
-        entity.__module__, name, where, imports, f"print(db.collect({call}{_option_arguments(how)}))"
-    )
+        call = f"for entity in db.query({pattern_call}{_option_arguments(options)}):\n        print(entity)"
+    return client_program(entity, writer, where, call)
 
 
 def _arguments(
-    entity: EntityDesign, names: Sequence[str], entered: Mapping[str, EnteredValue], imports: set[str]
+    entity: EntityDesign, names: Sequence[str], entered: Mapping[str, EnteredValue], writer: PythonWriter
 ) -> str:
-    return ", ".join(
-        f"{name}={_python_literal(parse_value(entity.field(name), entered[name].value), imports)}"
-        for name in names
-        if name in entered
+    return writer.arguments(
+        {name: parse_value(entity.field(name), entered[name].value) for name in names if name in entered}
     )
 
 
-def _option_arguments(how: RunOptions) -> str:
-    arguments = ", newest_first=True" if how.newest_first else ""
-    arguments += "" if how.limit is None else f", limit={how.limit}"
-    return arguments + (", consistent=True" if how.consistent else "")
-
-
-def _program(module: str, name: str, where: TablesLocation, imports: set[str], line: str) -> str:
-    head = "".join(f"{each}\n" for each in sorted(imports)) + ("\n" if imports else "")
-    region = "" if where.kind == "aws" else f", region={where.region!r}"
-    return (
-        f"{head}from tavola import connect\nfrom {module} import {name}\n\n"
-        f"with connect({connection_target(where)!r}{region}) as db:\n    {line}\n"
-    )
-
-
-def _python_literal(value: Any, imports: set[str]) -> str:
-    match value:
-        case Decimal():
-            imports.add("from decimal import Decimal")
-            return f'Decimal("{value}")'
-        case datetime() | date():
-            name = type(value).__name__
-            imports.add(f"from datetime import {name}")
-            return f'{name}.fromisoformat("{value.isoformat()}")'
-        case UUID():
-            imports.add("from uuid import UUID")
-            return f'UUID("{value}")'
-        case _:
-            return repr(value)
+def _option_arguments(options: RunOptions) -> str:
+    arguments = ", newest_first=True" if options.newest_first else ""
+    arguments += "" if options.limit is None else f", limit={options.limit}"
+    return arguments + (", consistent=True" if options.consistent else "")

@@ -23,16 +23,16 @@ from tavola.studio.access_patterns.catalogue import (
 CellState = Literal["", "serves", "could", "filters", "scans", "writes"]
 RowState = Literal["served", "filtered", "scanned", "unserved", "written"]
 
-_OF_NEEDS = (
+_NEED_RULES = (
     "unserved-pattern",
-    "scanned-pattern",
-    "filtered-pattern",
-    "partial-partition-key",
-    "partition-inequality",
+    "frequent-scan",
+    "inefficient-filter",
+    "incomplete-partition-key",
+    "range-on-partition-key",
     "sort-key-gap",
     "range-before-equality",
-    "one-way-relation",
-    "keyless-pattern",
+    "missing-inverted-index",
+    "key-never-written",
 )
 _UNUSED = "unused-index"
 
@@ -43,15 +43,15 @@ class CoverageColumn:
 
     index: str | None
     label: str
-    patterns: int  # that are asked on it
+    patterns: int  # number of patterns that use it
     unused: bool
-    reason: str  # why it is amber
+    reason: str  # why it is marked
     remedy: str
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageCell:
-    """What an index is to a pattern; `told` says it in words."""
+    """How an index relates to a pattern, as a state and as text."""
 
     state: CellState
     text: str
@@ -59,21 +59,21 @@ class CoverageCell:
 
 @dataclass(frozen=True, slots=True)
 class CoverageRow:
-    """A pattern over the columns."""
+    """A pattern and its cell in each column."""
 
     pattern: str  # its id
     kind: PatternKind
     title: str
     place: str
     state: RowState
-    reason: str  # why it is red or amber
+    reason: str  # why it is marked
     remedy: str
     cells: tuple[CoverageCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageTable:
-    """The matrix of one table; without a name, of needs that no table could answer."""
+    """The matrix of one table; without a name, of needs whose entities no single table has."""
 
     table: str
     columns: tuple[CoverageColumn, ...]
@@ -82,7 +82,7 @@ class CoverageTable:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The matrix of a whole design, counted."""
+    """The matrix of a whole design, with totals."""
 
     tables: tuple[CoverageTable, ...]
     patterns: int
@@ -99,13 +99,14 @@ def build_coverage(design: Design) -> Coverage:
         _matrix(
             single_table_design(design, table),
             table,
-            [each for each in entries if each.summary.table == table.name],
+            [entry for entry in entries if entry.summary.table == table.name],
         )
         for table in design.tables
     ]
-    homeless = [each for each in entries if not each.summary.table]
-    if homeless:
-        tables.append(_matrix(_homeless_needs(design, homeless), None, homeless))
+    without_table = [entry for entry in entries if not entry.summary.table]
+    if without_table:
+        needs = tuple(entry.need for entry in without_table if entry.need is not None)
+        tables.append(_matrix(Design(design.tables, design.views, needs), None, without_table))
     rows = [row for table in tables for row in table.rows if row.kind != "write"]
     columns = [column for table in tables for column in table.columns if column.index is not None]
     return Coverage(
@@ -118,51 +119,45 @@ def build_coverage(design: Design) -> Coverage:
     )
 
 
-def _homeless_needs(design: Design, homeless: Sequence[PatternEntry]) -> Design:
-    """Return the needs that are of no one table, with every table beside them."""
-    needs = tuple(each.need for each in homeless if each.need is not None)
-    return Design(design.tables, design.views, needs)
-
-
 def _matrix(design: Design, table: TableDesign | None, entries: Sequence[PatternEntry]) -> CoverageTable:
     subject = LintContext(design)
-    findings = lint(design, select=(*_OF_NEEDS, _UNUSED)).findings
+    findings = lint(design, select=(*_NEED_RULES, _UNUSED)).findings
     needs = {need.name: need for need in needs_of(design)}
-    findings_by_need = {finding.place.name: finding for finding in findings if finding.rule in _OF_NEEDS}
+    findings_by_need = {finding.place.name: finding for finding in findings if finding.rule in _NEED_RULES}
     places: tuple[str | None, ...] = ()
     if table is not None:
         places = (None, *(index.name for index in table.indexes))
     rows = []
-    for each in entries:
-        if each.write is not None:
-            rows.append(_write_row(each, places))
+    for entry in entries:
+        if entry.write is not None:
+            rows.append(_write_row(entry, places))
             continue
-        need = needs.get(each.summary.place)
+        need = needs.get(entry.summary.place)
         paths = () if need is None else subject.access_paths(need)
         operations = {path.key.index: path.operation for path in paths}
-        rows.append(_read_row(each, places, operations, findings_by_need.get(each.summary.place)))
+        rows.append(_read_row(entry, places, operations, findings_by_need.get(entry.summary.place)))
     columns = [] if table is None else _columns(table, places, rows, findings)
     return CoverageTable("" if table is None else table.name, tuple(columns), tuple(rows))
 
 
 def _read_row(
-    each: PatternEntry,
+    entry: PatternEntry,
     places: Sequence[str | None],
     operations: Mapping[str | None, str],
     finding: Finding | None,
 ) -> CoverageRow:
-    pattern = each.summary
-    # A declared pattern has its key; a need without a route has the best that serves it, if one does.
+    pattern = entry.summary
+    # A declared pattern has a key of its own; a need without a route uses the best key, if one serves it.
     runnable = pattern.runnable
     state: RowState = "served"
     if not runnable:
         state = "unserved"
     elif pattern.operation == "Scan":
         state = "scanned"
-    elif _filtered_conditions(each):
+    elif _filtered_conditions(entry):
         state = "filtered"
     cells = [
-        _cell(each, place, operations.get(place, ""), runnable=runnable and place == pattern.index)
+        _cell(entry, place, operations.get(place, ""), runnable=runnable and place == pattern.index)
         for place in places
     ]
     reason, remedy = ("", "")
@@ -174,42 +169,44 @@ def _read_row(
     )
 
 
-def _filtered_conditions(each: PatternEntry) -> tuple[Given, ...]:
-    """Return the conditions of a need that are left to a filter: by its key, or as its route says."""
-    route = None if each.need is None else each.need.route
-    return each.filtered or (() if route is None else route.filters)
+def _filtered_conditions(entry: PatternEntry) -> tuple[Given, ...]:
+    """Return the conditions of a need that its key or route leaves to a filter."""
+    route = None if entry.need is None else entry.need.route
+    return entry.filtered or (() if route is None else route.filters)
 
 
-def _cell(each: PatternEntry, place: str | None, way: str, *, runnable: bool) -> CoverageCell:
+def _cell(entry: PatternEntry, place: str | None, operation: str, *, runnable: bool) -> CoverageCell:
     where = "the table" if place is None else place
     if runnable:
-        if each.summary.operation == "Scan":
-            return CoverageCell("scans", f"It is asked by a scan of {where}.")
-        if filtered := _filtered_conditions(each):
+        if entry.summary.operation == "Scan":
+            return CoverageCell("scans", f"Scan of {where}.")
+        if filtered := _filtered_conditions(entry):
             fields = ", ".join(condition.field for condition in filtered)
-            return CoverageCell("filters", f"{where} finds it, and {fields} is left to a filter.")
-        return CoverageCell("serves", f"{each.summary.operation} on {where}.")
-    if way in ("get", "query"):
-        return CoverageCell("could", f"{where} could serve it too, by a {way}.")
+            return CoverageCell(
+                "filters", f"{entry.summary.operation} on {where}, with a filter on {fields}."
+            )
+        return CoverageCell("serves", f"{entry.summary.operation} on {where}.")
+    if operation in ("get", "query"):
+        return CoverageCell("could", f"{where} could serve it too, with a {operation}.")
     return CoverageCell("", "")
 
 
-def _write_row(each: PatternEntry, places: Sequence[str | None]) -> CoverageRow:
-    assert each.table is not None
-    assert each.entity is not None
-    assert each.write is not None
-    units = {part.index: part for part in write_pattern_units(each.table, each.entity, each.write)}
+def _write_row(entry: PatternEntry, places: Sequence[str | None]) -> CoverageRow:
+    assert entry.table is not None
+    assert entry.entity is not None
+    assert entry.write is not None
+    units = {part.index: part for part in write_pattern_units(entry.table, entry.entity, entry.write)}
     cells = []
     for place in places:
         part = units.get(place)
         amount = 0.0 if part is None else part.write
         where = "the table" if place is None else place
         cells.append(
-            CoverageCell("writes", f"A write takes {amount:.3g} units on {where}.")
+            CoverageCell("writes", f"Each write consumes {amount:.3g} units on {where}.")
             if amount
             else CoverageCell("", "")
         )
-    pattern = each.summary
+    pattern = entry.summary
     return CoverageRow(
         pattern.id, pattern.kind, pattern.title, pattern.place, "written", "", "", tuple(cells)
     )
@@ -220,8 +217,10 @@ def _columns(
 ) -> list[CoverageColumn]:
     unused = {finding.place.name: finding for finding in findings if finding.rule == _UNUSED}
     columns = []
-    for at, place in enumerate(places):
-        pattern_count = len([row for row in rows if row.cells[at].state in ("serves", "filters", "scans")])
+    for position, place in enumerate(places):
+        pattern_count = len(
+            [row for row in rows if row.cells[position].state in ("serves", "filters", "scans")]
+        )
         label = table.label if place is None else table.index(place).label
         finding = None if place is None else unused.get(f"{table.label}.{label}")
         columns.append(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.handles import AsyncConnection
+from tavola.client.connection import AsyncConnection
 from tavola.model import SHARD
 from tavola.model.document import EntityDesign, KeyDesign, TableDesign
 from tavola.studio.access_patterns.catalogue import PatternEntry, field_of_attribute
@@ -17,27 +17,27 @@ from tavola.studio.recognition import Recogniser, designed_keys
 from tavola.studio.types import Item
 
 _PAGE = 100
-_PAGES_MAX = 5  # that are looked through for an item of the entity
+_PAGES_MAX = 5  # searched for an item of the entity
 
 
 @dataclass(frozen=True, slots=True)
 class PatternExample:
-    """The fields of one item, as a form takes them."""
+    """Parameter values from one item, as a form shows them."""
 
     pattern: str
     values: Mapping[str, str]  # by parameter
     found: bool
-    read: int  # items that were looked at for it
+    read: int  # items read to find it
     note: str
 
 
 async def find_example(db: AsyncConnection, entry: PatternEntry) -> PatternExample:
-    """Return values that an item of the pattern's entity has; a few hundred items are looked through at most."""
+    """Return parameter values from an item of the pattern's entity; reads a few hundred items at most."""
     summary, table, entity = entry.summary, entry.table, entry.entity
     if table is None or entity is None or not summary.runnable:
         return PatternExample(summary.id, {}, found=False, read=0, note=summary.reason)
     if not summary.parameters:
-        return PatternExample(summary.id, {}, found=True, read=0, note="It is asked without a value.")
+        return PatternExample(summary.id, {}, found=True, read=0, note="This pattern has no parameters.")
     item, read = await _find_item(db, table, entity, summary.index, entry.key)
     if item is None:
         where = table.name if summary.index is None else summary.index
@@ -46,7 +46,7 @@ async def find_example(db: AsyncConnection, entry: PatternEntry) -> PatternExamp
             {},
             found=False,
             read=read,
-            note=f"No {entity.name} is among the first {read} items of {where}; type values of your own.",
+            note=f"The first {read} items of {where} contain no {entity.name}; enter the values yourself.",
         )
     values: dict[str, str] = {}
     parts = {} if entry.key is None else _fields_from_keys(entity, entry.key, item)
@@ -57,21 +57,21 @@ async def find_example(db: AsyncConnection, entry: PatternEntry) -> PatternExamp
         if text:
             values[parameter.name] = text
     return PatternExample(
-        summary.id, values, found=True, read=read, note=f"Filled in from a {entity.name} of the table."
+        summary.id, values, found=True, read=read, note=f"Filled in from an existing {entity.name}."
     )
 
 
 async def _find_item(
     db: AsyncConnection, table: TableDesign, entity: EntityDesign, index: str | None, key: KeyDesign | None
 ) -> tuple[Item | None, int]:
-    """Return an item of an entity that is in an index, or in the table, and how many were looked at."""
+    """Return an item of an entity from the table or an index, and the number of items read."""
     recogniser = Recogniser(designed_keys(table), table)
     body: dict[str, Any] = {"TableName": table.name, "Limit": _PAGE}
     if index is not None:
         body["IndexName"] = index
     operation = "Scan"
     constant = None if key is None else _constant_partition(entity, key)
-    if constant is not None:  # one partition: asked, and not looked for
+    if constant is not None:  # all items are in one partition, so no scan is needed
         operation, body = "Query", body | render_conditions(constant, ())
     read = 0
     for _ in range(_PAGES_MAX):
@@ -87,7 +87,7 @@ async def _find_item(
 
 
 def _constant_partition(entity: EntityDesign, key: KeyDesign) -> list[Clause] | None:
-    """Return the condition of a partition that all items share, its first shard; None where they have several."""
+    """Return the condition for the partition that all items share (its first shard); None if there are several."""
     clauses: list[Clause] = []
     for source in key.hash:
         bound = None if source.fields else entity.bind_template(source)
@@ -98,10 +98,10 @@ def _constant_partition(entity: EntityDesign, key: KeyDesign) -> list[Clause] | 
 
 
 def _fields_from_keys(entity: EntityDesign, key: KeyDesign, item: Item) -> dict[str, str]:
-    """Return the fields that an item's keys tell, for an index may hold no more than them."""
+    """Return the fields that can be parsed from an item's keys; an index may project nothing else."""
     values: dict[str, str] = {}
-    for own in (key, entity.key):
-        for source in () if own is None else own.sources:
+    for entity_key in (key, entity.key):
+        for source in () if entity_key is None else entity_key.sources:
             bound, text = entity.bind_template(source), item.get(source.attribute, {}).get("S")
             read = None if bound is None or text is None else bound.read(text)
             values |= {

@@ -1,7 +1,7 @@
 """Forecast a pattern's cost from the design, and explain how a run differs from its forecast.
 
-Units and prices come from the functions behind `tavola cost`, so a run beside its forecast shows whether the declared
-numbers hold.
+Units and prices come from the functions behind `tavola cost`, so comparing a run with its forecast shows whether the
+declared numbers are right.
 """
 
 from __future__ import annotations
@@ -19,40 +19,41 @@ from tavola.design.cost import (
     pattern_units,
     write_pattern_units,
 )
+from tavola.design.text import format_count
 from tavola.model.document import Design, TableDesign
-from tavola.prices import PriceBook, PriceUnknown
+from tavola.prices import PriceBook, UnknownPrice
 from tavola.studio.access_patterns.catalogue import PatternEntry, single_table_design
-from tavola.studio.access_patterns.runs import RunRequest, RunResult, TargetUnits
+from tavola.studio.access_patterns.runs import RunRequest, RunResult
+from tavola.studio.types import ConsumedUnits
 from tavola.values import item_size
 
-_NEAR = 0.005  # less than this is a rounding
+_ROUNDING = 0.005  # units
 
 
 @dataclass(frozen=True, slots=True)
 class PatternForecast:
-    """What one request of a pattern takes by the design's numbers, and what `tavola cost` says of it."""
+    """The capacity and cost of one request of a pattern, by the design's numbers."""
 
     items: int | None
     item_bytes: int | None
-    units: tuple[TargetUnits, ...]
+    units: tuple[ConsumedUnits, ...]
     read: float
     write: float
-    usd_per_million: str | None  # None: the book has no price for it
+    usd_per_million: str | None  # None: the price book has no price for it
     per_second: float | None
-    usd_per_month: (
-        str | None
-    )  # as the design pays for its tables; None: it has no rate, or is no access of its own
+    # In the design's capacity mode; None: no rate is declared, or it is not billed alone
+    usd_per_month: str | None
     book: str
 
 
 def forecast_pattern(design: Design, entry: PatternEntry, book: PriceBook) -> PatternForecast:
-    """Return what a pattern takes as it is declared."""
+    """Return the forecast of a pattern as declared."""
     units = tuple(
-        TargetUnits(each.table, each.index, round(each.read, 6), round(each.write, 6))
-        for each in _declared_units(design, entry)
+        ConsumedUnits(unit.table, unit.index, round(unit.read, 6), round(unit.write, 6))
+        for unit in _declared_units(design, entry)
     )
     summary = entry.summary
-    read, write = sum(each.read for each in units), sum(each.write for each in units)
+    read, write = sum(unit.reads for unit in units), sum(unit.writes for unit in units)
     return PatternForecast(
         summary.items,
         summary.item_bytes,
@@ -67,9 +68,8 @@ def forecast_pattern(design: Design, entry: PatternEntry, book: PriceBook) -> Pa
 
 
 def usd_per_million(table: TableDesign | None, read: float, write: float, book: PriceBook) -> str | None:
-    """Return what a million such requests cost on demand, in the table's class; None where the book does not say."""
-    rare = table is not None and table.settings.table_class != "STANDARD"
-    prefix = "ia_" if rare else ""
+    """Return the on-demand price of a million such requests in the table's class; None if there is no price."""
+    prefix = "ia_" if table is not None and table.settings.table_class != "STANDARD" else ""
     try:
         total = sum(
             (
@@ -79,7 +79,7 @@ def usd_per_million(table: TableDesign | None, read: float, write: float, book: 
             ),
             Decimal(0),
         )
-    except PriceUnknown:
+    except UnknownPrice:
         return None
     return f"{total.normalize():f}" if total else "0"
 
@@ -111,7 +111,7 @@ def _monthly_cost(design: Design, entry: PatternEntry, book: PriceBook) -> str |
 
 
 def explain_cost(entry: PatternEntry, ran: RunResult, forecast: PatternForecast) -> tuple[str, ...]:
-    """Return why a run cost what it cost, in sentences."""
+    """Return sentences that explain what a run cost."""
     return tuple(_cost_sentences(entry, ran, forecast))
 
 
@@ -120,97 +120,92 @@ def _cost_sentences(entry: PatternEntry, ran: RunResult, forecast: PatternForeca
     if not requests:
         return
     first = requests[0]
-    read, returned = sum(each.read for each in requests), sum(each.returned for each in requests)
+    read, returned = (
+        sum(request.read for request in requests),
+        sum(request.returned_count for request in requests),
+    )
     yield _describe_access(first, len(requests))
     if first.filter:
         yield from _explain_filter(first, read, returned)
     if len(requests) > 1 and entry.summary.shards > 1:
         yield (
-            f"The partition is spread over {entry.summary.shards} shards: each is asked, and pays at least half a unit, however "
-            "little it gives."
+            f"The partition has {entry.summary.shards} shards; each is queried and costs at least half a unit."
         )
-    if len(ran.requests) > len(requests):  # which is of an index
-        yield f"{first.index} does not hold the whole item, so what it found was fetched from the table by its key."
+    if len(ran.requests) > len(requests):  # an index with a partial projection
+        yield f"{first.index} does not project whole items, so they were fetched from the table by key."
     if first.body.get("ConsistentRead"):
-        yield "It was read consistently, which takes twice the units."
+        yield "Strongly consistent reads cost twice as much."
     if not returned and first.operation == "GetItem":
-        yield "There is no such item; asking for it is paid for as an item of up to 4 KB."
+        yield "The item does not exist; reading a missing item is charged like reading one of up to 4 KB."
     if ran.dropped:
         yield (
-            f"{_items(ran.dropped)} {'was' if ran.dropped == 1 else 'were'} dropped after reading, and paid for: a key condition "
-            "does not decide alone which are asked for."
+            f"{format_count(ran.dropped, 'item')} {'was' if ran.dropped == 1 else 'were'} filtered out after being read and charged, because "
+            "the key condition also matches other items."
         )
     if ran.hit_call_limit:
-        yield f"It ended after {_calls(len(ran.calls))}, which is as many as a run makes: there may be more."
+        yield f"The run stopped at its limit of {format_count(len(ran.calls), 'call')}; there may be more items."
     elif ran.more and first.operation == "BatchGetItem":
-        yield "Not all of the keys were answered, however often they were asked for: the table is throttled."
+        yield "Some keys were not returned even after retries: the requests were throttled."
     elif ran.more:
-        yield "It ended at its limit: there may be more."
+        yield "The run stopped at its limit; there may be more items."
     yield from _compare_with_forecast(ran, read, forecast)
 
 
 def query_requests(requests: Sequence[RunRequest]) -> list[RunRequest]:
-    """Return the requests that ask, without those that fetch what an index found."""
-    return [each for each in requests if each.operation != "BatchGetItem"] or list(requests)
+    """Return the requests without those that fetch the items of index entries."""
+    return [request for request in requests if request.operation != "BatchGetItem"] or list(requests)
 
 
 def _describe_access(first: RunRequest, requests: int) -> str:
     where = first.table if first.index is None else first.index
     match first.operation:
         case "Scan":
-            return f"A scan of {where} reads every item that stands there, asked for or not."
+            return f"The scan of {where} reads every item."
         case "Query":
-            many = "" if requests == 1 else f", in {requests} requests"
-            return f"{where} is asked by its key, {first.condition}{many}: nothing else is read."
+            many = "" if requests == 1 else f" in {requests} requests"
+            return (
+                f"{where} is queried by its key{many} ({first.condition}), so only matching items are read."
+            )
         case "BatchGetItem":
-            return f"Items of {where}, each by its whole key: {first.condition}. Each is rounded up to a unit by itself."
+            return (
+                f"Items of {where} by primary key: {first.condition}. Each item is rounded up to whole units."
+            )
         case _:
-            return f"One item of {where}, by its whole key: {first.condition}."
+            return f"One item of {where} by primary key: {first.condition}."
 
 
 def _explain_filter(first: RunRequest, read: int, returned: int) -> Iterator[str]:
     if not read:
         return
-    thrown = read - returned
-    each = (
-        "nothing came back"
-        if not returned
-        else f"{read / returned:.1f} items were read for each that came back"
+    ratio = "nothing was returned" if not returned else f"{read / returned:.1f} items read per returned item"
+    yield (
+        f"The filter {first.filter} removed {read - returned:,} of {read:,} items after they were read and charged: {ratio}."
     )
-    yield f"The filter {first.filter} threw away {thrown:,} of {read:,} items after they were read and paid for: {each}."
 
 
 def _compare_with_forecast(ran: RunResult, read: int, forecast: PatternForecast) -> Iterator[str]:
     if not forecast.units:
-        yield "Nothing is foretold of it: the design does not say how it is asked today (a need's route)."
+        yield "No estimate: the design does not declare how this access pattern is served (the need's route)."
         return
     if forecast.items is None and forecast.item_bytes is None:
-        yield "The design declares neither how many items it gives nor how large they are, so its forecast is a guess."
+        yield "The design declares neither the number nor the size of items, so the estimate is rough."
         return
-    took = sum(units.read + units.write for call in ran.calls for units in call.units)
+    took = sum(units.reads + units.writes for call in ran.calls for units in call.units)
     declared = forecast.read + forecast.write
-    if abs(took - declared) <= _NEAR:
-        yield f"It took the {_units(declared)} that the design foretells."
+    if abs(took - declared) <= _ROUNDING:
+        yield f"It consumed {_units(declared)}, as estimated."
         return
     mean = mean_item_bytes(ran)
-    actual = _items(read) + (f" of {mean:,} B" if mean else "")
+    actual = format_count(read, "item") + (f" of {mean:,} B" if mean else "")
     expected = " of ".join(
         part
         for part in (
-            "" if forecast.items is None else _items(forecast.items),
+            "" if forecast.items is None else format_count(forecast.items, "item"),
             "" if forecast.item_bytes is None else f"{forecast.item_bytes:,} B",
         )
         if part
     )
-    yield f"It took {_units(took)} where the design foretells {declared:g}: {actual} read, {expected} declared."
-
-
-def _items(count: int) -> str:
-    return f"{count:,} item{'' if count == 1 else 's'}"
-
-
-def _calls(count: int) -> str:
-    return f"{count} call{'' if count == 1 else 's'}"
+    yield f"It consumed {_units(took)}, but the estimate is {declared:g}: {actual} read, {expected} declared."
 
 
 def _units(amount: float) -> str:
@@ -218,6 +213,6 @@ def _units(amount: float) -> str:
 
 
 def mean_item_bytes(ran: RunResult) -> int | None:
-    """Return how large the items are that came back, on average; None where none did."""
+    """Return the average size of the returned items; None if there are none."""
     sizes = [item_size(dict(item)) for item in ran.items]  # type: ignore[arg-type]  # DynamoDB JSON both
     return round(sum(sizes) / len(sizes)) if sizes else None

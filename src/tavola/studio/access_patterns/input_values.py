@@ -1,4 +1,4 @@
-"""Convert between the text in a form and the values that keys and attributes are made of.
+"""Convert between the text in a form and the values of keys and attributes.
 
 The design's field decides what the text must be. Text that does not fit is rejected with the field's name and an example.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal
@@ -37,20 +38,20 @@ _BY_TYPE: dict[str, InputKind] = {
 }
 _BY_TAG: dict[str, InputKind] = {"N": "decimal", "BOOL": "bool", "B": "bytes"}
 _EXAMPLES: dict[InputKind, str] = {
-    "text": "a text",
+    "text": "text",
     "int": "a whole number such as 42",
     "decimal": "a number such as 0.25",
-    "datetime": "a moment such as 2026-08-01T12:00:00Z",
-    "date": "a day such as 2026-08-01",
+    "datetime": "a date and time such as 2026-08-01T12:00:00Z",
+    "date": "a date such as 2026-08-01",
     "bool": "true or false",
     "uuid": "a UUID such as 1b4e28ba-2fa1-4d2b-883f-0016d3cca427",
-    "choice": "one of its choices",
-    "bytes": "bytes in base64",
+    "choice": "one of the choices",
+    "bytes": "base64",
 }
 
 
 def input_kind(field: FieldDesign) -> InputKind:
-    """Return what a person types for a field."""
+    """Return the kind of input for a field."""
     if field.choices and field.key_kind != "bool":
         return "choice"
     if field.key_kind in ("datetime", "date", "uuid", "int", "decimal", "bool"):
@@ -61,7 +62,7 @@ def input_kind(field: FieldDesign) -> InputKind:
 
 
 def parse_value(field: FieldDesign, text: str) -> Any:
-    """Return the value that a text stands for, as a key's template takes it; refuse what the field cannot be."""
+    """Return the value of a text as key templates accept it; refuse text that does not fit the field."""
     kind = input_kind(field)
     try:
         return _VALUES[kind](field, text.strip() if kind != "text" else text)
@@ -72,8 +73,8 @@ def parse_value(field: FieldDesign, text: str) -> Any:
         raise RequestRefused(
             "parameter-malformed",
             f"{field.name} is not {expected.partition(' such')[0]}",
-            f"{field.name} was given as “{text[:200]}”.",
-            f"Give {expected}.",
+            f"The value of {field.name} is “{text[:200]}”.",
+            f"Enter {expected}.",
         ) from error
 
 
@@ -98,7 +99,7 @@ def to_attribute(field: FieldDesign, value: Any) -> AttributeValue:
 
 
 def from_attribute(field: FieldDesign, stored: AttributeValue) -> Any:
-    """Return the value in an attribute; None where it is not what the field says."""
+    """Return the value in an attribute; None if it does not fit the field."""
     text = attribute_text(field, stored)
     if text is None:
         return None
@@ -109,7 +110,7 @@ def from_attribute(field: FieldDesign, stored: AttributeValue) -> Any:
 
 
 def attribute_text(field: FieldDesign, stored: AttributeValue) -> str | None:
-    """Return an attribute's value as a person would type it for the field; None for what nobody types."""
+    """Return an attribute's value as the text to enter for the field; None if it has no text form."""
     [(tag, content)] = stored.items()
     if tag == "N" and input_kind(field) == "datetime":
         try:
@@ -140,22 +141,10 @@ def _text(field: FieldDesign, text: str) -> str:
     return text
 
 
-def _integer(field: FieldDesign, text: str) -> int:
-    return int(canonical_number(text))
-
-
-def _decimal(field: FieldDesign, text: str) -> Decimal:
-    return Decimal(canonical_number(text))  # so that no exponent is written out that no number can have
-
-
 def _datetime(field: FieldDesign, text: str) -> datetime:
-    """Return a moment; without a zone it is UTC, which is how every key is written."""
+    """Return a time in UTC; text without a zone is UTC already."""
     parsed = datetime.fromisoformat(text)
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
-
-
-def _date(field: FieldDesign, text: str) -> date:
-    return date.fromisoformat(text)
 
 
 def _boolean(field: FieldDesign, text: str) -> bool:
@@ -164,29 +153,21 @@ def _boolean(field: FieldDesign, text: str) -> bool:
     return text.lower() == "true"
 
 
-def _uuid(field: FieldDesign, text: str) -> UUID:
-    return UUID(text)
-
-
 def _choice(field: FieldDesign, text: str) -> Any:
     for choice in field.choices or ():
         if format_value(choice) == text:
             return choice
-    raise ValueError("none of its choices")
+    raise ValueError("not one of the choices")
 
 
-def _binary(field: FieldDesign, text: str) -> bytes:
-    return b64decode(text, validate=True)
-
-
-_VALUES: dict[InputKind, Any] = {
+_VALUES: dict[InputKind, Callable[[FieldDesign, str], Any]] = {
     "text": _text,
-    "int": _integer,
-    "decimal": _decimal,
+    "int": lambda field, text: int(canonical_number(text)),
+    "decimal": lambda field, text: Decimal(canonical_number(text)),  # rejects unsupported exponents
     "datetime": _datetime,
-    "date": _date,
+    "date": lambda field, text: date.fromisoformat(text),
     "bool": _boolean,
-    "uuid": _uuid,
+    "uuid": lambda field, text: UUID(text),
     "choice": _choice,
-    "bytes": _binary,
+    "bytes": lambda field, text: b64decode(text, validate=True),
 }

@@ -48,49 +48,51 @@ _COMPARED: dict[str, Callable[..., bool]] = {
 
 
 def is_in_range(value: Any, field_range: FieldRange) -> bool:
-    """Tell whether a value of a field lies in a stretch of it."""
+    """Return whether a field's value is in a range."""
     operands = (comparable_value(field_range.field, operand) for operand in field_range.operands)
     return bool(_COMPARED[field_range.operator](value, *operands))
 
 
 def comparable_value(field: FieldDesign, operand: Any) -> Any:
-    """Return an operand as it compares: a number that a key has as text is a number again."""
+    """Return an operand for comparison: a number stored as text becomes a number again."""
     return parse_value(field, operand) if isinstance(operand, str) else operand
 
 
 def combine_ranges(ranges: Sequence[FieldRange]) -> tuple[FieldRange, tuple[FieldRange, ...]]:
-    """Return the one stretch that a key can be asked with for several of a field, and those that it does not decide alone."""
+    """Return one range that covers several ranges of a field, and the ranges to check afterwards."""
     if len(ranges) == 1:
         return ranges[0], ()
-    starts = [each for each in ranges if each.operator == "begins_with"]
+    starts = [range_ for range_ in ranges if range_.operator == "begins_with"]
     if starts:
         return starts[0], tuple(ranges)
     field = ranges[0].field
 
-    def place(operand: Any) -> Any:
+    def comparable(operand: Any) -> Any:
         return comparable_value(field, operand)
 
-    lows = [each.operands[0] for each in ranges if each.operator in (">", ">=", "between")]
-    highs = [each.operands[-1] for each in ranges if each.operator in ("<", "<=", "between")]
+    lows = [range_.operands[0] for range_ in ranges if range_.operator in (">", ">=", "between")]
+    highs = [range_.operands[-1] for range_ in ranges if range_.operator in ("<", "<=", "between")]
     if lows and highs:
-        combined = FieldRange(field, "between", (max(lows, key=place), min(highs, key=place)))
+        combined = FieldRange(field, "between", (max(lows, key=comparable), min(highs, key=comparable)))
     elif lows:
-        combined = FieldRange(field, ">=", (max(lows, key=place),))
+        combined = FieldRange(field, ">=", (max(lows, key=comparable),))
     else:
-        combined = FieldRange(field, "<=", (min(highs, key=place),))
+        combined = FieldRange(field, "<=", (min(highs, key=comparable),))
     return combined, tuple(ranges)
 
 
 def item_checker(
     entity: EntityDesign, key: KeyDesign, queries: Sequence[KeyQuery], rough: Collection[str]
 ) -> Callable[[Item], bool] | None:
-    """Return what decides on an item whether it was asked for; None where its key has decided."""
-    checks = [_range_checks(each, rough) for each in queries]
+    """Return a predicate that drops surplus items; None if the key condition is exact."""
+    checks = [_range_checks(query, rough) for query in queries]
     if not any(checks):
         return None
 
     def accepts(item: Item) -> bool:
-        return any(all(_meets_check(entity, key, check, item) for check in each) for each in checks)
+        return any(
+            all(_meets_check(entity, key, check, item) for check in query_checks) for query_checks in checks
+        )
 
     return accepts
 
@@ -98,7 +100,7 @@ def item_checker(
 def check_comparable(
     table: TableDesign, key: KeyDesign, entity: EntityDesign, rough: Collection[str]
 ) -> None:
-    """Refuse to compare what neither an index's key nor its entries tell: the answer would have items nobody asked for."""
+    """Refuse a comparison that needs a field which the index neither has in its key nor projects."""
     index = None if key.index is None else table.index(key.index)
     if index is None or index.projection == "ALL":
         return
@@ -109,8 +111,8 @@ def check_comparable(
         raise RequestRefused(
             "parameter-rough",
             f"{', '.join(absent)} cannot be compared on {index.name}",
-            f"The key of {index.name} has {', '.join(absent)} without its last digits, and its entries do not have it either.",
-            "Ask with a value that the key tells whole, or project the field.",
+            f"The key of {index.name} contains {', '.join(absent)} only in rounded form, and the index does not project it.",
+            "Use a value that the key contains exactly, or project the field.",
         )
 
 
@@ -127,11 +129,11 @@ def _range_checks(query: KeyQuery, rough: Collection[str]) -> tuple[FieldRange, 
 
 def _meets_check(entity: EntityDesign, key: KeyDesign, check: FieldRange, item: Item) -> bool:
     value = _field_value(entity, key, check.field, item)
-    return value is None or is_in_range(value, check)  # what is fetched first is compared when it is there
+    return value is None or is_in_range(value, check)  # None: checked again once the whole item is fetched
 
 
 def _field_value(entity: EntityDesign, key: KeyDesign, field: FieldDesign, item: Item) -> Any:
-    """Return a field's value in an item, or in an index entry that has it in its key alone."""
+    """Return a field's value from an item, or from the key of an index entry."""
     stored = item.get(field.attribute)
     if stored is not None:
         return from_attribute(field, stored)
@@ -144,30 +146,30 @@ def _field_value(entity: EntityDesign, key: KeyDesign, field: FieldDesign, item:
     return None
 
 
-REQUESTS_MAX = 100  # that one run may fan out to
+REQUESTS_MAX = 100  # per run
 
 _STEPS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 
 
 def check_request_count(count: int) -> None:
-    """Refuse a run that would fan out further than one may."""
+    """Refuse a run with too many requests."""
     if count > REQUESTS_MAX:
         raise RequestRefused(
             "too-many-requests",
-            f"That would be {count:,} requests",
-            f"A run fans out to {REQUESTS_MAX} at most.",
-            "Ask for a shorter stretch of time, or for fewer values.",
+            f"Too many requests: {count:,}",
+            f"A run makes at most {REQUESTS_MAX} requests.",
+            "Choose a shorter time range or fewer values.",
         )
 
 
 def shard_values(query: KeyQuery, newest_first: bool) -> tuple[Sequence[Mapping[str, Any]], Order]:
-    """Return what to add to the values for each shard, and how the shards' answers are put in order."""
+    """Return the values to add for each shard, and how the shards' results are ordered."""
     key, shards = query.key, query.key.shards
     if shards is None:
         return [{}], "in turn"
     if shards.by != "time":
         decides = key.index is None or (shards.by == "hash" and shards.reading is None)
-        # Of a field that the key has a part of, such as the day of a time, the items that are found have other values.
+        # A lossy field, such as the day of a time, matches items with other values, so it cannot select the shard.
         if shards.of and decides and set(shards.of) <= query.fixed.keys() - _lossy_fields(query):
             return [{SHARD: shard_number(query.entity, key, query.fixed)}], "in turn"
         return [{SHARD: number} for number in range(shards.reads)], "merged"
@@ -178,16 +180,16 @@ def shard_values(query: KeyQuery, newest_first: bool) -> tuple[Sequence[Mapping[
     if field_range is None or field_range.field.name != name or field_range.operator != "between":
         raise RequestRefused(
             "parameter-missing",
-            f"{name} needs both ends",
-            f"It is sharded by the {shards.bucket} of {name}, and only a range with both ends says which shards to ask.",
-            f"Give {name} with “between”.",
+            f"{name} needs a range with both ends",
+            f"The key is sharded by the {shards.bucket} of {name}, so both ends are needed to find the shards.",
+            f"Use “between” for {name}.",
         )
     start, end = field_range.operands
     buckets = time_buckets(start, end, shards.bucket)
-    falls = _descends(query, name, buckets)
-    if falls is not None and falls != newest_first:
+    descends = _descends(query, name, buckets)
+    if descends is not None and descends != newest_first:
         buckets = buckets[::-1]
-    return [{name: bucket} for bucket in buckets], "merged" if falls is None else "in turn"
+    return [{name: bucket} for bucket in buckets], "merged" if descends is None else "in turn"
 
 
 def _lossy_fields(query: KeyQuery) -> set[str]:
@@ -196,7 +198,7 @@ def _lossy_fields(query: KeyQuery) -> set[str]:
 
 
 def _descends(query: KeyQuery, name: str, buckets: Sequence[Any]) -> bool | None:
-    """Return whether the sort key falls as time rises; None where it does not go by time, bucket by bucket."""
+    """Return whether the sort key descends over time; None if it is not ordered by these buckets."""
     source = next(iter(query.key.range), None)
     if source is None or source.fields[:1] != (name,):
         return None
@@ -212,7 +214,7 @@ def _descends(query: KeyQuery, name: str, buckets: Sequence[Any]) -> bool | None
 
 
 def shard_number(entity: EntityDesign, key: KeyDesign, values: Mapping[str, Any]) -> int:
-    """Return the shard of an item by the fields that decide it, as the client takes it."""
+    """Return the shard of an item from the fields that select it, as the client computes it."""
     assert key.shards is not None
     names = key.shards.of or tuple(sorted(name for name in key.fields if name != SHARD))
     spelt = "\x00".join(
@@ -222,11 +224,15 @@ def shard_number(entity: EntityDesign, key: KeyDesign, values: Mapping[str, Any]
 
 
 def time_buckets(start: Any, end: Any, bucket: str) -> list[Any]:
-    """Return a moment in each stretch of time from one to another, or a day where they are days."""
+    """Return the start of each time bucket in a range, as datetimes or as dates."""
     days = not isinstance(start, datetime)
     at, last = (
-        (datetime(each.year, each.month, each.day, tzinfo=UTC) if days else each.astimezone(UTC))
-        for each in (start, end)
+        (
+            datetime(end_time.year, end_time.month, end_time.day, tzinfo=UTC)
+            if days
+            else end_time.astimezone(UTC)
+        )
+        for end_time in (start, end)
     )
     at = at.replace(microsecond=0)
     for grain, zero in (("second", "second"), ("minute", "minute"), ("hour", "hour")):
@@ -247,7 +253,7 @@ def time_buckets(start: Any, end: Any, bucket: str) -> list[Any]:
     return buckets
 
 
-NO_MATCHING_KEY = "Nothing can answer it: no key lies in this stretch, so no request is made."
+NO_MATCHING_KEY = "The range is empty, so no request is made."
 
 
 def plan_get(
@@ -255,7 +261,7 @@ def plan_get(
     entity: EntityDesign,
     key: KeyDesign,
     fixed: Mapping[str, Any],
-    how: RunOptions,
+    options: RunOptions,
     *,
     transactional: bool = False,
 ) -> RequestPlan:
@@ -268,102 +274,104 @@ def plan_get(
             "TransactGetItems",
             (OutgoingRequest({"TransactItems": [{"Get": body}]}, describe_clauses(clauses)),),
         )
-    if how.consistent:
+    if options.consistent:
         body["ConsistentRead"] = True
     return RequestPlan("GetItem", (OutgoingRequest(body, describe_clauses(clauses)),))
 
 
 def render_key(entity: EntityDesign, key: KeyDesign, fixed: Mapping[str, Any]) -> dict[str, AttributeValue]:
-    """Return the key of the item that has these values."""
+    """Return the primary key that these values render."""
     if key.shards is not None and key.shards.by != "time":
         fixed = {**fixed, SHARD: shard_number(entity, key, fixed)}
     return {source.attribute: render_key_attribute(entity, source, fixed) for source in key.sources}
 
 
 def plan_batch_get(
-    table: TableDesign, keys: Sequence[Mapping[str, AttributeValue]], how: RunOptions
+    table: TableDesign, keys: Sequence[Mapping[str, AttributeValue]], options: RunOptions
 ) -> RequestPlan:
-    """Return the requests for several items by their keys, each key once."""
+    """Return the requests for several items by key, without duplicates."""
     once = list({tuple(map(str, key.values())): dict(key) for key in keys}.values())
     requests = []
-    for at in range(0, len(once), BATCH_GET_KEYS_MAX):
-        chunk = once[at : at + BATCH_GET_KEYS_MAX]
+    for position in range(0, len(once), BATCH_GET_KEYS_MAX):
+        chunk = once[position : position + BATCH_GET_KEYS_MAX]
         keys_and_attributes: dict[str, Any] = {"Keys": chunk} | (
-            {"ConsistentRead": True} if how.consistent else {}
+            {"ConsistentRead": True} if options.consistent else {}
         )
         first = describe_clauses([Clause(name, "=", (value,)) for name, value in chunk[0].items()])
-        more = "" if len(chunk) == 1 else f", and {len(chunk) - 1} more"
+        ending = "" if len(chunk) == 1 else f", and {len(chunk) - 1} more"
         requests.append(
-            OutgoingRequest({"RequestItems": {table.name: keys_and_attributes}}, f"{first}{more}")
+            OutgoingRequest({"RequestItems": {table.name: keys_and_attributes}}, f"{first}{ending}")
         )
     check_request_count(len(requests))
     return RequestPlan("BatchGetItem", tuple(requests))
 
 
 def plan_queries(
-    queries: Sequence[KeyQuery], how: RunOptions, *, fetches: bool = False, notes: tuple[str, ...] = ()
+    queries: Sequence[KeyQuery], options: RunOptions, *, fetches: bool = False, notes: tuple[str, ...] = ()
 ) -> RequestPlan:
-    """Return the queries of questions to one key, a request for each of its shards."""
+    """Return the plan for queries against one key, with one request per shard."""
     first = queries[0]
     table, key = first.table, first.key
     index = None if key.index is None else table.index(key.index)
     requests: list[OutgoingRequest] = []
     order: Order = "in turn"
     rough: set[str] = set()
-    for each in queries:
-        sort, inexact, empty = _sort_clauses(each)
+    for query in queries:
+        sort, inexact, empty = _sort_clauses(query)
         rough |= inexact
-        shards, ordered = shard_values(each, how.newest_first)
+        shards, ordered = shard_values(query, options.newest_first)
         order = "merged" if ordered == "merged" or len(queries) > 1 else order
         for shard in () if empty else shards:
             partition = [
                 Clause(
                     source.attribute,
                     "=",
-                    (render_key_attribute(each.entity, source, {**each.fixed, **each.grain, **shard}),),
+                    (render_key_attribute(query.entity, source, {**query.fixed, **query.grain, **shard}),),
                 )
                 for source in key.hash
             ]
             body = query_body(
-                table, key.index, how, consistent=how.consistent and (index is None or index.local)
+                table, key.index, options, consistent=options.consistent and (index is None or index.local)
             )
-            body |= render_conditions([*partition, *sort], each.filters)
+            body |= render_conditions([*partition, *sort], query.filters)
             requests.append(
-                OutgoingRequest(body, describe_clauses([*partition, *sort]), describe_clauses(each.filters))
+                OutgoingRequest(body, describe_clauses([*partition, *sort]), describe_clauses(query.filters))
             )
     check_request_count(len(requests))
     if not fetches:
         check_comparable(table, key, first.entity, rough)
-    places = dict.fromkeys([*(s.attribute for s in key.range), *table.settings.key_names])
+    sort_attributes = dict.fromkeys([*(s.attribute for s in key.range), *table.settings.key_names])
     if not requests:
         notes = (*notes, NO_MATCHING_KEY)
     return RequestPlan(
         "Query",
         tuple(requests),
         order,
-        tuple(places),
-        how.limit,
-        how.newest_first,
+        tuple(sort_attributes),
+        options.limit,
+        options.newest_first,
         fetches,
         item_checker(first.entity, key, queries, rough),
         notes,
     )
 
 
-def query_body(table: TableDesign, index: str | None, how: RunOptions, *, consistent: bool) -> dict[str, Any]:
-    """Return a query without its conditions."""
+def query_body(
+    table: TableDesign, index: str | None, options: RunOptions, *, consistent: bool
+) -> dict[str, Any]:
+    """Return a Query or Scan request without conditions."""
     body: dict[str, Any] = {"TableName": table.name}
     if index is not None:
         body["IndexName"] = index
     if consistent:
         body["ConsistentRead"] = True
-    if how.newest_first:
+    if options.newest_first:
         body["ScanIndexForward"] = False
     return body
 
 
 def _sort_clauses(query: KeyQuery) -> tuple[list[Clause], set[str], bool]:
-    """Return the conditions on the sort key, the fields that they tell only roughly, and whether nothing can meet them."""
+    """Return the sort key conditions, the fields they match only inexactly, and whether the range is empty."""
     clauses: list[Clause] = []
     rough: set[str] = set()
     fixed, field_range = query.fixed, query.field_range
@@ -406,5 +414,5 @@ def _sort_clauses(query: KeyQuery) -> tuple[list[Clause], set[str], bool]:
 
 
 def expression_operator(word: str) -> str:
-    """Return a comparison as an expression spells it."""
+    """Return an operator as expressions spell it."""
     return "BETWEEN" if word == "between" else word

@@ -29,7 +29,7 @@ class Clause:
 
 
 def render_conditions(key: Sequence[Clause], filters: Sequence[Clause]) -> dict[str, Any]:
-    """Return the members of a request that say these conditions."""
+    """Return the request parameters for key conditions and filters."""
     names: dict[str, str] = {}
     values: dict[str, AttributeValue] = {}
     body: dict[str, Any] = {}
@@ -55,15 +55,15 @@ def render_conditions(key: Sequence[Clause], filters: Sequence[Clause]) -> dict[
 
 
 def describe_clauses(clauses: Sequence[Clause]) -> str:
-    """Return conditions as a person reads them."""
+    """Return conditions as text."""
     return " AND ".join(map(str, clauses))
 
 
 def format_operand(value: AttributeValue) -> str:
-    """Return a value as a condition shows it, cut short."""
+    """Return a value as text, truncated."""
     [(tag, content)] = value.items()
     text = str(content)
-    # What ends a range of texts is the last character there is, which no font has.
+    # The upper end of a text range is the last Unicode character, which no font has.
     text = text.replace("\U0010ffff", "…")
     text = text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"
     return text if tag == "N" else f'"{text}"'
@@ -90,7 +90,7 @@ WORDS = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "between": "between", "
 
 @dataclass(frozen=True, slots=True)
 class EnteredValue:
-    """What was typed for one parameter; `until` is the other end of a between."""
+    """The value entered for one parameter; `until` is the upper end of a between."""
 
     name: str
     value: str = ""
@@ -100,7 +100,7 @@ class EnteredValue:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """In which order, how many and how surely a pattern is asked."""
+    """The order, limit and consistency of a run."""
 
     newest_first: bool = False
     limit: int | None = None
@@ -109,7 +109,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRequest:
-    """One request, and its conditions as a person reads them."""
+    """One request, with its conditions as text."""
 
     body: Mapping[str, Any]
     condition: str
@@ -123,11 +123,11 @@ class RequestPlan:
     operation: str
     requests: tuple[OutgoingRequest, ...]
     order: Order = "in turn"
-    sort_attributes: tuple[str, ...] = ()  # the attributes that put the answers of several requests in order
+    sort_attributes: tuple[str, ...] = ()  # by which the results of several requests are merged
     limit: int | None = None
     newest_first: bool = False
-    fetches_items: bool = False  # what an index gives is fetched whole from the table
-    accepts: Callable[[Item], bool] | None = None  # compares what the key does not decide alone
+    fetches_items: bool = False  # whole items are fetched for the entries of an index
+    accepts: Callable[[Item], bool] | None = None  # drops items that an inexact key condition matches
     notes: tuple[str, ...] = ()
 
 
@@ -142,7 +142,7 @@ class FieldRange:
 
 @dataclass(frozen=True, slots=True)
 class KeyQuery:
-    """A question to one key: values of fields, a stretch of one more, and what is left to a filter."""
+    """A query against one key: fixed fields, a range of one more, and filters."""
 
     table: TableDesign
     entity: EntityDesign
@@ -150,37 +150,33 @@ class KeyQuery:
     fixed: Mapping[str, Any]
     field_range: FieldRange | None = None
     filters: tuple[Clause, ...] = ()
-    grain: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # a moment of the stretch, which names its partition
-    checks: tuple[
-        FieldRange, ...
-    ] = ()  # what the stretch does not decide alone: compared when the items are there
+    grain: Mapping[str, Any] = field(default_factory=dict)  # the time bucket that selects the partition
+    checks: tuple[FieldRange, ...] = ()  # ranges to check on the returned items
 
 
 def require_value(entered: Mapping[str, EnteredValue], name: str) -> str:
-    """Return what was typed for a part of the partition key; refuse none, and anything but equality."""
+    """Return the entered value for a part of the partition key, which must be given with `=`."""
     if name not in entered:
         raise RequestRefused(
-            "parameter-missing", f"{name} is missing", f"The key is made of {name}.", f"Give {name} a value."
+            "parameter-missing",
+            f"{name} is missing",
+            f"The key contains {name}.",
+            f"Enter a value for {name}.",
         )
     if entered[name].operator != "=":
         raise RequestRefused(
-            "parameter-refused",
-            f"{name} is compared with = alone",
-            f"{name} is part of the partition key.",
-            "Choose =.",
+            "parameter-refused", f"{name} allows only =", f"{name} is part of the partition key.", "Choose =."
         )
     return entered[name].value
 
 
 def parse_range(field: FieldDesign, entered: EnteredValue) -> FieldRange:
-    """Return the range of a field that was typed."""
+    """Return the entered range of a field."""
     if entered.operator not in WORDS:
         raise RequestRefused(
             "parameter-refused",
-            f"{entered.operator} is no comparison",
-            f"A sort key is compared with =, {', '.join(WORDS)}.",
+            f"Unknown comparison {entered.operator}",
+            f"A sort key allows =, {', '.join(WORDS)}.",
             "Choose one of them.",
         )
     texts = [entered.value]
@@ -188,16 +184,16 @@ def parse_range(field: FieldDesign, entered: EnteredValue) -> FieldRange:
         if entered.until == "":
             raise RequestRefused(
                 "parameter-missing",
-                f"{entered.name} has one end",
-                "between takes two values.",
-                f"Give {entered.name} its other end, or choose >= instead.",
+                f"{entered.name} needs a second value",
+                "“between” needs a lower and an upper bound.",
+                f"Enter the upper bound of {entered.name}, or choose >= instead.",
             )
         texts.append(entered.until)
     return FieldRange(field, entered.operator, tuple(parse_key_part(field, text) for text in texts))
 
 
 def parse_key_part(field: FieldDesign, text: str) -> Any:
-    """Return a value as templates take it: a number that other code writes as text stays as it was typed."""
+    """Return a value as templates accept it; a number that other code stores as text stays as entered."""
     value = parse_value(field, text)
     return text.strip() if field.key_kind == "text" and not isinstance(value, str) else value
 
@@ -205,7 +201,7 @@ def parse_key_part(field: FieldDesign, text: str) -> Any:
 def render_key_attribute(
     entity: EntityDesign, source: SourceDesign, values: Mapping[str, Any]
 ) -> AttributeValue:
-    """Return the value of a key attribute that these values make."""
+    """Return the value of a key attribute rendered from field values."""
     bound = entity.bind_template(source)
     if bound is not None:
         return {"S": bound.render(values)}
@@ -214,7 +210,7 @@ def render_key_attribute(
 
 
 def sort_value(value: AttributeValue) -> Any:
-    """Return a key's value as DynamoDB sorts it among those of its type."""
+    """Return a key value that sorts as DynamoDB sorts its type."""
     [(tag, content)] = value.items()
     if tag == "N":
         return Decimal(content)

@@ -10,80 +10,70 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tavola.client.metering import Spent
+from tavola.client.connection import AsyncConnection
+from tavola.client.consumption import ConsumedCapacity
 from tavola.clock import monotonic
-from tavola.handles import AsyncConnection
 from tavola.limits import BATCH_GET_KEYS_MAX
 from tavola.studio.access_patterns.requests import OutgoingRequest, RequestPlan, sort_value
-from tavola.studio.types import Document, Item
+from tavola.studio.types import ConsumedUnits, Document, Item
 
-CALLS_MAX = 50  # that a run makes of one request: of 1 MB each, or of so many items
-RUN_CALLS_MAX = 150  # and of all its requests together: what they give is held until it is in order
-FILTERED_READ_MIN = 100  # items that a call looks at, at least, where not all that is read is given
-
-
-@dataclass(frozen=True, slots=True)
-class TargetUnits:
-    """The units that one place took: a table, or one of its indexes."""
-
-    table: str
-    index: str | None
-    read: float
-    write: float
+CALLS_MAX = 50  # per request
+RUN_CALLS_MAX = 150  # per run, since all items are held in memory until they are sorted
+FILTERED_READ_MIN = 100  # items that a filtered call reads at least
 
 
 @dataclass(frozen=True, slots=True)
 class RunCall:
-    """One call, as DynamoDB answered it."""
+    """One call and its response in numbers."""
 
     returned: int
-    read: int  # items, before the filter
-    units: tuple[TargetUnits, ...]
+    read: int  # items before the filter
+    units: tuple[ConsumedUnits, ...]
     latency_ms: float
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One request of a run, with the calls that its pages took."""
+    """One request of a run, with one call per page."""
 
     operation: str
     table: str
     index: str | None
-    condition: str  # of its key, as a person reads it
+    condition: str  # on the key, as text
     filter: str
-    body: Document  # as it goes out
+    body: Document
     calls: tuple[RunCall, ...]
-    more: bool  # there is more to read than was read
+    more: bool  # not everything was read
 
     @property
-    def returned(self) -> int:
-        """The items that came back."""
+    def returned_count(self) -> int:
+        """The number of returned items."""
         return sum(call.returned for call in self.calls)
 
     @property
     def read(self) -> int:
-        """The items that were read, and paid for."""
+        """The number of items read and charged."""
         return sum(call.read for call in self.calls)
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run gave."""
+    """The requests and items of a run."""
 
     requests: tuple[RunRequest, ...]
     items: tuple[Item, ...]
     more: bool
-    dropped: int = 0  # items that came back and that the key did not decide about alone
-    hit_call_limit: bool = False  # it ended at the number of calls that a run makes
+    dropped: int = 0  # surplus items of an inexact key condition
+    hit_call_limit: bool = False
 
     @property
     def calls(self) -> tuple[RunCall, ...]:
-        """Every call that was made."""
+        """All calls."""
         return tuple(call for request in self.requests for call in request.calls)
 
 
 async def run_plan(db: AsyncConnection, planned: RequestPlan) -> RunResult:
-    """Return what a plan gives: each request with its calls, and the items in their order."""
+    """Run a plan and return each request with its calls, and the items in order."""
     if planned.operation in ("GetItem", "TransactGetItems"):
         return await _run_get(db, planned)
     if planned.operation == "BatchGetItem":
@@ -107,25 +97,25 @@ async def run_plan(db: AsyncConnection, planned: RequestPlan) -> RunResult:
         items.sort(
             key=lambda item: _sort_position(planned.sort_attributes, item), reverse=planned.newest_first
         )
-    unasked = len(requests) < len(planned.requests)
-    more = unasked or any(request.more for request in requests)
+    unfinished = len(requests) < len(planned.requests)
+    has_more = unfinished or any(request.more for request in requests)
     cut = not left_calls or any(request.more and len(request.calls) >= CALLS_MAX for request in requests)
     if planned.limit is not None and len(items) > planned.limit:
-        items, more = items[: planned.limit], True
+        items, has_more = items[: planned.limit], True
     if planned.fetches_items and items:
         fetched, items = await _fetch_items(db, planned, items)
         requests += fetched
-        if planned.accepts is not None:  # what an entry did not tell, the item does
+        if planned.accepts is not None:  # the whole item has fields that its index entry lacks
             items, had = [item for item in items if planned.accepts(item)], len(items)
             dropped += had - len(items)
-    return RunResult(tuple(requests), tuple(items), more, dropped, cut and more)
+    return RunResult(tuple(requests), tuple(items), has_more, dropped, cut and has_more)
 
 
 async def _run_get(db: AsyncConnection, planned: RequestPlan) -> RunResult:
     [outgoing] = planned.requests
     answer, call = await _call(db, planned.operation, outgoing.body)
     responses = [answer] if planned.operation == "GetItem" else answer.get("Responses", ())
-    items = tuple(each["Item"] for each in responses if each.get("Item"))
+    items = tuple(response["Item"] for response in responses if response.get("Item"))
     body = outgoing.body if planned.operation == "GetItem" else outgoing.body["TransactItems"][0]["Get"]
     ran = RunRequest(
         planned.operation,
@@ -143,18 +133,18 @@ async def _run_get(db: AsyncConnection, planned: RequestPlan) -> RunResult:
 async def _run_pages(
     db: AsyncConnection, planned: RequestPlan, outgoing: OutgoingRequest, limit: int | None, calls_max: int
 ) -> tuple[RunRequest, list[Item], int]:
-    """Return one request with all the calls that it took, its items, and how many were dropped."""
+    """Run one request page by page; return it with its calls, its items, and the number of dropped items."""
     calls: list[RunCall] = []
     items: list[Item] = []
     dropped = 0
     start: Mapping[str, Any] | None = None
     first: dict[str, Any] = dict(outgoing.body)
-    sifted = bool(outgoing.filter) or planned.accepts is not None
+    is_filtered = bool(outgoing.filter) or planned.accepts is not None
     while len(calls) < calls_max:
         body = dict(outgoing.body)
         if limit is not None:
             missing = limit - len(items)
-            body["Limit"] = max(missing, FILTERED_READ_MIN) if sifted else missing
+            body["Limit"] = max(missing, FILTERED_READ_MIN) if is_filtered else missing
         if start is not None:
             body["ExclusiveStartKey"] = start
         first = body if not calls else first
@@ -194,7 +184,7 @@ async def _run_batches(db: AsyncConnection, planned: RequestPlan) -> RunResult:
 async def _fetch_items(
     db: AsyncConnection, planned: RequestPlan, entries: Sequence[Item]
 ) -> tuple[list[RunRequest], list[Item]]:
-    """Return the requests that fetch the items of index entries, and these in the entries' order."""
+    """Fetch the items of index entries; return the requests, and the items in the entries' order."""
     first = planned.requests[0].body
     table, index = first["TableName"], first.get("IndexName")
     described = await db.call("DescribeTable", {"TableName": table})
@@ -202,8 +192,8 @@ async def _fetch_items(
     keys = [{name: entry[name] for name in names} for entry in entries]
     requests: list[RunRequest] = []
     by_key: dict[tuple[Any, ...], Item] = {}
-    for at in range(0, len(keys), BATCH_GET_KEYS_MAX):
-        chunk = keys[at : at + BATCH_GET_KEYS_MAX]
+    for position in range(0, len(keys), BATCH_GET_KEYS_MAX):
+        chunk = keys[position : position + BATCH_GET_KEYS_MAX]
         keys_and_attributes: dict[str, Any] = {"Keys": chunk}
         if first.get("ConsistentRead"):
             keys_and_attributes["ConsistentRead"] = True
@@ -213,12 +203,12 @@ async def _fetch_items(
         )
         requests.append(ran)
         by_key |= {_identity(names, item): item for item in items}
-    whole = [by_key[identity] for key in keys if (identity := _identity(names, key)) in by_key]
-    return requests, whole
+    full_items = [by_key[identity] for key in keys if (identity := _identity(names, key)) in by_key]
+    return requests, full_items
 
 
 async def _run_batch(db: AsyncConnection, outgoing: OutgoingRequest) -> tuple[RunRequest, list[Item]]:
-    """Return one request for many keys, asked again for those that were not answered, and the items."""
+    """Run one BatchGetItem, repeated for unprocessed keys; return it and the items."""
     [(table, _)] = outgoing.body["RequestItems"].items()
     calls: list[RunCall] = []
     items: list[Item] = []
@@ -257,29 +247,30 @@ async def _call(
     )
 
 
-def consumed_units(operation: str, answer: dict[str, Any]) -> tuple[TargetUnits, ...]:
-    """Return what an answer says it consumed, the table first."""
-    spent = Spent()
+def consumed_units(operation: str, answer: dict[str, Any]) -> tuple[ConsumedUnits, ...]:
+    """Return the units that a response reports, the table first."""
+    spent = ConsumedCapacity()
     spent.add(operation, answer)
-    targets: list[TargetUnits] = []
+    targets: list[ConsumedUnits] = []
     reads = spent.reads > 0 or spent.writes == 0
     for table, units in spent.tables.items():
         if units.reads or units.writes:
-            targets.append(TargetUnits(table, None, units.reads, units.writes))
+            targets.append(ConsumedUnits(table, None, units.reads, units.writes))
         targets += [
-            TargetUnits(table, index, amount if reads else 0.0, 0.0 if reads else amount)
+            ConsumedUnits(table, index, amount if reads else 0.0, 0.0 if reads else amount)
             for index, amount in units.indexes.items()
         ]
     return tuple(targets)
 
 
-def sum_units(parts: Sequence[TargetUnits]) -> tuple[TargetUnits, ...]:
-    """Return units of several calls, each place once, tables before their indexes."""
-    sums: dict[tuple[str, str], TargetUnits] = {}
+def sum_units(parts: Sequence[ConsumedUnits]) -> tuple[ConsumedUnits, ...]:
+    """Sum the units of several calls by table and index, tables first."""
+    sums: dict[tuple[str, str], ConsumedUnits] = {}
     for part in parts:
         place = (part.table, part.index or "")
-        before = sums.get(place, TargetUnits(part.table, part.index, 0.0, 0.0))
-        sums[place] = replace(before, read=before.read + part.read, write=before.write + part.write)
+        before = sums.get(place, ConsumedUnits(part.table, part.index, 0.0, 0.0))
+        reads, writes = before.reads + part.reads, before.writes + part.writes
+        sums[place] = ConsumedUnits(part.table, part.index, reads, writes)
     return tuple(sums[place] for place in sorted(sums))
 
 

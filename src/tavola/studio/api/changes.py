@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -33,41 +32,41 @@ from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import RequestRefused
 from tavola.studio.recognition import load_recogniser
 from tavola.studio.studio import Studio
+from tavola.studio.types import ApiMessage
 from tavola.web import Problem
 
+# AWS allows five reads per shard and second
 _POLLS_S = {
     "memory": 0.1,
     "file": 0.1,
     "http": 0.25,
     "aws": 0.5,
-}  # AWS lets a shard be read five times a second
+}
 _PAGE_MAX = 1_000
-_PAGE_S = 5.0  # for how long a page is looked for; what it has by then is told, and where to go on
+_PAGE_S = 5.0  # the longest time to collect changes for one page
 _HEADERS = {
     "Cache-Control": "no-store",
-    "X-Accel-Buffering": "no",  # a proxy that gathers would make the stream stutter
+    "X-Accel-Buffering": "no",  # a buffering proxy would delay events
 }
 _LINE_ENDS = re.compile(rb"[\r\n]+")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangesRequest:
-    """Which changes of which table, and from where on."""
+class ChangesRequest(ApiMessage):
+    """Which changes of which table, and from which position."""
 
     table: str
-    position: str = "latest"  # or start, or the id of an event
-    last_event_id: str = ""  # what a browser gives when it comes back; it goes before the position
+    position: str = "latest"  # or "start", or the id of an event
+    last_event_id: str = ""  # sent by a browser that reconnects; overrides `position`
     events: str = ""  # some of INSERT, MODIFY, REMOVE, separated by commas
     entities: str = ""
-    prefix: str = ""  # that a key attribute begins with
-    after: str = ""  # a sequence number; with position=start, all past it again
-    since: str = ""  # a moment, likewise
-    limit: int = 200  # of a page; a live stream has none
+    prefix: str = ""  # of a key attribute
+    after: str = ""  # a sequence number: only later changes
+    since: str = ""  # a time: only later changes
+    limit: int = 200  # of a page; ignored by a live stream
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePage:
-    """Some changes, those of an item in their order, and the position to go on from."""
+class ChangePage(ApiMessage):
+    """A page of changes, those of each item in order, and the position of the next page."""
 
     changes: tuple[StreamChange, ...]
     gaps: tuple[StreamGap, ...]
@@ -75,11 +74,10 @@ class ChangePage:
     more: bool
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRequest:
-    """The table, and the filter a stream would be requested with, validated in the same way.
+class StreamRequest(ApiMessage):
+    """The table and the filter that a stream would be requested with, validated in the same way.
 
-    A browser does not tell a page why its stream was refused, so it asks here before.
+    A browser does not tell a page why its event stream was refused, so the page asks here first.
     """
 
     table: str
@@ -88,38 +86,36 @@ class StreamRequest:
     since: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamState:
-    """Whether a table tells its changes, and how much it tells of each."""
+class StreamState(ApiMessage):
+    """Whether a table has a stream, and which images its records contain."""
 
     on: bool
     view: StreamView | None
     arn: str | None
-    shards: int  # open ones
-    problem: Problem | None = None  # why there is nothing to follow
+    shards: int  # open shards
+    problem: Problem | None = None  # why the stream cannot be read
 
 
-@dataclass(frozen=True, slots=True)
-class SetStreamRequest:
-    """Turn a table's stream on or off; one that is on in another view cannot be changed, only made anew."""
+class SetStreamRequest(ApiMessage):
+    """Turn a table's stream on or off. To change its view, turn it off and on again."""
 
     table: str
     on: bool = True
 
 
 async def stream_changes(studio: Studio, params: ChangesRequest) -> Response:
-    """Return the changes of a table as they come, as server-sent events."""
+    """Return a table's changes live, as server-sent events."""
     follower = await _open_follower(studio, params, follow=True)
     return StreamingResponse(_events(follower), media_type="text/event-stream", headers=_HEADERS)
 
 
 async def read_changes(studio: Studio, params: ChangesRequest) -> ChangePage:
-    """Return at most `limit` changes of a table's stream from a position on."""
+    """Return at most `limit` changes after a position in a table's stream."""
     follower = await _open_follower(studio, params, follow=False)
     changes: list[StreamChange] = []
     gaps: list[StreamGap] = []
     position = follower.position
-    more = False
+    has_more = False
     end_s = monotonic() + _PAGE_S
     async with aclosing(follower.messages()) as messages:
         async for message in messages:
@@ -133,14 +129,14 @@ async def read_changes(studio: Studio, params: ChangesRequest) -> ChangePage:
                 raise RequestRefused(
                     problem.code, problem.title, problem.detail, problem.remedy, status=problem.status
                 )
-            more = message.full or (message.event in ("changes", "position") and monotonic() >= end_s)
-            if more:
+            has_more = message.full or (message.event in ("changes", "position") and monotonic() >= end_s)
+            if has_more:
                 break
-    return ChangePage(tuple(changes), tuple(gaps), position, more)
+    return ChangePage(tuple(changes), tuple(gaps), position, has_more)
 
 
 async def stream_state(studio: Studio, params: StreamRequest) -> StreamState:
-    """Return whether a table has a stream that can be followed."""
+    """Return the state of a table's stream."""
     parse_filter(params.events, "", "", params.after, params.since)
     described = (await studio.db.call("DescribeTable", {"TableName": params.table}))["Table"]
     setting = described.get("StreamSpecification", {})
@@ -157,7 +153,7 @@ async def stream_state(studio: Studio, params: StreamRequest) -> StreamState:
 
 
 async def set_stream(studio: Studio, params: SetStreamRequest) -> StreamState:
-    """Turn a stream on, with both images of each change, or off."""
+    """Turn a stream off, or on with old and new images."""
     setting: Mapping[str, Any] = {"StreamEnabled": False}
     if params.on:
         setting = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
@@ -190,7 +186,7 @@ async def _open_follower(studio: Studio, params: ChangesRequest, *, follow: bool
 
 
 def _follow_options(studio: Studio, limit: int | None) -> FollowOptions:
-    """Return how a live stream is followed, or how so many changes are gathered for a page."""
+    """Return the options for a live stream, or for a page of `limit` changes."""
     poll_s = _POLLS_S[studio.where.kind]
     if limit is None:
         return FollowOptions(poll_s=poll_s)
@@ -208,9 +204,9 @@ def _parse_start(position: str) -> StartPosition:
 def _stream_off(table: str) -> RequestRefused:
     return RequestRefused(
         "stream-off",
-        "This table does not tell its changes",
-        f"{table} has no stream, so nobody knows what was written to it.",
-        "Turn its stream on: what is written from then on is told, with what the item was before.",
+        "Streams are off for this table",
+        f"{table} has no stream, so its changes are not recorded.",
+        "Turn the stream on to see changes from then on, with old and new images.",
         status=409,
     )
 
@@ -222,12 +218,12 @@ async def _events(follower: StreamFollower) -> AsyncIterator[bytes]:
 
 
 def encode_event(message: StreamMessage) -> bytes:
-    """Return a message as a server-sent event; a sign of life is a comment, which no page sees."""
+    """Return a message as a server-sent event; a heartbeat is a comment, which pages never see."""
     if message.event == "beat":
         return b": beat\n\n"
-    place = b"" if message.position is None else b"id: %s\n" % message.position.encode()
-    data = _LINE_ENDS.sub(b" ", message.data)  # JSON has none but between its tokens
-    return b"event: %s\n%sdata: %s\n\n" % (message.event.encode(), place, data)
+    event_id = b"" if message.position is None else b"id: %s\n" % message.position.encode()
+    data = _LINE_ENDS.sub(b" ", message.data)  # safe: JSON has line ends only between tokens
+    return b"event: %s\n%sdata: %s\n\n" % (message.event.encode(), event_id, data)
 
 
 ENDPOINTS = (

@@ -6,7 +6,6 @@ Sums are the documents that `tavola cost --json` prints, from the same functions
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from tavola.design.cost import (
@@ -46,45 +45,41 @@ from tavola.studio.cost import (
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
-from tavola.studio.types import Document, NoParameters
+from tavola.studio.types import ApiMessage, Document, NoParameters, TextFile
 
 _SCHEMA = "tavola.cost/1"
 _CALCULATION = "tavola.cost-calculation/1"
-_TABLES_MAX = 500  # that are described for their vector indexes
+_TABLES_MAX = 500  # searched for vector indexes
 
 
-@dataclass(frozen=True, slots=True)
-class MonthlyCost:
-    """A month as declared, and with its numbers turned: each as `tavola cost --json` prints it."""
+class MonthlyCost(ApiMessage):
+    """The monthly cost as declared and with the sliders applied, each as `tavola cost --json` prints it."""
 
     declared: Document
     altered: Document
-    is_unchanged: bool  # nothing is turned: the two are one
-    ids: tuple[str, ...]  # of the access patterns of either, in their order
-    command: str  # that prints the altered one; "" where no one command can
-    saved: bool  # the command is about the design document that `/cost/design` gives
+    is_unchanged: bool  # no slider is moved, so both are equal
+    ids: tuple[str, ...]  # of the access patterns, in the same order in both
+    command: str  # that prints `altered`; empty if no single command can
+    saved: bool  # the command reads the design document that `/cost/design` returns
 
 
-@dataclass(frozen=True, slots=True)
-class PricedCurves:
-    """The cost of each payment option over a range of traffic, and the prices it was computed with."""
+class PricedCurves(ApiMessage):
+    """The cost of each capacity mode over a range of traffic, and the prices it was computed with."""
 
     curves: CostCurves  # factor 1 is the position of the sliders
     currency: str
     book: str
 
 
-@dataclass(frozen=True, slots=True)
-class CalculatedCost:
-    """What rates need and cost, as `tavola cost --reads … --json` prints it."""
+class CalculatedCost(ApiMessage):
+    """The capacity and cost of request rates, as `tavola cost --reads … --json` prints it."""
 
     document: Document
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class KnownBook:
-    """A price book: of a region and a date, or with the label of the document that it retells."""
+class KnownBook(ApiMessage):
+    """A price book: for a region and date, or with the label of the document it quotes."""
 
     title: str
     region: str
@@ -92,61 +87,52 @@ class KnownBook:
     label: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class CostOptions:
-    """The books there are, the tables of the design, and whose prices are taken unless one is chosen."""
+class CostOptions(ApiMessage):
+    """The choices for a cost estimate: price books, default region, designs and tables."""
 
     books: tuple[KnownBook, ...]
     region: str
-    designs: tuple[str, ...]  # that it was started with, where they are several
+    designs: tuple[str, ...]  # empty unless the studio was started with several
     tables: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class VectorBytes:
-    """A vector index: what it holds, by its own count and by its dimensions."""
+class VectorBytes(ApiMessage):
+    """A vector index and its size, as reported and as computed from its dimensions."""
 
     table: str
     index: str
     dimensions: int
     items: int
     bytes: int
-    vector_bytes: int  # of the vectors alone, in floats of 32 bits
+    vector_bytes: int  # of the vectors alone, as 32-bit floats
 
 
-@dataclass(frozen=True, slots=True)
-class VectorList:
-    """Every vector index of the tables; no price book has a price for them yet."""
+class VectorList(ApiMessage):
+    """The vector indexes of all tables; no price book has prices for them yet."""
 
     indexes: tuple[VectorBytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CostFile:
-    """A file to save."""
-
-    name: str
-    text: str
-
-
 async def list_options(studio: Studio, params: NoParameters) -> CostOptions:
-    """Return what there is to choose from."""
+    """Return the choices for a cost estimate."""
     known_books = tuple(
-        KnownBook(each.title, each.region, each.date.isoformat(), each.label) for each in books()
+        KnownBook(book.title, book.region, book.date.isoformat(), book.label) for book in books()
     )
     tables = () if studio.design is None else tuple(table.name for table in studio.design.tables)
-    designs = tuple(each.name for each in studio.declared) if len(studio.declared) > 1 else ()
+    designs = (
+        tuple(declared_design.name for declared_design in studio.declared) if len(studio.declared) > 1 else ()
+    )
     return CostOptions(known_books, default_region(studio), designs, tables)
 
 
 async def list_vector_indexes(studio: Studio, params: NoParameters) -> VectorList:
-    """Return the vector indexes that the tables have now, with their bytes."""
+    """Return the vector indexes of the live tables, with their sizes."""
     indexes: list[VectorBytes] = []
     for name in await _table_names(studio):
         try:
             described = (await studio.db.call("DescribeTable", {"TableName": name}))["Table"]
         except ResourceNotFoundFault:
-            continue  # it was deleted just now
+            continue  # deleted in the meantime
         for index in described.get("VectorIndexes", ()):
             items = int(index.get("ItemCount", 0))
             vector_bytes = items * int(index["Dimensions"]) * 4
@@ -164,7 +150,7 @@ async def list_vector_indexes(studio: Studio, params: NoParameters) -> VectorLis
 
 
 async def _table_names(studio: Studio) -> list[str]:
-    """Return the names of the tables, of a great many the first."""
+    """Return the names of all tables, or of the first few hundred."""
     names: list[str] = []
     params: dict[str, Any] = {"Limit": 100}
     while len(names) < _TABLES_MAX:
@@ -176,23 +162,23 @@ async def _table_names(studio: Studio) -> list[str]:
     return names
 
 
-def export_csv(studio: Studio, params: CostRequest) -> CostFile:
-    """Return the altered month as rows, as `tavola cost --csv` prints it."""
-    return CostFile("cost.csv", render_csv(compute_cost(studio, params, params.sliders)))
+def export_csv(studio: Studio, params: CostRequest) -> TextFile:
+    """Return the altered month as CSV, as `tavola cost --csv` prints it."""
+    return TextFile("cost.csv", render_csv(compute_cost(studio, params, params.sliders)))
 
 
-def export_design(studio: Studio, params: CostRequest) -> CostFile:
-    """Return the altered design as a document for `tavola cost altered.json`."""
+def export_design(studio: Studio, params: CostRequest) -> TextFile:
+    """Return the modified design as a document for `tavola cost modified.json`."""
     design = apply_sliders(select_design(studio, params), params.sliders)
     if not is_writable(design):
         raise RequestRefused(
             "design-unwritable",
-            "This is no one document",
-            "Entities of its tables are called alike, or name one of a table that is left out.",
-            "Choose one of the designs.",
+            "These tables cannot be written as one design",
+            "Two tables have entities of the same name, or an entity refers to a table that is left out.",
+            "Choose a single design.",
             status=409,
         )
-    return CostFile("altered.json", json.dumps(write_document(design), indent=2, ensure_ascii=False) + "\n")
+    return TextFile("modified.json", json.dumps(write_document(design), indent=2, ensure_ascii=False) + "\n")
 
 
 def monthly_cost(studio: Studio, params: CostRequest) -> MonthlyCost:
@@ -202,9 +188,7 @@ def monthly_cost(studio: Studio, params: CostRequest) -> MonthlyCost:
     altered = declared if sliders.is_unchanged else _document(compute_cost(studio, params, sliders))
     command, saved = cost_command(studio, params, design, is_unchanged=sliders.is_unchanged)
     ids = access_ids(design)
-    idle = len(altered["access_patterns"]) - len(
-        ids
-    )  # capacity that nobody asks for has a bill, and is no pattern
+    idle = len(altered["access_patterns"]) - len(ids)  # unused capacity is billed too, without a pattern
     return MonthlyCost(declared, altered, sliders.is_unchanged, (*ids, *[""] * idle), command, saved)
 
 
@@ -213,7 +197,7 @@ def _document(costing: CostReport) -> dict[str, Any]:
 
 
 def cost_curves(studio: Studio, params: CostRequest) -> PricedCurves:
-    """Return the cost of each payment option from a hundredth to a hundred times the traffic."""
+    """Return the cost of each capacity mode from a hundredth to a hundred times the traffic."""
     design, sliders = select_design(studio, params), params.sliders
     book, _ = find_prices(studio, params.assumptions)
     curves = compute_curves(

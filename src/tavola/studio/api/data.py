@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import structs
 
 from tavola.expressions.partiql import Statement, StatementError, equalities, parse_statement
 from tavola.limits import PAGE_BYTES_MAX
@@ -13,13 +15,7 @@ from tavola.studio.queries.code import ItemCode, QueryCode, render_item_code, re
 from tavola.studio.queries.conditions import QueryCondition
 from tavola.studio.queries.estimates import ReadEstimate, estimate_read
 from tavola.studio.queries.key_suggestions import KeySuggestion, suggest_keys
-from tavola.studio.queries.planner import (
-    ConditionRole,
-    ItemQuery,
-    QueryPlan,
-    ReadOperation,
-    plan_query,
-)
+from tavola.studio.queries.planner import ConditionRole, ItemQuery, ReadOperation, plan_query
 from tavola.studio.queries.rows import (
     PAGE_ROWS,
     CollectionRequest,
@@ -34,31 +30,28 @@ from tavola.studio.queries.rows import (
 from tavola.studio.recognition import RecognisedItem, Recogniser, cached_recogniser
 from tavola.studio.studio import Studio
 from tavola.studio.table_layouts import TableLayout, parse_layout
-from tavola.studio.types import Document, Item
+from tavola.studio.types import ApiMessage, Document, Item
 
-_EXAMPLES = 5  # items in a test
-_LOOKED_AT = 100  # read to find them with a filter
+_EXAMPLES = 5  # items in a generated test
+_EXAMPLES_READ = 100  # items read to find them, if there is a filter
 _KEYS_MAX = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCondition:
-    """What becomes of a condition: part of the key, a filter, or tested by the studio."""
+class PlannedCondition(ApiMessage):
+    """A condition and its role: key condition, filter, or tested by the studio."""
 
     text: str
     role: ConditionRole
 
 
-@dataclass(frozen=True, slots=True)
-class OtherTarget:
+class OtherTarget(ApiMessage):
     """Another table or index that would not need a Scan."""
 
     index: str | None
     operation: ReadOperation
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedQuery:
+class PlannedQuery(ApiMessage):
     """How a query will be executed and what it will cost, before it runs."""
 
     operation: ReadOperation
@@ -70,23 +63,21 @@ class PlannedQuery:
     consistent: bool
     request: Document  # as sent to DynamoDB, without page limits
     estimate: ReadEstimate
-    asks_first: bool  # it is a Scan of more than 1 MB
+    needs_confirmation: bool  # a Scan of more than 1 MB
     others: tuple[OtherTarget, ...]
-    offers: tuple[KeySuggestion, ...] = ()  # for a Scan: keys made of the queried fields
+    suggestions: tuple[KeySuggestion, ...] = ()  # for a Scan: keys built from the queried fields
 
 
-@dataclass(frozen=True, slots=True)
-class QueryPageRequest:
-    """Which page of which question: the first, or where the cursor of the one before says."""
+class QueryPageRequest(ApiMessage):
+    """The page of a query to read: the first, or the one at the previous page's cursor."""
 
     question: ItemQuery
     cursor: Item | None = None
     limit: int = PAGE_ROWS
 
 
-@dataclass(frozen=True, slots=True)
-class IndexMembersRequest:
-    """Which of these items, by their keys, are in an index."""
+class IndexMembersRequest(ApiMessage):
+    """The keys of items to look up in an index."""
 
     table: str
     index: str
@@ -94,30 +85,27 @@ class IndexMembersRequest:
     as_of: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class IndexMembers:
-    """Items in an index, and what it holds of them."""
+class IndexMembers(ApiMessage):
+    """Which of the requested items are in an index, and the attributes it projects."""
 
     members: tuple[int, ...]  # positions in the requested keys
-    missing: tuple[int, ...]  # keys of no item
+    missing: tuple[int, ...]  # keys that no item has
     projected: tuple[str, ...] | None  # None: all attributes
     units: float
 
 
-@dataclass(frozen=True, slots=True)
-class ItemCodeRequest:
-    """Which item, by its key."""
+class ItemCodeRequest(ApiMessage):
+    """The key of an item."""
 
     table: str
     key: Item
     as_of: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StatementRequest:
+class StatementRequest(ApiMessage):
     """A PartiQL statement that reads."""
 
-    table: str  # whose items it gives, to recognise them by
+    table: str  # the table it reads, needed to recognise items
     statement: str
     next_token: str | None = None
     limit: int = PAGE_ROWS
@@ -125,19 +113,18 @@ class StatementRequest:
     as_of: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StatementPage:
-    """What a statement gave, and where to go on."""
+class StatementPage(ApiMessage):
+    """A page of a statement's results."""
 
     rows: tuple[ItemRow, ...]
     entities: tuple[RecognisedItem, ...]
     shapes: tuple[KeyTextShape, ...]
-    units: float  # as DynamoDB counted them; how many items it read for that, it does not tell
+    units: float  # as DynamoDB reported them; it does not report how many items were read
     next_token: str | None
 
 
 async def describe_plan(studio: Studio, params: ItemQuery) -> PlannedQuery:
-    """Return how a question will be answered and what that will take; nothing is read."""
+    """Return how a query will be executed and what it will cost; nothing is read."""
     return _describe_plan(studio, params, *await load_table(studio, params.table))
 
 
@@ -145,7 +132,7 @@ def _describe_plan(
     studio: Studio, params: ItemQuery, layout: TableLayout, recogniser: Recogniser, described: Document
 ) -> PlannedQuery:
     design = recogniser.design
-    plan = plan_query(layout, params, together=design is not None and not design.foreign)
+    plan = plan_query(layout, params, full_index_keys=design is not None and not design.foreign)
     table_class = described.get("TableClassSummary", {}).get("TableClass", "STANDARD")
     route = plan.route
     return PlannedQuery(
@@ -153,7 +140,10 @@ def _describe_plan(
         route.target.index,
         plan.sentence,
         plan.why,
-        tuple(_planned_condition(plan, at, condition) for at, condition in enumerate(params.conditions)),
+        tuple(
+            PlannedCondition(str(condition), role)
+            for condition, role in zip(params.conditions, route.roles, strict=True)
+        ),
         plan.notes,
         plan.consistent,
         plan.request,
@@ -162,17 +152,17 @@ def _describe_plan(
             recogniser,
             studio.local_prices(),
             table_class,
-            late=studio.where.kind == "aws",
-            past=params.as_of is not None,
+            delayed_counts=studio.where.kind == "aws",
+            reads_past=params.as_of is not None,
         ),
         route.operation == "Scan" and route.target.bytes > PAGE_BYTES_MAX,
-        tuple(OtherTarget(each.target.index, each.operation) for each in plan.others),
+        tuple(OtherTarget(route.target.index, route.operation) for route in plan.others),
         suggest_keys(design, layout, params) if route.operation == "Scan" else (),
     )
 
 
 async def read_query_page(studio: Studio, params: QueryPageRequest) -> RowPage:
-    """Return a page of rows, with what it took."""
+    """Return a page of rows and the capacity it consumed."""
     layout, recogniser, _ = await load_table(studio, params.question.table)
     plan = plan_query(layout, params.question)
     return await read_page(
@@ -181,19 +171,19 @@ async def read_query_page(studio: Studio, params: QueryPageRequest) -> RowPage:
 
 
 async def count_items(studio: Studio, params: CollectionRequest) -> CollectionTotals:
-    """Return the exact numbers of all items with one partition key."""
+    """Return the exact count and size of all items with one partition key."""
     layout, recogniser, _ = await load_table(studio, params.table)
     return await count_collection(studio, params, layout, recogniser)
 
 
 async def find_index_members(studio: Studio, params: IndexMembersRequest) -> IndexMembers:
-    """Return which items are in an index, by the items as they stand."""
+    """Return which of the requested items are in an index."""
     if len(params.keys) > _KEYS_MAX:
         raise RequestRefused(
             "keys-many",
-            "Too many keys at once",
-            f"{len(params.keys):,} keys are asked for, each a read of its own.",
-            f"Ask for {_KEYS_MAX:,} at most.",
+            "Too many keys",
+            f"The request has {len(params.keys):,} keys, and each needs its own read.",
+            f"Send at most {_KEYS_MAX:,} keys.",
         )
     layout, _, _ = await load_table(studio, params.table)
     target = layout.target(params.index)
@@ -201,20 +191,20 @@ async def find_index_members(studio: Studio, params: IndexMembersRequest) -> Ind
     inside: list[int] = []
     missing: list[int] = []
     units = 0.0
-    for at, key in enumerate(params.keys):
+    for position, key in enumerate(params.keys):
         answer = await db.call(
             "GetItem", {"TableName": params.table, "Key": key, "ReturnConsumedCapacity": "TOTAL"}
         )
         units += answer["ConsumedCapacity"]["CapacityUnits"]
         if "Item" not in answer:
-            missing.append(at)
+            missing.append(position)
         elif layout.contains(target, answer["Item"]):
-            inside.append(at)
+            inside.append(position)
     return IndexMembers(tuple(inside), tuple(missing), target.projected, units)
 
 
 async def run_statement(studio: Studio, params: StatementRequest) -> StatementPage:
-    """Return what a PartiQL statement that only reads gives."""
+    """Run a PartiQL SELECT and return a page of its results."""
     _check_statement(params)
     layout, recogniser, _ = await load_table(studio, params.table)
     request: dict[str, Any] = {
@@ -230,13 +220,13 @@ async def run_statement(studio: Studio, params: StatementRequest) -> StatementPa
     answer = await db.call("ExecuteStatement", request)
     built = build_rows(answer["Items"], layout, layout.table_target, recogniser)
     units = answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
-    # A statement may choose attributes, so that what is absent tells nothing of the item's indexes.
+    # A SELECT may leave attributes out, so index membership cannot be derived from a row.
     rows = tuple(replace(row, indexes=None) for row in built.rows)
     return StatementPage(rows, built.entities, built.shapes, units, answer.get("NextToken"))
 
 
 async def plan_statement(studio: Studio, params: StatementRequest) -> PlannedQuery:
-    """Return whether a statement is a Query or a Scan, and what that will take; nothing is read."""
+    """Return whether a statement runs as a Query or a Scan and what it will cost; nothing is read."""
     statement = _check_statement(params)
     layout, recogniser, described = await load_table(studio, params.table)
     target = layout.target(statement.index)
@@ -264,22 +254,24 @@ async def plan_statement(studio: Studio, params: StatementRequest) -> PlannedQue
     if not queried:
         keys = " and ".join(target.hash)
         if statement.where is None:
-            return replace(planned, asks_first=False)
-        why = f"WHERE gives no partition key with = or IN (it would be {keys}), so that it filters what was read."
-        return replace(planned, why=why)
+            return structs.replace(planned, needs_confirmation=False)
+        why = (
+            f"WHERE does not give the partition key ({keys}) with = or IN, so it only filters what was read."
+        )
+        return structs.replace(planned, why=why)
     times = max(len(equal_values[name]) for name in target.hash)
     if times > 1:
-        note = f"It is a Query for each of {times} values; the estimate is of one."
-        return replace(planned, notes=(*planned.notes, note))
+        note = f"Runs one Query for each of {times} values; the estimate is for one of them."
+        return structs.replace(planned, notes=(*planned.notes, note))
     return planned
 
 
 async def export_query_code(studio: Studio, params: ItemQuery) -> QueryCode:
-    """Return a question as code; a few items that it finds are read for the test."""
+    """Return a query as code in several languages; reads a few matching items for the generated test."""
     layout, recogniser, described = await load_table(studio, params.table)
     plan = plan_query(layout, params)
     first = await read_page(
-        studio, params, layout, plan, recogniser, cursor=None, limit=_EXAMPLES, filtered_min=_LOOKED_AT
+        studio, params, layout, plan, recogniser, cursor=None, limit=_EXAMPLES, filtered_min=_EXAMPLES_READ
     )
     examples = [row.item for row in first.rows[:_EXAMPLES]]
     return render_query_code(params, plan, described, examples, studio.where)
@@ -292,16 +284,16 @@ async def export_item_code(studio: Studio, params: ItemCodeRequest) -> ItemCode:
     if "Item" not in answer:
         raise RequestRefused(
             "item-missing",
-            "There is no such item",
-            "Nothing stands under this key.",
-            "Read again.",
+            "Item not found",
+            "The table has no item with this key.",
+            "Reload the table.",
             status=404,
         )
     return render_item_code(params.table, params.key, answer["Item"], studio.where)
 
 
 async def load_table(studio: Studio, table: str) -> tuple[TableLayout, Recogniser, Document]:
-    """Return the layout into a table, what tells its items apart, and what DescribeTable says of it."""
+    """Return a table's layout, its recogniser, and its description from DescribeTable."""
     described = (await studio.db.call("DescribeTable", {"TableName": table}))["Table"]
     layout = parse_layout(described)
     return layout, cached_recogniser(studio, layout), described
@@ -310,14 +302,14 @@ async def load_table(studio: Studio, table: str) -> tuple[TableLayout, Recognise
 def _statement_error(params: StatementRequest, error: StatementError) -> RequestRefused:
     return RequestRefused(
         "statement-malformed",
-        "The statement cannot be read",
+        "Invalid statement",
         f"{error}",
-        f'Write it as SELECT * FROM "{params.table}" WHERE …; a name with a dash or a dot stands in double quotes.',
+        f'Write SELECT * FROM "{params.table}" WHERE …; names that contain a dash or dot need double quotes.',
     )
 
 
 def _check_statement(params: StatementRequest) -> Statement:
-    """Refuse what may change something, and what gives items of another table: they would be taken for this one's."""
+    """Refuse statements that are not a SELECT, and those that read another table than the page shows."""
     try:
         statement = parse_statement(params.statement)
     except StatementError as error:
@@ -326,21 +318,17 @@ def _check_statement(params: StatementRequest) -> Statement:
         raise RequestRefused(
             "statement-changes",
             "Only SELECT is allowed here",
-            f"{statement.kind.upper()} is no SELECT, so it may change something.",
-            "Edit items in the grid, or use the command line for INSERT, UPDATE and DELETE.",
+            f"{statement.kind.upper()} may change data.",
+            "Edit items in the grid, or run INSERT, UPDATE and DELETE from the command line.",
         )
     if statement.table != params.table:
         raise RequestRefused(
             "statement-elsewhere",
-            "The statement asks another table",
-            f"It asks {statement.table}, and this page shows {params.table}: a row opened or selected here is this table's.",
-            f"Go to {statement.table} and ask there.",
+            "The statement reads another table",
+            f"It reads {statement.table}, but this page shows {params.table}.",
+            f"Open {statement.table} and run it there.",
         )
     return statement
-
-
-def _planned_condition(plan: QueryPlan, at: int, condition: QueryCondition) -> PlannedCondition:
-    return PlannedCondition(str(condition), plan.route.roles[at])
 
 
 ENDPOINTS = (

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
 
 from tavola.clock import monotonic
 from tavola.errors import TavolaError
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.studio.api.operations import milliseconds, require_monitor
+from tavola.protocol.arns import DEFAULT_SCOPE, table_name_of
+from tavola.studio.api.operations import milliseconds
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.monitoring import count_own_calls
 from tavola.studio.monitoring.expensive_requests import ExpensiveRequest, explain_request, select_requests
 from tavola.studio.monitoring.monitor import METERED, consumed_accesses
 from tavola.studio.monitoring.request_metrics import WINDOW_S_MAX, FailedCall
-from tavola.studio.monitoring.request_shapes import is_read, request_shape, table_name_only
+from tavola.studio.monitoring.request_shapes import is_read, request_shape
 from tavola.studio.problems import RequestRefused, problem_of
 from tavola.studio.studio import Studio
-from tavola.studio.types import Document
+from tavola.studio.types import ApiMessage, ConsumedUnits, Document
 from tavola.web import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class ExpensiveRequestsFilter:
-    """Which requests: by what, in which window, and of which table and operation."""
+class ExpensiveRequestsFilter(ApiMessage):
+    """The order, and filters by time window, table and operation."""
 
     by: Literal["units", "time"] = "units"
     window_s: int = 600
@@ -34,19 +32,8 @@ class ExpensiveRequestsFilter:
     limit: int = 25
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityUnits:
-    """Units that one request consumed in one place."""
-
-    table: str
-    index: str | None
-    reads: float
-    writes: float
-
-
-@dataclass(frozen=True, slots=True)
-class ExpensiveRequestRow:
-    """A request that was among the dearest of its kind, without what it stored."""
+class ExpensiveRequestRow(ApiMessage):
+    """One of the most expensive requests, without the values it stored."""
 
     number: int
     operation: str
@@ -54,37 +41,36 @@ class ExpensiveRequestRow:
     at_s: float
     took_ms: float
     units: float
-    items: int  # items or partitions that it touched
-    consumed: tuple[CapacityUnits, ...]
+    items: int  # items or partitions that it accessed
+    consumed: tuple[ConsumedUnits, ...]
     fault: str | None
     request: Document
     replayable: bool
     why: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ExpensiveRequestList:
-    """The dearest requests of a window, one of each form."""
+class ExpensiveRequestList(ApiMessage):
+    """The most expensive requests in a window, one of each form."""
 
     by: Literal["units", "time"]
     requests: tuple[ExpensiveRequestRow, ...]
 
 
 async def list_expensive_requests(studio: Studio, params: ExpensiveRequestsFilter) -> ExpensiveRequestList:
-    """Return the requests that consumed most, or took longest."""
-    monitor = require_monitor(studio)
+    """Return the requests that consumed the most capacity or took longest."""
+    monitor = studio.require_monitor()
     window_s = max(1, min(params.window_s, WINDOW_S_MAX))
     with monitor.lock:
         requests = monitor.metrics.expensive_requests(params.by)
     since_s = studio.clock.now() - window_s
 
-    def found() -> ExpensiveRequestList:
+    def select() -> ExpensiveRequestList:
         best = select_requests(params.by, requests, since_s, params.table or None, params.operation or None)
         return ExpensiveRequestList(
-            params.by, tuple(_request_row(each) for each in best[: max(1, min(params.limit, 100))])
+            params.by, tuple(_request_row(request) for request in best[: max(1, min(params.limit, 100))])
         )
 
-    return await studio.run_in_thread(found)
+    return await studio.run_in_thread(select)
 
 
 def _request_row(expensive: ExpensiveRequest) -> ExpensiveRequestRow:
@@ -98,55 +84,49 @@ def _request_row(expensive: ExpensiveRequest) -> ExpensiveRequestRow:
         took_ms=milliseconds(expensive.took_s),
         units=expensive.units,
         items=expensive.items,
-        consumed=tuple(
-            CapacityUnits(table_name_only(each.table), each.index, each.reads, each.writes)
-            for each in expensive.consumed
-        ),
+        consumed=expensive.consumed,
         fault=expensive.fault,
-        request=request if isinstance(request, dict) else {"omitted": "a request that is no object"},
+        request=request if isinstance(request, dict) else {"omitted": "not a JSON object"},
         replayable="omitted" not in request and is_read(operation, request),
         why=explain_request(expensive, request if isinstance(request, dict) else {}),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FailedCallsFilter:
-    """In which window, and of which table and operation."""
+class FailedCallsFilter(ApiMessage):
+    """Filters by time window, table and operation."""
 
     window_s: int = 600
     table: str | None = None
     operation: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FailedCallRow:
-    """A call that was throttled, met another transaction, or whose condition did not hold."""
+class FailedCallRow(ApiMessage):
+    """A call that was throttled, conflicted with a transaction, or failed its condition."""
 
     at_s: float
     operation: str
     tables: tuple[str, ...]
     code: str
-    reasons: tuple[str, ...]  # of a cancelled transaction, for each of its actions
-    request: Document = field(default_factory=dict)
+    reasons: tuple[str, ...]  # for a cancelled transaction, one per action
+    request: Document = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class FailedCallList:
-    """The last calls that came to grief, the newest first."""
+class FailedCallList(ApiMessage):
+    """The latest failed calls, newest first."""
 
     rows: tuple[FailedCallRow, ...]
 
 
 async def list_failed_calls(studio: Studio, params: FailedCallsFilter) -> FailedCallList:
-    """Return the last throttles, conflicts and failed conditions."""
-    monitor = require_monitor(studio)
+    """Return the latest throttled, conflicting and conditionally failed calls."""
+    monitor = studio.require_monitor()
     with monitor.lock:
         failed = monitor.metrics.failed_calls(params.window_s, params.table or None, params.operation or None)
-    return FailedCallList(tuple(_failed_call_row(each) for each in failed))
+    return FailedCallList(tuple(_failed_call_row(call) for call in failed))
 
 
 def _failed_call_row(failed: FailedCall) -> FailedCallRow:
-    shape: Any = {"omitted": "a long request"}
+    shape: Any = {"omitted": "request too long"}
     if failed.body is not None:
         shape = msgspec.json.decode(request_shape(failed.kind.operation, failed.body))
     return FailedCallRow(
@@ -163,37 +143,35 @@ _TABLES_MAX = 20
 _SAMPLED_MAX = 5
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayRequest:
-    """A read to make again."""
+class ReplayRequest(ApiMessage):
+    """A read to repeat."""
 
     operation: str
     request: Document
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayResult:
-    """What came of it."""
+class ReplayResult(ApiMessage):
+    """The outcome of a repeated read."""
 
     operation: str
     took_ms: float
     reads: float
     writes: float
-    consumed: tuple[CapacityUnits, ...]
-    count: int | None  # items that were given
-    scanned: int | None  # items that were read; None where the answer does not say
-    more: bool  # the answer is a page, and there is another
+    consumed: tuple[ConsumedUnits, ...]
+    count: int | None  # items returned
+    scanned: int | None  # items read; None if DynamoDB does not report it
+    more: bool  # there are further pages
     problem: Problem | None
 
 
 async def replay_read(studio: Studio, params: ReplayRequest) -> ReplayResult:
-    """Make a read again and return its numbers; a write is made by nobody twice."""
+    """Repeat a read and return its cost; writes are refused."""
     if not is_read(params.operation, params.request):
         raise RequestRefused(
             "not-a-read",
-            "Only reads are made again",
-            f"{params.operation} changes what stands, and what is kept of it is not all that it wrote.",
-            "Make it again where it was made, or edit the item on the data page.",
+            "Only reads can be repeated",
+            f"{params.operation} changes data, and the studio does not record the values it wrote.",
+            "Repeat it in your program, or edit the item on the Data page.",
         )
     request: dict[str, Any] = dict(params.request)
     if params.operation in METERED:
@@ -213,7 +191,7 @@ async def replay_read(studio: Studio, params: ReplayRequest) -> ReplayResult:
         reads=sum(access.reads for access in accesses),
         writes=sum(access.writes for access in accesses),
         consumed=tuple(
-            CapacityUnits(table_name_only(access.table), access.index_name, access.reads, access.writes)
+            ConsumedUnits(table_name_of(access.table), access.index_name, access.reads, access.writes)
             for access in accesses
         ),
         count=count,
@@ -224,7 +202,7 @@ async def replay_read(studio: Studio, params: ReplayRequest) -> ReplayResult:
 
 
 def _item_counts(answer: dict[str, Any]) -> tuple[int | None, int | None]:
-    """Return how many items an answer gives, and how many it says were read."""
+    """Return the number of items returned and, if reported, read."""
     if "Count" in answer:
         return answer["Count"], answer.get("ScannedCount")
     if "Items" in answer:
@@ -233,27 +211,25 @@ def _item_counts(answer: dict[str, Any]) -> tuple[int | None, int | None]:
     if isinstance(responses, dict):
         return sum(len(items) for items in responses.values()), None
     if isinstance(responses, list):
-        return sum("Item" in each for each in responses), None
+        return sum("Item" in response for response in responses), None
     return int("Item" in answer), None
 
 
-@dataclass(frozen=True, slots=True)
-class SampleReadsRequest:
-    """Of which table; None: of the first few."""
+class SampleReadsRequest(ApiMessage):
+    """The table to read; None: the first few tables."""
 
     table: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SampledReads:
-    """How many reads were made, and of which tables."""
+class SampledReads(ApiMessage):
+    """The number of reads and their tables."""
 
     calls: int
     tables: tuple[str, ...]
 
 
 async def make_sample_reads(studio: Studio, params: SampleReadsRequest) -> SampledReads:
-    """Make a few reads of a few items, so that there is something to see; nothing is changed."""
+    """Make a few reads, so that there is traffic to look at; nothing is changed."""
     with count_own_calls():
         return await _sample_tables(studio, params)
 
@@ -267,7 +243,7 @@ async def _sample_tables(studio: Studio, params: SampleReadsRequest) -> SampledR
     calls = 0
     for name in names:
         described = (await studio.db.call("DescribeTable", {"TableName": name}))["Table"]
-        keys = [each["AttributeName"] for each in described["KeySchema"]]
+        keys = [element["AttributeName"] for element in described["KeySchema"]]
         page = await studio.db.call("Scan", {"TableName": name, "Limit": 5})
         calls += 2
         for item in page["Items"]:
@@ -287,35 +263,30 @@ async def _sample_tables(studio: Studio, params: SampleReadsRequest) -> SampledR
     return SampledReads(calls, tuple(names))
 
 
-@dataclass(frozen=True, slots=True)
-class LimitsRequest:
-    """Of which tables, with commas between their names; None: of all, as far as they are few."""
+class LimitsRequest(ApiMessage):
+    """Comma-separated table names; None: the first few tables."""
 
     tables: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TargetLimit:
-    """What a table or an index can take in a second."""
+class TargetLimit(ApiMessage):
+    """The capacity per second of a table or index."""
 
     table: str
     index: str | None
-    kind: Literal[
-        "provisioned", "maximum", "warm"
-    ]  # warm: on demand, and can grow; maximum: on demand, and capped
+    kind: Literal["provisioned", "maximum", "warm"]  # on demand: `maximum` if capped, else `warm`
     reads: float
     writes: float
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityLimits:
-    """What tables and indexes can take; a local index takes from its table."""
+class CapacityLimits(ApiMessage):
+    """The capacity of tables and indexes; a local index shares its table's."""
 
     places: tuple[TargetLimit, ...]
 
 
 async def list_limits(studio: Studio, params: LimitsRequest) -> CapacityLimits:
-    """Return what each table and index can take in a second: provisioned, capped, or warm on demand."""
+    """Return the capacity per second of each table and index."""
     if params.tables:
         names = [name for name in params.tables.split(",") if name][:_TABLES_MAX]
     else:
@@ -325,17 +296,17 @@ async def list_limits(studio: Studio, params: LimitsRequest) -> CapacityLimits:
         try:
             described = (await studio.db.call("DescribeTable", {"TableName": name}))["Table"]
         except TavolaError:
-            continue  # it may have gone meanwhile, and the others have their limits still
+            continue  # possibly deleted in the meantime
         on_demand = described.get("BillingModeSummary", {}).get("BillingMode") == "PAY_PER_REQUEST"
         table = _target_limit(name, None, described, on_demand)
         limits.append(table)
         limits += (
-            _target_limit(name, each["IndexName"], each, on_demand)
-            for each in described.get("GlobalSecondaryIndexes", ())
+            _target_limit(name, index["IndexName"], index, on_demand)
+            for index in described.get("GlobalSecondaryIndexes", ())
         )
         limits += (
-            TargetLimit(name, each["IndexName"], table.kind, table.reads, table.writes)
-            for each in described.get("LocalSecondaryIndexes", ())
+            TargetLimit(name, index["IndexName"], table.kind, table.reads, table.writes)
+            for index in described.get("LocalSecondaryIndexes", ())
         )
     return CapacityLimits(tuple(limits))
 
@@ -352,19 +323,19 @@ def _target_limit(table: str, index: str | None, described: dict[str, Any], on_d
         )
     warm, cap = described.get("WarmThroughput", {}), described.get("OnDemandThroughput", {})
     reads, writes = cap.get("MaxReadRequestUnits", -1), cap.get("MaxWriteRequestUnits", -1)
-    capped = reads > 0 or writes > 0
+    is_capped = reads > 0 or writes > 0
     return TargetLimit(
         table,
         index,
-        "maximum" if capped else "warm",
+        "maximum" if is_capped else "warm",
         float(reads if reads > 0 else warm.get("ReadUnitsPerSecond", 12_000)),
         float(writes if writes > 0 else warm.get("WriteUnitsPerSecond", 4_000)),
     )
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/operations/dearest", list_expensive_requests),
-    Endpoint("GET", "/operations/troubles", list_failed_calls),
+    Endpoint("GET", "/operations/expensive-requests", list_expensive_requests),
+    Endpoint("GET", "/operations/failed-calls", list_failed_calls),
     Endpoint("POST", "/operations/replay", replay_read),
     Endpoint("POST", "/operations/sample", make_sample_reads),
     Endpoint("GET", "/operations/limits", list_limits),

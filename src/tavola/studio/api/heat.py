@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 from tavola.engine import Hottest
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import scope_of, table_name_of
+from tavola.protocol.arns import DEFAULT_SCOPE, scope_of, table_name_of
 from tavola.protocol.faults import ResourceNotFoundFault
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.monitoring.heat_diagnosis import HeatFinding, diagnose, window_traffic
@@ -40,13 +39,12 @@ from tavola.studio.monitoring.key_order import HashedKeys, Keys, Order, SchemaKe
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import LogQuery, Studio
 from tavola.studio.table_layouts import parse_layout
-from tavola.studio.types import Item
+from tavola.studio.types import ApiMessage, Item
 
 HeatSource = Literal["engine", "studio", "log", "none"]
 
 
-@dataclass(frozen=True, slots=True)
-class HeatTimeRequest:
+class HeatTimeRequest(ApiMessage):
     """A table or index and a time: the last `seconds`, or from one moment to another."""
 
     table: str
@@ -58,7 +56,6 @@ class HeatTimeRequest:
     log: bool = False  # read the access log instead of the monitor
 
 
-@dataclass(frozen=True, slots=True)
 class HeatRequest(HeatTimeRequest):
     """A heat map, or with `layout` only the new columns of an earlier one."""
 
@@ -70,8 +67,7 @@ class HeatRequest(HeatTimeRequest):
     diagnose: bool = True  # a page that polls every second does not need a diagnosis each time
 
 
-@dataclass(frozen=True, slots=True)
-class HeatTotals:
+class HeatTotals(ApiMessage):
     """Totals of each column over all keys."""
 
     operations: tuple[float, ...]
@@ -80,9 +76,8 @@ class HeatTotals:
     throttles: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HeatLimits:
-    """What a partition and the whole may do a second; None: as much as the account lets it."""
+class HeatLimits(ApiMessage):
+    """Capacity units per second of one partition and of the whole table or index; None: only the account's quota."""
 
     partition_reads: int
     partition_writes: int
@@ -91,26 +86,25 @@ class HeatLimits:
     mode: Literal["on-demand", "provisioned"]
 
 
-@dataclass(frozen=True, slots=True)
-class HeatMap:
-    """A map, or its new columns. Rows lie in key order, from the top; what has no key comes last."""
+class KeyHeatMap(ApiMessage):
+    """A heat map, or its new columns. Rows are in key order from the top; accesses without a key come last."""
 
     table: str
     index: str | None
     metric: Metric
     source: HeatSource
-    note: str  # what is known here, and what is not
+    note: str  # which accesses are not recorded
     whole: bool
     layout: str
-    from_s: int  # where the first column given begins
+    from_s: int  # start of the first returned column
     column_s: int
     columns: int
-    labels: tuple[str, ...]  # of all rows if it is whole, else of those that are new
+    labels: tuple[str, ...]  # of all rows if `whole`, else of the new rows
     kinds: tuple[RowKind, ...]
-    keys: tuple[int, ...]  # in each of these rows
-    first_keys: tuple[str, ...]  # of each row, where some are ranges of keys and the map is whole
+    keys: tuple[int, ...]  # number of keys in each of these rows
+    first_keys: tuple[str, ...]  # of each row, if the map is whole and some rows are key ranges
     last_keys: tuple[str, ...]
-    places: tuple[int, ...]  # where the new rows are; of a whole map, none
+    places: tuple[int, ...]  # positions of the new rows; empty if `whole`
     rows: int
     cells: HeatLayer
     throttled: HeatLayer
@@ -121,9 +115,8 @@ class HeatMap:
     now_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class HeatCellRequest:
-    """The cells of one row from one moment to another."""
+class HeatCellRequest(ApiMessage):
+    """The cells of one row in a time range."""
 
     table: str
     layout: str
@@ -134,16 +127,14 @@ class HeatCellRequest:
     metric: Metric = "operations"
 
 
-@dataclass(frozen=True, slots=True)
-class OperationHeat:
-    """An operation, and its share of the metric."""
+class OperationHeat(ApiMessage):
+    """An operation and its amount of the metric."""
 
     operation: str
     amount: float
 
 
-@dataclass(frozen=True, slots=True)
-class HeatAmounts:
+class HeatAmounts(ApiMessage):
     """The accesses of a key or row, by metric and by operation."""
 
     label: str
@@ -154,7 +145,6 @@ class HeatAmounts:
     by_operation: tuple[OperationHeat, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class HotKeyRow(HeatAmounts):
     """A key and its accesses: at least `count` of the requested metric, at most `count + error`."""
 
@@ -164,35 +154,32 @@ class HotKeyRow(HeatAmounts):
     share: float
 
 
-@dataclass(frozen=True, slots=True)
 class HeatCell(HeatAmounts):
-    """The accesses behind some cells of a row, over the whole time of the slots they were painted from."""
+    """The accesses behind some cells of a row; the time range is extended to whole recorded slots."""
 
     kind: RowKind
     from_s: int
     to_s: int
     keys: tuple[HotKeyRow, ...]
-    more: int  # keys that are not listed
-    items: tuple[HotKeyRow, ...]  # whole keys, where there is a sort key
+    more: int  # number of keys that are not listed
+    items: tuple[HotKeyRow, ...]  # full primary keys, if there is a sort key
 
 
-@dataclass(frozen=True, slots=True)
 class HottestKeysRequest(HeatTimeRequest):
     """How many of the hottest keys to return."""
 
     count: int = 10
 
 
-@dataclass(frozen=True, slots=True)
-class HottestKeys:
-    """The keys that had most, by partition key and by whole key."""
+class HottestKeys(ApiMessage):
+    """The hottest keys, by partition key and by full key."""
 
     source: HeatSource
     metric: Metric
     total: float
     partitions: tuple[HotKeyRow, ...]
     items: tuple[HotKeyRow, ...]
-    insights: Hottest | None  # the counts of the engine's Contributor Insights since they were switched on
+    insights: Hottest | None  # counts of the engine's Contributor Insights since they were enabled
     diagnosis: tuple[HeatFinding, ...]
 
 
@@ -203,7 +190,7 @@ _CELL_KEYS = 50
 
 @dataclass(frozen=True, slots=True)
 class _HeatTarget:
-    """A table or index: its place in the record, its keys and its limits."""
+    """A table or index with its keys and limits."""
 
     arn: str
     index: str | None
@@ -213,7 +200,7 @@ class _HeatTarget:
 
 @dataclass(frozen=True, slots=True)
 class _KnownLayout:
-    """A layout that was given out, and of what; a log's with all that was read for it, since nobody else has it."""
+    """A layout that a page uses, and its table or index; for a log also the accesses read from it."""
 
     subject: _HeatTarget
     layout: HeatLayout
@@ -221,7 +208,7 @@ class _KnownLayout:
 
 
 class _LayoutCache:
-    """The layouts that were given out lately, by the names they were given."""
+    """The most recently returned layouts, by name."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, _KnownLayout] = OrderedDict()
@@ -229,8 +216,8 @@ class _LayoutCache:
 
     def keep(self, subject: _HeatTarget, layout: HeatLayout, window: HeatWindow | None = None) -> str:
         name = f"L{next(self._numbers)}"
-        if window is not None:  # what was read of a log is large, so the last one is enough
-            for before in [each for each, known in self._kept.items() if known.window is not None]:
+        if window is not None:  # the accesses of a log are large, so only the last ones are kept
+            for before in [place for place, known in self._kept.items() if known.window is not None]:
                 del self._kept[before]
         self._kept[name] = _KnownLayout(subject, layout, window)
         while len(self._kept) > _LAYOUTS_MAX:
@@ -238,7 +225,7 @@ class _LayoutCache:
         return name
 
     def find(self, name: str | None, table: str, index: str | None) -> _KnownLayout | None:
-        """Return what was given out by a name, if it is of this table or index."""
+        """Return a layout by name, if it belongs to this table or index."""
         known = None if name is None else self._kept.get(name)
         if name is None or known is None:
             return None
@@ -251,34 +238,34 @@ class _LayoutCache:
 _LAYOUTS = _LayoutCache()
 
 
-async def heat_map(studio: Studio, params: HeatRequest) -> HeatMap:
+async def heat_map(studio: Studio, params: HeatRequest) -> KeyHeatMap:
     """Return a map, or only its new columns for a request with the layout of an earlier map."""
-    more = await _new_columns(studio, params)
-    if more is not None:
-        return more
+    new_columns = await _new_columns(studio, params)
+    if new_columns is not None:
+        return new_columns
     subject = await _load_target(studio, params.table, params.index, log=params.log)
     window = await _load_window(studio, subject, params)
     rows_max = max(3, min(ROWS_MAX, params.buckets))
     layout = await studio.run_in_thread(
         build_layout, window, subject.keys, rows_max, _key_range(subject, params)
     )
-    kept_as = _LAYOUTS.keep(subject, layout, window if params.log else None)
+    layout_name = _LAYOUTS.keep(subject, layout, window if params.log else None)
     return await studio.run_in_thread(
-        _build_map, studio, params, subject, (kept_as, layout, None), window, window
+        _build_map, studio, params, subject, (layout_name, layout, None), window, window
     )
 
 
-async def _new_columns(studio: Studio, params: HeatRequest) -> HeatMap | None:
-    """Return the new columns of a map that somebody has; None if there is none, or a whole one is better."""
+async def _new_columns(studio: Studio, params: HeatRequest) -> KeyHeatMap | None:
+    """Return the new columns of a map the page has; None if a whole map is needed."""
     known = _LAYOUTS.find(params.layout, params.table, params.index)
     if known is None or params.since_s is None or params.log:
         return None
     subject, layout = known.subject, known.layout
-    whole = await _load_window(studio, subject, params)
+    full_window = await _load_window(studio, subject, params)
     start = first_column_s(layout, params.since_s)
-    if start < whole.from_s - layout.column_s:
-        return None  # nobody looked for so long that all of it is new
-    window = _recorded_window(studio, subject, start, whole.to_s)
+    if start < full_window.from_s - layout.column_s:
+        return None  # so much time passed that every column is new
+    window = _recorded_window(studio, subject, start, full_window.to_s)
     extended = await studio.run_in_thread(extend_layout, layout, window, subject.keys)
     if extended is None:
         return None
@@ -286,7 +273,7 @@ async def _new_columns(studio: Studio, params: HeatRequest) -> HeatMap | None:
     name = params.layout if not new_rows else _LAYOUTS.keep(subject, layout)
     assert name is not None, "it was found by its name"
     return await studio.run_in_thread(
-        _build_map, studio, params, subject, (name, layout, new_rows), window, whole
+        _build_map, studio, params, subject, (name, layout, new_rows), window, full_window
     )
 
 
@@ -299,21 +286,21 @@ def _key_range(subject: _HeatTarget, params: HeatRequest) -> tuple[Order, Order]
     except ValueError as error:
         raise RequestRefused(
             "key-unreadable",
-            "That is no key of a map",
-            "The first and last key of a part of a map are hexadecimal, as its answer gives them.",
-            "Take `first_keys` and `last_keys` of an answer, or leave both out.",
+            "Invalid key",
+            "`first` and `last` must be hexadecimal keys from an earlier response.",
+            "Use its `first_keys` and `last_keys`, or leave both out.",
         ) from error
 
 
 async def heat_cell(studio: Studio, params: HeatCellRequest) -> HeatCell:
-    """Give the keys and operations behind some cells of a row."""
+    """Return the keys and operations behind some cells of a row."""
     known = _LAYOUTS.find(params.layout, params.table, params.index)
     if known is None or not 0 <= params.row < len(known.layout.rows):
         raise RequestRefused(
             "map-gone",
-            "That map is no longer known",
-            "Its rows were given out a while ago, and others have come since.",
-            "Ask for the map again, then for the cell.",
+            "The heat map is out of date",
+            "The studio no longer has the rows of this map.",
+            "Reload the map, then open the cell.",
             status=409,
         )
     if known.window is None:
@@ -324,12 +311,12 @@ async def heat_cell(studio: Studio, params: HeatCellRequest) -> HeatCell:
 
 
 async def heat_hottest(studio: Studio, params: HottestKeysRequest) -> HottestKeys:
-    """Give the hottest keys, and those that the engine's own Contributor Insights counted."""
+    """Return the hottest keys, and those that the engine's Contributor Insights counted."""
     subject = await _load_target(studio, params.table, params.index, log=params.log)
     window = await _load_window(studio, subject, params)
     count = max(1, min(100, params.count))
 
-    def found() -> HottestKeys:
+    def rank_keys() -> HottestKeys:
         total = window.sums
         at = METRICS[params.metric]
         return HottestKeys(
@@ -342,7 +329,7 @@ async def heat_hottest(studio: Studio, params: HottestKeysRequest) -> HottestKey
             diagnosis=_diagnosis(window, subject.keys),
         )
 
-    return await studio.run_in_thread(found)
+    return await studio.run_in_thread(rank_keys)
 
 
 def _build_map(
@@ -352,10 +339,10 @@ def _build_map(
     named_layout: tuple[str, HeatLayout, tuple[int, ...] | None],
     window: HeatWindow,
     whole: HeatWindow,
-) -> HeatMap:
+) -> KeyHeatMap:
     name, layout, new_rows = named_layout
-    rows = layout.rows if new_rows is None else tuple(layout.rows[at] for at in new_rows)
-    return HeatMap(
+    rows = layout.rows if new_rows is None else tuple(layout.rows[position] for position in new_rows)
+    return KeyHeatMap(
         table=params.table,
         index=params.index,
         metric=params.metric,
@@ -378,14 +365,14 @@ def _build_map(
         totals=_totals(window, layout),
         limits=subject.limits,
         diagnosis=_diagnosis(whole, subject.keys) if params.diagnose else (),
-        known_from_s=min((each.slot.start for each in whole.slots), default=None),
+        known_from_s=min((slot.slot.start for slot in whole.slots), default=None),
         now_s=studio.clock.now(),
     )
 
 
-def _range_keys(rows: Sequence[HeatRow], at: int) -> tuple[str, ...]:
-    """Return the first or last key of each row; what keys sort by ends in the key itself."""
-    ends = [(row.first, row.last)[at] for row in rows]
+def _range_keys(rows: Sequence[HeatRow], position: int) -> tuple[str, ...]:
+    """Return the first or last key of each row; an `Order` ends with the key itself."""
+    ends = [(row.first, row.last)[position] for row in rows]
     return tuple(end[-1].hex() if end and isinstance(end[-1], bytes) else "" for end in ends)
 
 
@@ -414,13 +401,13 @@ def _build_cell(
     return HeatCell(
         label=row.label,
         kind=row.kind,
-        # What is long ago is known of longer stretches than a cell was, when it was painted.
-        from_s=min((each.slot.start for each in window.slots), default=params.from_s),
-        to_s=max((each.slot.start + each.span_s for each in window.slots), default=params.to_s),
+        # Old accesses are recorded in slots longer than the cell was when it was drawn.
+        from_s=min((slot.slot.start for slot in window.slots), default=params.from_s),
+        to_s=max((slot.slot.start + slot.span_s for slot in window.slots), default=params.to_s),
         **total._asdict(),
         by_operation=tuple(
             OperationHeat(name, sums.operations + sums.throttles)
-            for name, sums in sorted(operations.items(), key=lambda each: (-sum(each[1]), each[0]))
+            for name, sums in sorted(operations.items(), key=lambda entry: (-sum(entry[1]), entry[0]))
         ),
         keys=_key_rows(keys, subject.keys, total[at]),
         more=len(inside) - len(keys),
@@ -429,12 +416,12 @@ def _build_cell(
 
 
 async def _load_target(studio: Studio, table: str, index: str | None, *, log: bool) -> _HeatTarget:
-    """Return what is to be known of a table before its heat is looked at."""
+    """Return the keys and limits of a table or index."""
     described: dict[str, Any] = (await studio.db.call("DescribeTable", {"TableName": table}))["Table"]
     target = parse_layout(described).target(index)
     indexes = (*described.get("GlobalSecondaryIndexes", ()), *described.get("LocalSecondaryIndexes", ()))
     limits = _limits(
-        described, next((each for each in indexes if each["IndexName"] == target.index), described)
+        described, next((index for index in indexes if index["IndexName"] == target.index), described)
     )
     if log:
         return _HeatTarget(table, index, HashedKeys(), limits)
@@ -457,20 +444,12 @@ def _limits(described: dict[str, Any], own: dict[str, Any]) -> HeatLimits:
 
 
 async def _load_window(studio: Studio, subject: _HeatTarget, params: HeatTimeRequest) -> HeatWindow:
-    """Return the recorded accesses of a table or index in the requested time."""
+    """Return the recorded accesses of a table or index in the requested time range."""
     if not params.log:
         end = _end(studio, params)
         start = params.from_s if params.from_s is not None else end - max(1, params.seconds)
         return _recorded_window(studio, subject, min(start, end - 1), end)
-    reader = studio.log
-    if reader is None:
-        raise RequestRefused(
-            "log-missing",
-            "There is no access log",
-            "The studio was started without one.",
-            "Start it with --access-log FILE, the file that `tavola serve --access-log` was given.",
-            status=409,
-        )
+    reader = studio.require_log()
     query = LogQuery(table=params.table, since_s=params.from_s, until_s=params.to_s, limit=_LOG_RECORDS)
 
     def read() -> tuple[HeatRecorder, int | None, int]:
@@ -484,7 +463,7 @@ async def _load_window(studio: Studio, subject: _HeatTarget, params: HeatTimeReq
     window = recorder.window(subject.arn, subject.index, min(start, end - 1), end)
     if count < _LOG_RECORDS:
         return window
-    return replace(window, note=f"Only its newest {_LOG_RECORDS:,} records of this table were read.")
+    return replace(window, note=f"Only the newest {_LOG_RECORDS:,} records of this table were read.")
 
 
 def _end(studio: Studio, params: HeatTimeRequest) -> int:
@@ -501,7 +480,7 @@ def _recorded_window(studio: Studio, subject: _HeatTarget, from_s: int, to_s: in
 
 
 def _recorded_arn(recorder: HeatRecorder, subject: _HeatTarget) -> str:
-    """Return what the studio's own calls know the table by: an endpoint elsewhere may be of any account."""
+    """Return the ARN under which the studio's own calls recorded the table; a remote account may differ."""
     name = table_name_of(subject.arn)
     arns = [arn for arn, _, _ in recorder.places() if table_name_of(arn) == name]
     return arns[0] if arns else subject.arn
@@ -523,15 +502,15 @@ def _diagnosis(window: HeatWindow, keys: Keys) -> tuple[HeatFinding, ...]:
 def _key_rows(counted: list[KeyAccesses], keys: Keys, total: float) -> tuple[HotKeyRow, ...]:
     return tuple(
         HotKeyRow(
-            label=keys.label(each.key),
-            key=keys.values(each.key),
-            count=each.count,
-            error=each.error,
-            share=each.count / total if total else 0.0,
-            **each.sums._asdict(),
-            by_operation=tuple(OperationHeat(name, amount) for name, amount in each.by_operation),
+            label=keys.label(hot_key.key),
+            key=keys.values(hot_key.key),
+            count=hot_key.count,
+            error=hot_key.error,
+            share=hot_key.count / total if total else 0.0,
+            **hot_key.sums._asdict(),
+            by_operation=tuple(OperationHeat(name, amount) for name, amount in hot_key.by_operation),
         )
-        for each in counted
+        for hot_key in counted
     )
 
 
@@ -542,7 +521,7 @@ def _insights(studio: Studio, params: HottestKeysRequest, subject: _HeatTarget, 
     try:
         hottest = studio.engine.hottest(params.table, params.index, scope, count=count)
     except ResourceNotFoundFault:
-        return None  # a local index has no insights of its own
+        return None  # local indexes have no insights
     return hottest if hottest.accessed or hottest.throttled else None
 
 
@@ -555,17 +534,17 @@ def _source(studio: Studio, *, log: bool) -> HeatSource:
 
 
 def _note(studio: Studio, window: HeatWindow, *, log: bool) -> str:
-    """Return what the map can know, where it is not everything."""
+    """Return which accesses the map does not show; empty if it shows all."""
     match _source(studio, log=log):
         case "log":
-            text = "From the access log: a key is known by its hash alone, so rows lie in no order."
+            text = "From the access log, which contains only hashes of keys, so rows are not in key order."
             return f"{text} {window.note}" if window.note else text
         case "engine":
             return ""
         case _:
             return (
-                "These tables are in another process, so only what this studio itself asks is seen. To see all: "
-                "`tavola serve --studio`, `tavola studio --store FILE`, or the access log of that server."
+                "These tables are in another process, so only this studio's own requests are recorded. To see all "
+                "requests, use `tavola serve --studio`, `tavola studio --store FILE`, or that server's access log."
             )
 
 

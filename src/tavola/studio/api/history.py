@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
-from tavola.backends.errors import PastUnavailable
-from tavola.client.backend import AsyncRemembering
+from tavola.client.backend import AsOfUnsupported, AsyncAsOfBackend
 from tavola.client.stream_changes import RawChange
 from tavola.errors import TavolaError
 from tavola.model.document import EntityDesign
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import Scope
+from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 from tavola.protocol.faults import Fault, UnknownOperationFault
 from tavola.protocol.instants import instant_text, parse_instant
 from tavola.studio.api.items import UndoRequest
@@ -30,43 +27,39 @@ from tavola.studio.item_history import ItemHistory, audits_of, mutable_item, rea
 from tavola.studio.problems import RequestRefused
 from tavola.studio.recognition import load_recogniser
 from tavola.studio.studio import Studio
-from tavola.studio.types import Item, TableRequest
+from tavola.studio.types import ApiMessage, Item, TableRequest
 
 _SECOND_US = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreTableRequest:
-    """Make a new table of what another was at a moment; no moment: at the latest that can be had."""
+class RestoreTableRequest(ApiMessage):
+    """Restore a table as of a moment to a new table; without `at`, as of the latest restorable time."""
 
     table: str
     to: str
     at: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreProgressRequest:
-    """How far a restored table is; `of` is the table or backup that it is made of, where that is known."""
+class RestoreProgressRequest(ApiMessage):
+    """The table being restored; `of` is its source table or backup, if known."""
 
     table: str
     of: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreProgress:
-    """A table that is being restored: it is there when it is done."""
+class RestoreProgress(ApiMessage):
+    """The progress of a restore."""
 
     table: str
     status: str
     done: bool
     items: int
-    of_items: int | None  # about; None: not known
-    at: str | None  # the moment that it is restored to
+    of_items: int | None  # approximate; None: unknown
+    at: str | None  # the moment it is restored to
 
 
-@dataclass(frozen=True, slots=True)
-class TableBackup:
-    """A backup that was made by hand, or when its table was deleted."""
+class TableBackup(ApiMessage):
+    """A backup: on demand, or made when its table was deleted."""
 
     arn: str
     name: str
@@ -77,31 +70,28 @@ class TableBackup:
     bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class TableBackups:
-    """The backups of a table, the latest first."""
+class TableBackups(ApiMessage):
+    """The backups of a table, newest first."""
 
     backups: tuple[TableBackup, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MakeBackupRequest:
-    """Back a table up as it is now."""
+class MakeBackupRequest(ApiMessage):
+    """The table to back up, and the name of the backup."""
 
     table: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreBackupRequest:
-    """Make a new table of a backup."""
+class RestoreBackupRequest(ApiMessage):
+    """The backup to restore, and the name of the new table."""
 
     arn: str
     to: str
 
 
 async def restore_table(studio: Studio, params: RestoreTableRequest) -> RestoreProgress:
-    """Begin to restore a table as it was to a new one; `GET /past/restore` tells how far it is."""
+    """Start restoring a table to a new one; `GET /past/restore` returns the progress."""
     _check_name(params.to)
     request: dict[str, Any] = {"SourceTableName": params.table, "TargetTableName": params.to}
     if params.at:
@@ -113,12 +103,12 @@ async def restore_table(studio: Studio, params: RestoreTableRequest) -> RestoreP
 
 
 async def restore_progress(studio: Studio, params: RestoreProgressRequest) -> RestoreProgress:
-    """Return how far the restore of a table is."""
+    """Return the progress of a restore."""
     described = (await studio.db.call("DescribeTable", {"TableName": params.table}))["Table"]
     summary = described.get("RestoreSummary", {})
     of_items: int | None = None
     if params.of and not params.of.startswith("arn:"):
-        with suppress(Fault):  # the source may be gone by now
+        with suppress(Fault):  # the source may have been deleted
             source = (await studio.db.call("DescribeTable", {"TableName": params.of}))["Table"]
             of_items = source.get("ItemCount")
     status: str = described["TableStatus"]
@@ -133,7 +123,7 @@ async def restore_progress(studio: Studio, params: RestoreProgressRequest) -> Re
 
 
 async def list_backups(studio: Studio, params: TableRequest) -> TableBackups:
-    """Return the backups that there are of a table."""
+    """Return the backups of a table."""
     backups: list[TableBackup] = []
     request: dict[str, Any] = {"TableName": params.table, "BackupType": "ALL"}
     while True:
@@ -146,13 +136,13 @@ async def list_backups(studio: Studio, params: TableRequest) -> TableBackups:
 
 
 async def create_backup(studio: Studio, params: MakeBackupRequest) -> TableBackups:
-    """Make a backup of a table."""
+    """Back up a table."""
     await studio.db.call("CreateBackup", {"TableName": params.table, "BackupName": params.name})
     return await list_backups(studio, TableRequest(params.table))
 
 
 async def restore_backup(studio: Studio, params: RestoreBackupRequest) -> RestoreProgress:
-    """Begin to make a new table of a backup."""
+    """Start restoring a backup to a new table."""
     _check_name(params.to)
     request = {"BackupArn": params.arn, "TargetTableName": params.to}
     await studio.db.call("RestoreTableFromBackup", request)
@@ -175,82 +165,76 @@ def _check_name(name: str) -> None:
     if not name.strip():
         raise RequestRefused(
             "table-missing",
-            "The new table has no name",
-            "A restore makes a table of its own, and never writes over the one that is there.",
-            "Give it a name of 3 to 255 letters, digits, _, - and .",
+            "The new table needs a name",
+            "A restore creates a new table and never overwrites an existing one.",
+            "Enter a name of 3 to 255 letters, digits, _, - and .",
         )
 
 
 def to_microseconds(seconds: float | None) -> int | None:
-    """Return a time of an answer, which is seconds, in microseconds."""
+    """Return a timestamp in seconds as microseconds."""
     return None if seconds is None else round(seconds * _SECOND_US)
 
 
 def to_instant_text(at_us: int | None) -> str | None:
-    """Return a time as a page is told it."""
+    """Return a timestamp in microseconds as ISO 8601 text."""
     return None if at_us is None else instant_text(at_us)
 
 
 BUCKETS_MAX = 400
-_RECORDS_MAX = 5_000  # of a stream that are counted for the track of a slider
+_RECORDS_MAX = 5_000  # stream records counted for the change histogram
 
 
-@dataclass(frozen=True, slots=True)
-class PastRequest:
-    """The past of a table; `since` and `until` say which part of it is counted, and in how many buckets."""
+class PastRequest(ApiMessage):
+    """A table, and the time range whose changes are counted in a number of buckets."""
 
     table: str
     since: str = ""
     until: str = ""
-    buckets: int = 120  # 0: nothing is counted
+    buckets: int = 120  # 0: changes are not counted
 
 
-@dataclass(frozen=True, slots=True)
-class PastMark:
-    """A moment worth a stop."""
+class PastMark(ApiMessage):
+    """A labelled moment on the timeline."""
 
     at: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class PastWindow:
-    """From when to when a table can be read and restored, and how much changed along the way."""
+class PastWindow(ApiMessage):
+    """The recovery window of a table and the number of changes over time."""
 
     table: str
-    on: bool  # its past is kept
-    readable: bool  # this endpoint answers reads as of a moment; AWS only restores
+    on: bool  # point-in-time recovery is enabled
+    readable: bool  # the endpoint supports reads as of a moment; AWS only restores
     earliest: str | None
     latest: str | None
     days: int | None
     now: str
-    since: str | None  # what is counted
+    since: str | None  # start of the counted range
     until: str | None
-    density: tuple[int, ...]  # changes in each of as many equal stretches
-    counted: bool  # all changes are in it
+    density: tuple[int, ...]  # number of changes in each bucket
+    counted: bool  # the counts are complete
     marks: tuple[PastMark, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class KeepPastRequest:
-    """Keep a table's past from now on, or no more; not to keep it forgets what was kept."""
+class KeepPastRequest(ApiMessage):
+    """Turn point-in-time recovery on or off; turning it off discards the recorded past."""
 
     table: str
     on: bool = True
     days: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRequest:
-    """Of which item."""
+class HistoryRequest(ApiMessage):
+    """The key of an item."""
 
     table: str
     key: Item
 
 
-@dataclass(frozen=True, slots=True)
-class ThenRequest:
-    """An item at one moment beside another; no moment is now."""
+class ThenRequest(ApiMessage):
+    """An item at two moments to compare; an empty `now` is the present."""
 
     table: str
     key: Item
@@ -258,46 +242,43 @@ class ThenRequest:
     now: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ThenAndNow:
-    """An item as it was and as it is."""
+class ThenAndNow(ApiMessage):
+    """An item at two moments and the differences."""
 
     then: Item | None
     now: Item | None
     compared: ItemComparison
 
 
-@dataclass(frozen=True, slots=True)
-class PutBackRequest:
-    """Put one item back as it was at a moment, if it is still what `stands` says; without that, whatever stands."""
+class PutBackRequest(ApiMessage):
+    """Restore one item as of a moment, provided it still equals `current`; without it, unconditionally."""
 
     table: str
     key: Item
     at: str
     current: Item | None = None
-    gone: bool = False  # there was no item when it was looked at, and there must be none still
+    gone: bool = False  # the item did not exist when it was read, and must still not exist
 
 
-@dataclass(frozen=True, slots=True)
-class PutBackResult:
-    """How it ended, and what takes it back again (`POST /items/undo`)."""
+class PutBackResult(ApiMessage):
+    """The outcome of restoring an item, and the request that undoes it (`POST /items/undo`)."""
 
     outcome: Outcome
     current: Item | None
     undo: UndoRequest | None
-    others: ItemComparison  # what is otherwise than it was then: a lock that counts on, what somebody else wrote meanwhile
+    others: ItemComparison  # how the written item differs from the old one: a lock, concurrent changes
 
 
 async def past_window(studio: Studio, params: PastRequest) -> PastWindow:
-    """Return how far back a table can be seen, and where in that time something changed."""
+    """Return the recovery window of a table, and when in that time it changed."""
     try:
         answer = await studio.db.call("DescribeContinuousBackups", {"TableName": params.table})
     except UnknownOperationFault as fault:
         raise RequestRefused(
             "past-unknown",
-            "This endpoint knows no past",
-            "It does not keep what tables were (it does not know DescribeContinuousBackups).",
-            "Look at the table as it is; the tab Live and an item's history work with its stream.",
+            "Point-in-time recovery is not supported",
+            "The endpoint does not support DescribeContinuousBackups.",
+            "Use “Live changes” and “Item history” instead; they read the table's stream.",
             status=409,
         ) from fault
     recovery = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
@@ -336,26 +317,25 @@ async def set_recovery(studio: Studio, params: KeepPastRequest) -> PastWindow:
     if params.on and params.days is not None:
         setting["RecoveryPeriodInDays"] = params.days
     await studio.db.call(
-        "UpdateContinuousBackups",
-        {"TableName": params.table, "PointInTimeRecoverySpecification": setting},
+        "UpdateContinuousBackups", {"TableName": params.table, "PointInTimeRecoverySpecification": setting}
     )
     return await past_window(studio, PastRequest(params.table))
 
 
 async def read_item_history(studio: Studio, params: HistoryRequest) -> ItemHistory:
-    """Return all that an item has been, with what changed each time and who changed it."""
+    """Return all recorded versions of an item, with the differences and the author of each."""
     return await read_history(studio, params.table, params.key, await load_recogniser(studio, params.table))
 
 
 async def compare_then_and_now(studio: Studio, params: ThenRequest) -> ThenAndNow:
-    """Return an item as it was at a moment beside what it is, or was at another."""
+    """Return an item at two moments and the differences."""
     then = await _read_item(studio, params.table, params.key, params.then)
     now = await _read_item(studio, params.table, params.key, params.now)
     return ThenAndNow(then, now, compare_items(then, now))
 
 
 async def put_back(studio: Studio, params: PutBackRequest) -> PutBackResult:
-    """Write an item as it was at a moment, over exactly what stands; nothing is written if that is another by now."""
+    """Restore an item as of a moment; if it changed since it was read, nothing is written."""
     then = await _read_item(studio, params.table, params.key, params.at)
     current = params.current
     if current is None and not params.gone:
@@ -365,17 +345,17 @@ async def put_back(studio: Studio, params: PutBackRequest) -> PutBackResult:
     if image is None:
         raise RequestRefused(
             "item-missing",
-            "There is nothing to put back",
-            f"At {params.at} there was no item of this key, and there is none now.",
-            "Choose a moment at which there was one.",
+            "Nothing to restore",
+            f"No item with this key existed at {params.at}, and none exists now.",
+            "Choose a time when it existed.",
             status=409,
         )
     if not same_item(context.layout.key_of(image), context.layout.key_of(params.key)):
         raise RequestRefused(
             "key-other",
-            "That is another item",
-            "What is said to stand has another key than the item that is to be put back.",
-            "Read the item again, and put back that one.",
+            "The keys do not match",
+            "The current item in the request has another key than the item to restore.",
+            "Reload the item and restore it again.",
         )
     entity = context.entity_of(image)
     _check_unversioned(context, entity)
@@ -389,16 +369,16 @@ async def put_back(studio: Studio, params: PutBackRequest) -> PutBackResult:
 
 
 def _check_unversioned(context: EditContext, entity: EntityDesign | None) -> None:
-    """Refuse a record with versions: set back behind its history, no program could change it any more."""
+    """Refuse entities with a version history: behind its own history, the item could no longer be changed."""
     if context.design is None or entity is None or entity.immutable:
         return
     if next(audits_of(context.design, entity), None) is not None:
         raise RequestRefused(
             "record-versioned",
-            "This record counts its versions",
-            f"{entity.name} is written together with a version and an audit row. Put back alone it would stand behind "
-            "its own history, and no program could change it any more.",
-            "Restore it where it is written: Versions.restore makes an old version's content the next version.",
+            "This entity has a version history",
+            f"{entity.name} is always written together with a version and an audit row. Restored alone, its version "
+            "would be behind its own history, and programs could no longer update it.",
+            "Use Versions.restore in your program: it writes the old content as the next version.",
             status=409,
         )
 
@@ -411,48 +391,51 @@ async def _read_item(studio: Studio, table: str, key: Item, at: str) -> Item | N
 
 
 async def _supports_past_reads(studio: Studio) -> bool:
-    """Tell whether reads as of a moment are answered here."""
-    if not isinstance(studio.db.backend, AsyncRemembering):
+    """Return whether the endpoint supports reads as of a moment."""
+    if not isinstance(studio.db.backend, AsyncAsOfBackend):
         return False
     try:
         past = await studio.db.as_of(studio.clock.now())
-    except PastUnavailable:
+    except AsOfUnsupported:
         return False
     if studio.engine is None:
-        await past.close()  # its own sockets; what is in this process has none
+        await past.close()  # a remote connection has its own sockets
     return True
 
 
 async def _count_changes(
     studio: Studio, table: str, since_us: int, until_us: int, buckets: int
 ) -> tuple[tuple[int, ...], bool]:
-    """Return how many changes fell into each stretch, and whether all are counted: by the engine, or by the stream."""
-    edges = [since_us + (until_us - since_us) * place // buckets for place in range(buckets + 1)]
+    """Return the number of changes in each bucket, and whether the counts are complete.
+
+    The engine counts all; elsewhere the stream, which has one day, is counted.
+    """
+    edges = [since_us + (until_us - since_us) * position // buckets for position in range(buckets + 1)]
     if studio.engine is not None:
         where = studio.where
         scope = Scope(where.account or DEFAULT_SCOPE.account, where.region or DEFAULT_SCOPE.region)
         return studio.engine.changes_between(table, [edges[0] - 1, *edges[1:]], scope), True
     counts = [0] * buckets
     try:
-        subscription = await studio.db.subscribe(table, from_="start", follow=False, on_loss="go on")
+        subscription = await studio.db.subscribe(table, from_="start", follow=False, on_loss="continue")
         read = 0
         while read < _RECORDS_MAX and (batch := await subscription.take()) is not None:
             read += len(batch)
             for change in batch:
-                assert isinstance(change, RawChange), "a table that is read by its name has changes of items"
+                assert isinstance(change, RawChange), "subscribing by table name yields raw changes"
                 place = (change.at.timestamp() * _SECOND_US - since_us) * buckets // (until_us - since_us)
                 if 0 <= place < buckets:
                     counts[int(place)] += 1
     except TavolaError:
-        return (), False  # no stream: the slider has no track, and works
-    return tuple(counts), False  # a stream keeps a day, and recovery more
+        return (), False  # no stream: the timeline has no histogram
+    return tuple(counts), False  # a stream keeps one day, recovery more
 
 
 async def _backup_marks(studio: Studio, table: str) -> tuple[PastMark, ...]:
     try:
         backups = await list_backups(studio, TableRequest(table))
     except Fault:
-        return ()  # an endpoint that keeps no backups, or may not list them
+        return ()  # backups are not supported, or listing them is not allowed
     return tuple(PastMark(backup.at, f"Backup {backup.name}") for backup in backups.backups)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
+
+from msgspec import structs
 
 from tavola.iac import (
     PlanOptions,
@@ -20,8 +21,8 @@ from tavola.iac import (
     terraform_files,
 )
 from tavola.iac.formats import (
+    FormatError,
     FormatNote,
-    FormatRefused,
     ImportResult,
     read_design_text,
     write_onetable,
@@ -32,9 +33,7 @@ from tavola.studio.designs import DesignAnalysis, design_text, find_analysis
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
-from tavola.studio.types import DesignRequest, TableRequest
-
-_DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
+from tavola.studio.types import DOCUMENT_BYTES_MAX, ApiMessage, DesignRequest, TableRequest, TextFile
 
 InfrastructureFormat = Literal[
     "terraform",
@@ -48,37 +47,27 @@ InfrastructureFormat = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InfrastructureRequest(DesignRequest):
+class InfrastructureRequest(DesignRequest, kw_only=True):
     """The design to export, the file format, and what to generate beside the tables."""
 
     form: InfrastructureFormat
     alarms: bool = True
     policies: bool = True
-    endpoint: bool = False  # a gateway endpoint for a private network
-    key: str | None = None  # what encrypts tables that name no key: new, or a key
+    endpoint: bool = False  # a VPC gateway endpoint
+    key: str | None = None  # KMS key for tables that name none: `new`, or a key
 
 
-@dataclass(frozen=True, slots=True)
-class InfrastructureFile:
-    """A file, as the command line writes it."""
-
-    name: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class InfrastructureFiles:
-    """The files of a design for one tool, and what is to be known of them."""
+class InfrastructureFiles(ApiMessage):
+    """The generated files, notes about them, and the equivalent command."""
 
     form: InfrastructureFormat
-    files: tuple[InfrastructureFile, ...]
+    files: tuple[TextFile, ...]
     notes: tuple[str, ...]
-    command: str  # that writes the same
+    command: str
 
 
 async def export_infrastructure(studio: Studio, params: InfrastructureRequest) -> InfrastructureFiles:
-    """Return a design as the files of a tool."""
+    """Return a design as files for another tool."""
     subject = await find_analysis(studio, params.design, params.document)
     moment = datetime.fromtimestamp(studio.clock.now(), UTC)
     return await studio.run_in_thread(_export_files, subject, params, moment)
@@ -104,8 +93,8 @@ def _export_files(
             return _build_files(subject, params, {"design.json": subject.text}, ())
         case "policies":
             policies = derive_policies(subject.design)
-            documents = {each.role: render_policy(each, region="*", account="*") for each in policies}
-            notes = tuple(f"{each.role}: {note}." for each in policies for note in each.notes)
+            documents = {policy.role: render_policy(policy, region="*", account="*") for policy in policies}
+            notes = tuple(f"{policy.role}: {note}." for policy in policies for note in policy.notes)
             return _build_files(subject, params, {"policies.json": json.dumps(documents, indent=2)}, notes)
         case _:
             key = params.key or None
@@ -134,7 +123,7 @@ def _render_plan(plan: Any, form: str) -> dict[str, str]:
 def _build_files(
     subject: DesignAnalysis, params: InfrastructureRequest, files: dict[str, str], notes: tuple[str, ...]
 ) -> InfrastructureFiles:
-    rendered = tuple(InfrastructureFile(name, text) for name, text in files.items())
+    rendered = tuple(TextFile(name, text) for name, text in files.items())
     return InfrastructureFiles(params.form, rendered, notes, " ".join(_export_command(subject, params)))
 
 
@@ -150,7 +139,7 @@ def _export_command(subject: DesignAnalysis, params: InfrastructureRequest) -> I
         case "policies":
             yield f"tavola iac policies {target}"
         case form:
-            yield f"tavola iac {form.removesuffix('-json')} {target} --out infra"
+            yield f"tavola iac {form.removesuffix('-json')} {target} --output infra"
             if form == "cloudformation-json":
                 yield "--format json"
             for word, on in (
@@ -164,16 +153,14 @@ def _export_command(subject: DesignAnalysis, params: InfrastructureRequest) -> I
                 yield f"--kms-key {shlex.quote(params.key)}"
 
 
-@dataclass(frozen=True, slots=True)
-class ImportRequest:
-    """The text of a file, and its name, which helps to tell the format."""
+class ImportRequest(ApiMessage):
+    """The text of a file, and its name, which helps to detect the format."""
 
     text: str
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedDesign:
+class ImportedDesign(ApiMessage):
     """An imported design as `tavola import --json` prints it; other design endpoints accept the document."""
 
     format: str
@@ -186,17 +173,17 @@ class ImportedDesign:
 
 
 async def import_design(studio: Studio, params: ImportRequest) -> ImportedDesign:
-    """Return the design in a file's text; nothing of it is kept."""
+    """Return the design in a file's text; it is not stored."""
     try:
         imported = await studio.run_in_thread(read_design_text, params.text, params.name)
-    except FormatRefused as refused:
+    except FormatError as refused:
         notes = " ".join(getattr(refused, "__notes__", ()))
         raise RequestRefused(
             "import-refused",
-            "No design can be read from it",
+            "The file cannot be imported",
             f"{refused}. {notes}".strip(),
-            "Give CloudFormation, Terraform, a NoSQL Workbench model, a OneTable schema, describe-table's output, awslabs' schema.json, or a "
-            "design document of Tavola.",
+            "Fix the file, or choose a CloudFormation, Terraform, NoSQL Workbench, OneTable, describe-table, awslabs or "
+            "Tavola design file.",
         ) from refused
     return _imported_design(imported)
 
@@ -215,7 +202,7 @@ def _imported_design(imported: ImportResult) -> ImportedDesign:
 
 
 async def import_live_table(studio: Studio, params: TableRequest) -> ImportedDesign:
-    """Return the design of a table that stands, as far as DynamoDB can describe it."""
+    """Return the design of a live table, as far as DynamoDB describes it."""
     name = {"TableName": params.table}
     described = await studio.db.call("DescribeTable", name)
     answers: list[dict[str, Any]] = [described]
@@ -228,18 +215,18 @@ async def import_live_table(studio: Studio, params: TableRequest) -> ImportedDes
         try:
             answers.append(await studio.db.call(operation, request))
         except ResourceNotFoundFault:
-            raise  # it went away meanwhile
-        except Fault as fault:  # who may describe a table need not be allowed this
+            raise  # deleted in the meantime
+        except Fault as fault:  # permission to describe the table does not include these
             refused.append(
-                FormatNote(operation, f"it was refused ({fault.code}), so what it tells is not known")
+                FormatNote(operation, f"the call failed ({fault.code}), so its settings are unknown")
             )
     text = json.dumps(answers, default=str)
     imported = _imported_design(await studio.run_in_thread(read_design_text, text, "describe-table.json"))
-    return replace(imported, report=(*refused, *imported.report))
+    return structs.replace(imported, report=(*refused, *imported.report))
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/design/infrastructure", export_infrastructure, body_bytes_max=_DOCUMENT_BYTES_MAX),
-    Endpoint("POST", "/design/import", import_design, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("POST", "/design/infrastructure", export_infrastructure, body_bytes_max=DOCUMENT_BYTES_MAX),
+    Endpoint("POST", "/design/import", import_design, body_bytes_max=DOCUMENT_BYTES_MAX),
     Endpoint("GET", "/design/live", import_live_table),
 )

@@ -1,16 +1,26 @@
-"""Single items (read, measured while edited, written without losing a concurrent change, undone) and bulk edits."""
+"""Endpoints for single items and bulk edits.
+
+An item is read, measured while it is edited, written only if no other writer changed it, and a write can be undone.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from decimal import Decimal
 
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.studio.differences import ItemDifference, compare_items
-from tavola.studio.edits.bulk_edits import BulkAction, SkippedItem, check_action, propose_edit, write_edits
+from tavola.studio.edits.bulk_edits import (
+    BulkAction,
+    ProposedEdit,
+    SkippedItem,
+    check_action,
+    propose_edit,
+    write_edits,
+)
 from tavola.studio.edits.derivation import KeyChange, with_next_lock
 from tavola.studio.edits.drafts import EditContext, KeysMode, check_valid, draft_item, load_edit_context
-from tavola.studio.edits.selections import ItemSelection, SliceCursor, query_attributes, read_slice
+from tavola.studio.edits.selections import ItemSelection, ItemSlice, SliceCursor, query_attributes, read_slice
 from tavola.studio.edits.validation import ItemIssue, key_issues, validate_item
 from tavola.studio.edits.write_costs import IndexWrite, write_cost
 from tavola.studio.edits.writes import (
@@ -25,24 +35,23 @@ from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import RequestRefused
 from tavola.studio.recognition import KeyReading
 from tavola.studio.studio import Studio
+from tavola.studio.types import ApiMessage
 from tavola.studio.types import Item as GivenItem
 from tavola.values import Item, item_size
 
-_BODY_BYTES_MAX = 16 * 1024 * 1024  # two items of 400 KB, each byte escaped
+_BODY_BYTES_MAX = 16 * 1024 * 1024  # two items of 400 KB with every byte escaped
 
 
-@dataclass(frozen=True, slots=True)
-class GetItemRequest:
-    """The item of a key, as it is or as it was."""
+class ReadItemRequest(ApiMessage):
+    """The key of an item, and the time to read it at (None: now)."""
 
     table: str
     key: GivenItem
     as_of: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ItemView:
-    """One item whole, with what it is; `item` is None where nothing stands under the key."""
+class ItemView(ApiMessage):
+    """A whole item and what it was recognised as; `item` is None if no item has the key."""
 
     item: GivenItem | None
     bytes: int
@@ -52,9 +61,8 @@ class ItemView:
     keys: tuple[KeyReading, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ItemMeasures:
-    """What an item weighs and what writing it takes, what is wrong with it, and the keys that follow from it."""
+class ItemMeasures(ApiMessage):
+    """The size of an item, the cost of writing it, its issues, and its derived keys."""
 
     bytes: int
     bytes_max: int
@@ -62,15 +70,14 @@ class ItemMeasures:
     table_units: float
     indexes: tuple[IndexWrite, ...]
     transactional: bool
-    moves: bool  # its key changes: it is deleted at one place and put at another
+    moves: bool  # its key changes, so the old item is deleted and a new one is put
     issues: tuple[ItemIssue, ...]
     entity: str | None
-    keys: tuple[KeyChange, ...]  # what is written otherwise than it was typed
+    keys: tuple[KeyChange, ...]  # attributes that are written differently than entered
 
 
-@dataclass(frozen=True, slots=True)
-class PutItemRequest:
-    """An item to write or to measure; `before` is the item it replaces, None for a new one."""
+class EditItemRequest(ApiMessage):
+    """An item to write or measure; `before` is the item it replaces, None for a new item."""
 
     table: str
     item: GivenItem
@@ -79,28 +86,25 @@ class PutItemRequest:
     keys: KeysMode = "design"
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteItemRequest:
-    """An item to be deleted, if it still is what was read."""
+class RemoveItemRequest(ApiMessage):
+    """An item to delete, provided it still equals `before`."""
 
     table: str
     before: GivenItem
 
 
-@dataclass(frozen=True, slots=True)
-class UndoRequest:
-    """A write to be taken back: what stood before it, and what it made; if that still stands."""
+class UndoRequest(ApiMessage):
+    """A write to undo: the item before and after it; refused if the item changed again."""
 
     table: str
     before: GivenItem | None
     after: GivenItem | None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOutcome:
-    """How a write ended.
+class WriteOutcome(ApiMessage):
+    """The outcome of a write.
 
-    After a conflict `stands` is what somebody else wrote, `theirs` what they changed and `mine` what I would have.
+    After a conflict `current` is the stored item, `theirs` the other writer's changes and `mine` the refused ones.
     """
 
     outcome: Outcome
@@ -112,44 +116,44 @@ class WriteOutcome:
     mine: tuple[ItemDifference, ...] = ()
 
 
-async def get_item(studio: Studio, params: GetItemRequest) -> ItemView:
-    """Return the item under a key, and what it is."""
+async def get_item(studio: Studio, params: ReadItemRequest) -> ItemView:
+    """Return the item with a key and what it was recognised as."""
     context = await load_edit_context(studio, params.table)
     db = await studio.connection_at(params.as_of)
     key = context.layout.key_of(params.key)
     request = {"TableName": params.table, "Key": key, "ConsistentRead": not params.as_of}
     item: Item | None = (await db.call("GetItem", request)).get("Item")
     if item is None:
-        return ItemView(None, 0, None, "unknown", "Nothing stands under this key.", ())
+        return ItemView(None, 0, None, "unknown", "No item has this key.", ())
     recognised = context.recogniser.recognise(item)
     readings = context.recogniser.parse_keys(item)
     return ItemView(item, item_size(item), recognised.entity, recognised.kind, recognised.note, readings)
 
 
-async def measure_item(studio: Studio, params: PutItemRequest) -> ItemMeasures:
-    """Return what an item weighs, what it would cost, and what is wrong with it; nothing is written."""
+async def measure_item(studio: Studio, params: EditItemRequest) -> ItemMeasures:
+    """Return the size, write cost and issues of an item; nothing is written."""
     context = await load_edit_context(studio, params.table)
     before = _validate_current(context, params.before)
     draft = draft_item(context, params.item, before, entity=params.entity, keys=params.keys)
-    sound = not any(flaw.severity == "error" for flaw in draft.issues)
-    together = sound and needs_transaction(context.layout, draft.change)
-    if not sound:
+    valid = not any(issue.severity == "error" for issue in draft.issues)
+    transactional = valid and needs_transaction(context.layout, draft.change)
+    if not valid:
         cost = write_cost(context.layout, before, before) if before is not None else None
         return ItemMeasures(
             draft.bytes, ITEM_BYTES_MAX, 0.0, 0.0, () if cost is None else cost.indexes, False, False,
             draft.issues, draft.entity, draft.keys,
         )  # fmt: skip
-    cost = write_cost(context.layout, before, draft.item, transactional=together)
+    cost = write_cost(context.layout, before, draft.item, transactional=transactional)
     moves = before is not None and context.layout.key_of(before) != context.layout.key_of(draft.item)
     guards = guard_units(draft.change)
     return ItemMeasures(
-        draft.bytes, ITEM_BYTES_MAX, cost.units + guards, cost.table_units + guards, cost.indexes, together, moves, draft.issues,
-        draft.entity, draft.keys,
+        draft.bytes, ITEM_BYTES_MAX, cost.units + guards, cost.table_units + guards, cost.indexes, transactional, moves,
+        draft.issues, draft.entity, draft.keys,
     )  # fmt: skip
 
 
-async def put_item(studio: Studio, params: PutItemRequest) -> WriteOutcome:
-    """Write an item where none is, or over exactly what was read; tell of a lost race and write nothing then."""
+async def put_item(studio: Studio, params: EditItemRequest) -> WriteOutcome:
+    """Write a new item, or replace the one that was read; after a conflict nothing is written."""
     context = await load_edit_context(studio, params.table)
     before = _validate_current(context, params.before)
     draft = draft_item(context, params.item, before, entity=params.entity, keys=params.keys)
@@ -157,8 +161,8 @@ async def put_item(studio: Studio, params: PutItemRequest) -> WriteOutcome:
     return await _write(studio, context, draft.change, draft.keys)
 
 
-async def delete_item(studio: Studio, params: DeleteItemRequest) -> WriteOutcome:
-    """Delete an item that still is what was read."""
+async def delete_item(studio: Studio, params: RemoveItemRequest) -> WriteOutcome:
+    """Delete an item that has not changed since it was read."""
     context = await load_edit_context(studio, params.table)
     before = _validate_current(context, params.before)
     return await _write(
@@ -167,7 +171,7 @@ async def delete_item(studio: Studio, params: DeleteItemRequest) -> WriteOutcome
 
 
 async def undo_write(studio: Studio, params: UndoRequest) -> WriteOutcome:
-    """Take a write back, if what it made still stands; the lock of an entity goes on counting."""
+    """Undo a write if the item has not changed since; an entity's lock is incremented, not restored."""
     context = await load_edit_context(studio, params.table)
     current = _validate_current(context, params.after)
     restored = _validate_current(context, params.before)
@@ -180,21 +184,23 @@ async def undo_write(studio: Studio, params: UndoRequest) -> WriteOutcome:
 
 
 def _validate_current(context: EditContext, item: GivenItem | None) -> Item | None:
-    """Return an item that is said to stand in the table, or to have stood there; refuse what cannot have."""
+    """Return an item that the request claims is or was stored; refuse one that cannot have been."""
     if item is None:
         return None
     admission = validate_item(item)
-    own = (
-        context.layout.schema.names
-    )  # that an index cannot hold an item is no reason: it may be older than the index
-    flaws = [*admission.issues, *(f for f in key_issues(context.layout, admission.item) if f.path[0] in own)]
-    wrong = next((flaw for flaw in flaws if flaw.severity == "error"), None)
-    if wrong is not None:
+    # Index keys do not count: the item may be older than the index
+    table_key_names = context.layout.schema.names
+    issues = [
+        *admission.issues,
+        *(i for i in key_issues(context.layout, admission.item) if i.path[0] in table_key_names),
+    ]
+    error = next((issue for issue in issues if issue.severity == "error"), None)
+    if error is not None:
         raise RequestRefused(
             "request-malformed",
-            "The item cannot have stood there",
-            f"{'.'.join(map(str, wrong.path)) or 'It'}: {wrong.text}",
-            "Give what was read of it, whole and as it was.",
+            "Invalid item",
+            f"{'.'.join(map(str, error.path)) or 'The item'}: {error.text}",
+            "Send the whole item exactly as it was read.",
         )
     return admission.item
 
@@ -215,78 +221,75 @@ async def _write(
     return WriteOutcome(result.outcome, result.current, undo, result.units, keys)
 
 
-_ROWS = 12  # shown before and after
-_LOOKED_AT = 1_000  # items of one slice that are only read
-_WRITTEN = 100  # items of one slice that are written
+_PREVIEW_ROWS_MAX = 12
+_PREVIEW_ITEMS_MAX = 1_000  # per slice
+_WRITE_ITEMS_MAX = 100  # per slice; smaller, so that a run can be stopped soon
 
 
-@dataclass(frozen=True, slots=True)
-class BulkRequest:
-    """An action on a selection, from where the slice before ended."""
+class BulkRequest(ApiMessage):
+    """An action on a selection, starting where the previous slice ended."""
 
     selection: ItemSelection
     action: BulkAction
     cursor: SliceCursor | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BulkRow:
-    """An item before and after; `after` is None where it would be deleted."""
+class BulkRow(ApiMessage):
+    """An item before and after the action; `after` is None if it is deleted."""
 
     before: GivenItem
     after: GivenItem | None
 
 
-@dataclass(frozen=True, slots=True)
-class BulkPreview:
-    """What an action would do with a slice; the page adds the slices up."""
+class BulkPreview(ApiMessage):
+    """The effect an action would have on one slice; the page adds slices up."""
 
     matched: int  # items of the selection
     changing: int
-    same: int  # that are so already
-    left: tuple[SkippedItem, ...]
-    units: float  # write units of doing it
-    read_units: float  # of having looked
-    dollars: Decimal  # of the write units, on demand
+    same: int  # items that would not change
+    skipped: tuple[SkippedItem, ...]
+    units: float  # write units the action would consume
+    read_units: float  # consumed by this preview
+    dollars: Decimal  # price of the write units, on demand
     priced: str
     on_demand: bool
     rows: tuple[BulkRow, ...]
-    cursor: SliceCursor | None  # None: this was the end
+    cursor: SliceCursor | None  # None: this was the last slice
 
 
-@dataclass(frozen=True, slots=True)
-class BulkSlice:
-    """What was done with a slice, and what was left and why."""
+class BulkSlice(ApiMessage):
+    """The effect of an action on one slice, with the skipped items."""
 
     matched: int
     written: int
     same: int
-    left: tuple[SkippedItem, ...]
+    skipped: tuple[SkippedItem, ...]
     units: float
     cursor: SliceCursor | None
 
 
 async def preview_bulk(studio: Studio, params: BulkRequest) -> BulkPreview:
-    """Return what an action would do with the next slice of a selection; nothing is written."""
+    """Return the effect an action would have on the next slice of a selection; nothing is written."""
     context = await load_edit_context(studio, params.selection.table)
     check_action(context, params.action)
-    chunk = await read_slice(studio, context.layout, params.selection, params.cursor, _LOOKED_AT)
+    chunk = await read_slice(studio, context.layout, params.selection, params.cursor, _PREVIEW_ITEMS_MAX)
     proposals = await studio.run_in_thread(
         lambda: [propose_edit(context, params.action, item) for item in chunk.items]
     )
-    changing = [each for each in proposals if each.change is not None]
-    units = sum(each.units for each in changing)
+    changing = [proposal for proposal in proposals if proposal.change is not None]
+    units = sum(proposal.units for proposal in changing)
     book = studio.local_prices()
-    skipped = [
-        SkippedItem(context.layout.key_of(each.before), each.reason) for each in proposals if each.reason
+    skipped = _skipped_items(context, proposals, chunk)
+    rows = [
+        BulkRow(proposal.before, proposal.change.after)
+        for proposal in changing[:_PREVIEW_ROWS_MAX]
+        if proposal.change is not None
     ]
-    skipped += [SkippedItem(key, "Nothing stands under this key any more.") for key in chunk.missing]
-    rows = [BulkRow(each.before, each.change.after) for each in changing[:_ROWS] if each.change is not None]
     return BulkPreview(
         matched=len(proposals) + len(chunk.missing),
         changing=len(changing),
-        same=len(proposals) - len(changing) - sum(1 for each in proposals if each.reason),
-        left=tuple(skipped),
+        same=len(proposals) - len(changing) - sum(1 for proposal in proposals if proposal.reason),
+        skipped=tuple(skipped),
         units=units,
         read_units=chunk.units,
         dollars=book.price("write_request_unit").of(units),
@@ -298,33 +301,42 @@ async def preview_bulk(studio: Studio, params: BulkRequest) -> BulkPreview:
 
 
 async def run_bulk(studio: Studio, params: BulkRequest) -> BulkSlice:
-    """Do an action with the next slice of a selection; an item that somebody changes meanwhile is left to them."""
+    """Apply an action to the next slice of a selection; items that changed in the meantime are skipped."""
     if params.selection.as_of or (params.selection.question and params.selection.question.as_of):
         raise RequestRefused(
             "past-unchangeable",
-            "The past cannot be changed",
-            "The selection is of the table as it was.",
-            "Go back to now, and select again.",
+            "Earlier data is read-only",
+            "The items were selected while viewing an earlier point in time.",
+            "Return to now and select them again.",
         )
     context = await load_edit_context(studio, params.selection.table)
     check_action(context, params.action)
-    chunk = await read_slice(studio, context.layout, params.selection, params.cursor, _WRITTEN)
+    chunk = await read_slice(studio, context.layout, params.selection, params.cursor, _WRITE_ITEMS_MAX)
     unchanged_attributes = query_attributes(params.selection)
     proposals = [propose_edit(context, params.action, item, unchanged_attributes) for item in chunk.items]
-    changing = [each for each in proposals if each.change is not None]
+    changing = [proposal for proposal in proposals if proposal.change is not None]
     written, units, skipped = await write_edits(studio, context, changing)
-    skipped += [
-        SkippedItem(context.layout.key_of(each.before), each.reason) for each in proposals if each.reason
-    ]
-    skipped += [SkippedItem(key, "Nothing stands under this key any more.") for key in chunk.missing]
+    skipped += _skipped_items(context, proposals, chunk)
     return BulkSlice(
         matched=len(proposals) + len(chunk.missing),
         written=written,
-        same=len(proposals) - len(changing) - sum(1 for each in proposals if each.reason),
-        left=tuple(skipped),
+        same=len(proposals) - len(changing) - sum(1 for proposal in proposals if proposal.reason),
+        skipped=tuple(skipped),
         units=units + chunk.units,
         cursor=chunk.next,
     )
+
+
+def _skipped_items(
+    context: EditContext, proposals: Sequence[ProposedEdit], chunk: ItemSlice
+) -> list[SkippedItem]:
+    """Return the items of a slice that the action does not apply to, with the reasons."""
+    skipped = [
+        SkippedItem(context.layout.key_of(proposal.before), proposal.reason)
+        for proposal in proposals
+        if proposal.reason
+    ]
+    return skipped + [SkippedItem(key, "The item no longer exists.") for key in chunk.missing]
 
 
 ENDPOINTS = (

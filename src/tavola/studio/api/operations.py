@@ -7,11 +7,9 @@ studio's own, and the response says so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.monitoring import Monitor
 from tavola.studio.monitoring.counters import (
     OTHER_KINDS,
     OTHERS,
@@ -25,25 +23,23 @@ from tavola.studio.monitoring.counters import (
     sum_slices,
 )
 from tavola.studio.monitoring.request_metrics import WINDOW_S_MAX, MetricsView, group_by_step
-from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
+from tavola.studio.types import ApiMessage
 
 _PLACES_SHOWN = 12
 _ROWS_SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True)
-class OperationsRequest:
-    """A window that ends now, and of which table and operation; None: of all."""
+class OperationsRequest(ApiMessage):
+    """A time window that ends now, and filters by table and operation."""
 
     window_s: int = 600
     table: str | None = None
     operation: str | None = None
-    places: int = _PLACES_SHOWN  # tables and indexes whose units are told step by step
+    places: int = _PLACES_SHOWN  # tables and indexes with a time series
 
 
-@dataclass(frozen=True, slots=True)
-class OperationSeries:
+class OperationSeries(ApiMessage):
     """Counts per time step; percentiles are null for steps without requests."""
 
     times: tuple[int, ...]  # epoch seconds at which each step begins
@@ -58,16 +54,15 @@ class OperationSeries:
     p999_ms: tuple[float | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OperationTotals:
-    """What was counted in all."""
+class OperationTotals(ApiMessage):
+    """Totals over the window."""
 
     requests: int
     per_second: float
     faults: int
     throttles: int
-    conditions: int  # conditional writes whose condition did not hold
-    conflicts: int  # writes and transactions that met another transaction
+    conditions: int  # failed conditional writes
+    conflicts: int  # conflicts with a transaction
     p50_ms: float | None
     p90_ms: float | None
     p99_ms: float | None
@@ -76,65 +71,60 @@ class OperationTotals:
     slowest_ms: float
     reads: float  # units
     writes: float
-    codes: Mapping[str, int]  # faults by their code
+    codes: Mapping[str, int]  # faults by code
 
 
-@dataclass(frozen=True, slots=True)
-class OperationRow:
-    """One operation on one table, or on several at once."""
+class OperationRow(ApiMessage):
+    """One operation on one table, or on several tables at once."""
 
     operation: str
     tables: tuple[str, ...]
     totals: OperationTotals
 
 
-@dataclass(frozen=True, slots=True)
-class TargetUse:
-    """What a table or an index consumed: units in a second, step by step."""
+class TargetUse(ApiMessage):
+    """The capacity consumed by a table or index, in total and as a time series."""
 
     table: str
     index: str | None
-    reads: float  # in all
+    reads: float  # total units
     writes: float
-    peak_reads: float  # in one second, however long a step is
+    peak_reads: float  # in one second, whatever the step
     peak_writes: float
-    read_units: tuple[float, ...]  # none where only the sums are told
+    read_units: tuple[float, ...]  # per second, for each step; empty without a time series
     write_units: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OperationsSummary:
+class OperationsSummary(ApiMessage):
     """All requests in a window."""
 
-    seen: Literal["engine", "studio"]  # every call of the engine, or the studio's own
+    seen: Literal["engine", "studio"]  # whose calls are counted
     now_s: float
-    since_s: float  # nothing before was seen
+    since_s: float  # when monitoring began
     window_s: int
     step_s: int
-    calls: int  # ever
-    left_out: int  # calls of the studio itself, which are not counted where the engine is seen
-    others: (
-        int  # of the window, calls of which only the sum is known, since there were too many kinds at a time
-    )
+    calls: int  # since monitoring began
+    own_calls: int  # the studio's own calls to the engine, which are not counted
+    others: int  # calls in the window counted without their kind, because there were too many kinds
     series: OperationSeries
     totals: OperationTotals
     rows: tuple[OperationRow, ...]  # most frequent first
-    places: tuple[TargetUse, ...]  # the most used first
+    places: tuple[TargetUse, ...]  # the busiest first
     tables: tuple[str, ...]  # seen in the window
     operations: tuple[str, ...]
 
 
 def summarise_operations(studio: Studio, params: OperationsRequest) -> OperationsSummary:
     """Return the totals and time series of all requests in a window."""
-    monitor = require_monitor(studio)
+    monitor = studio.require_monitor()
     window_s = max(1, min(params.window_s, WINDOW_S_MAX))
     with monitor.lock:
         view = monitor.metrics.view(window_s)
-        calls, left_out = monitor.metrics.calls, monitor.own_calls
+        calls, own_calls = monitor.metrics.calls, monitor.own_calls
     table, operation = params.table or None, params.operation or None
     now_s = studio.clock.now()
     seen_s = max(1.0, now_s - max(view.start_s, monitor.began_s))
-    kinds = {kind for each in view.summed for kind in each.kinds}
+    kinds = {kind for time_slice in view.summed for kind in time_slice.kinds}
     counted = _count_by_kind(view.summed, table, operation)
     return OperationsSummary(
         seen="studio" if studio.engine is None else "engine",
@@ -143,7 +133,7 @@ def summarise_operations(studio: Studio, params: OperationsRequest) -> Operation
         window_s=window_s,
         step_s=view.step_s,
         calls=calls,
-        left_out=left_out,
+        own_calls=own_calls,
         others=max(_unnamed_calls(view.slices), _unnamed_calls(view.summed)),
         series=_series(view, table, operation),
         totals=_totals(counted.values(), seen_s),
@@ -155,20 +145,9 @@ def summarise_operations(studio: Studio, params: OperationsRequest) -> Operation
 
 
 def _unnamed_calls(slices: Iterable[ClosedSlice]) -> int:
-    return sum_slices((each for each in slices if OTHER_KINDS in each.kinds), None, OTHERS).tally.requests
-
-
-def require_monitor(studio: Studio) -> Monitor:
-    """Return the watch; refuse where nobody watches."""
-    if studio.monitor is None:
-        raise RequestRefused(
-            "watch-missing",
-            "Nobody watches",
-            "The studio was started without a watch, so it does not know what is asked.",
-            "Start the tables and the studio together: tavola serve --studio, or tavola studio --store FILE.",
-            status=409,
-        )
-    return studio.monitor
+    return sum_slices(
+        (time_slice for time_slice in slices if OTHER_KINDS in time_slice.kinds), None, OTHERS
+    ).tally.requests
 
 
 def _series(view: MetricsView, table: str | None, operation: str | None) -> OperationSeries:
@@ -181,7 +160,7 @@ def _series(view: MetricsView, table: str | None, operation: str | None) -> Oper
         slices = by_step.get(time, ())
         if len(slices) <= 1:
             tally, share = slices[0].summary(table, operation) if slices else nothing
-        else:  # the running step, of which a part is over
+        else:  # the current step, made of shorter slices
             cell = sum_slices(slices, table, operation)
             tally, share = cell.tally, cell.quantiles()
         tallies.append(tally)
@@ -204,19 +183,19 @@ def _series(view: MetricsView, table: str | None, operation: str | None) -> Oper
 def _count_by_kind(
     slices: list[ClosedSlice], table: str | None, operation: str | None
 ) -> dict[CallKind, CallCounter]:
-    """Return the counts of several slices by kind of call."""
+    """Sum several slices by kind of call."""
     counters: dict[CallKind, CallCounter] = {}
-    for each in slices:
-        for at, kind in each.matching(table, operation):
-            each.add_to(counters.setdefault(kind, CallCounter()), at)
+    for time_slice in slices:
+        for position, kind in time_slice.matching(table, operation):
+            time_slice.add_to(counters.setdefault(kind, CallCounter()), position)
     return counters
 
 
 def _totals(cells: Iterable[CallCounter], seen_s: float) -> OperationTotals:
-    whole = CallCounter()
+    total = CallCounter()
     for cell in cells:
-        whole.add(cell)
-    tally, shares = whole.tally, whole.quantiles()
+        total.add(cell)
+    tally, shares = total.tally, total.quantiles()
     percentiles = [None] * len(QUANTILES) if shares is None else [milliseconds(share) for share in shares]
     return OperationTotals(
         requests=tally.requests,
@@ -249,8 +228,8 @@ def _target_use(
     view: MetricsView, table: str | None, series_max: int, observed: tuple[float, float]
 ) -> tuple[TargetUse, ...]:
     sums: dict[CapacityTarget, CapacityUse] = {}
-    for each in view.summed:
-        for target, units in each.used():
+    for time_slice in view.summed:
+        for target, units in time_slice.capacity_use():
             if table is None or target.table == table:
                 sums.setdefault(target, CapacityUse()).add(*units)
     order = sorted(
@@ -263,11 +242,11 @@ def _target_use(
         ),
     )[:_PLACES_SHOWN]
     steps = {target: ([0.0] * view.steps, [0.0] * view.steps) for target in order[:series_max]}
-    for each in view.slices:
-        start_s = each.start_s - each.start_s % view.step_s
-        # Of the step that runs, and of that in which the watch began, a part was seen.
+    for time_slice in view.slices:
+        start_s = time_slice.start_s - time_slice.start_s % view.step_s
+        # The current step, and the one in which monitoring began, were observed only in part.
         seconds = max(1.0, min(start_s + view.step_s, observed[1]) - max(start_s, observed[0]))
-        for target, (reads, writes, *_) in each.used():
+        for target, (reads, writes, *_) in time_slice.capacity_use():
             if target in steps:
                 at = (start_s - view.start_s) // view.step_s
                 steps[target][0][at] += reads / seconds
@@ -292,7 +271,7 @@ def _round_units(units: float) -> float:
 
 
 def milliseconds(seconds: float) -> float:
-    """Return a duration as it is told: to a tenth of a microsecond."""
+    """Return a duration in milliseconds, rounded to a tenth of a microsecond."""
     return round(seconds * 1000, 4)
 
 

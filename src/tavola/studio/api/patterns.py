@@ -7,7 +7,6 @@ Writes are forecast and never run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tavola.studio.access_patterns.catalogue import DesignedPattern, find_pattern, list_patterns
 from tavola.studio.access_patterns.code import PatternCode, render_pattern_code
@@ -23,42 +22,38 @@ from tavola.studio.access_patterns.forecasts import (
 )
 from tavola.studio.access_patterns.plans import plan_pattern
 from tavola.studio.access_patterns.requests import EnteredValue, RunOptions
-from tavola.studio.access_patterns.runs import RunRequest, TargetUnits, run_plan, sum_units
+from tavola.studio.access_patterns.runs import RunRequest, run_plan, sum_units
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.recognition import Recogniser, designed_keys
 from tavola.studio.studio import Studio
-from tavola.studio.types import Document, Item, NoParameters
+from tavola.studio.types import ApiMessage, ConsumedUnits, Document, Item, NoParameters
 from tavola.values import item_size
 
-_ITEMS_MAX = 1_000  # that an answer shows
-_BYTES_MAX = 4 * 1024**2  # of the items that an answer shows: a page has to hold them
+_ITEMS_MAX = 1_000  # in a response
+_BYTES_MAX = 4 * 1024**2  # of the items in a response
 
 
-@dataclass(frozen=True, slots=True)
-class PatternsRequest:
-    """Whose patterns; none named: of every table."""
+class PatternsRequest(ApiMessage):
+    """Optionally the table whose patterns to list."""
 
     table: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PatternList:
-    """Every access pattern, in the order of the design."""
+class PatternList(ApiMessage):
+    """Access patterns in design order."""
 
     patterns: tuple[DesignedPattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PatternRequest:
-    """Which pattern, and as of when."""
+class PatternRequest(ApiMessage):
+    """The id of a pattern, and as of when."""
 
     pattern: str
     as_of: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunPatternRequest:
-    """A pattern with what was typed for it."""
+class RunPatternRequest(ApiMessage):
+    """A pattern with its parameter values and options."""
 
     pattern: str
     values: tuple[EnteredValue, ...] = ()
@@ -68,8 +63,7 @@ class RunPatternRequest:
     as_of: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRequest:
+class PlannedRequest(ApiMessage):
     """A request that a run would make."""
 
     operation: str
@@ -80,9 +74,8 @@ class PlannedRequest:
     body: Document
 
 
-@dataclass(frozen=True, slots=True)
-class PatternPlan:
-    """What a run would ask, before it is run."""
+class PatternPlan(ApiMessage):
+    """The requests of a run, before it is run."""
 
     pattern: str
     requests: tuple[PlannedRequest, ...]
@@ -90,31 +83,29 @@ class PatternPlan:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RunItem:
-    """An item that came back, with its key in the table and what it is."""
+class RunItem(ApiMessage):
+    """A returned item with its primary key and entity."""
 
     item: Item
     key: Item
     entity: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class PatternRun:
-    """What a run gave, took and cost."""
+class PatternRun(ApiMessage):
+    """The items, requests and cost of a run."""
 
     pattern: str
     requests: tuple[RunRequest, ...]
     items: tuple[RunItem, ...]
-    returned: int  # items in the answer
-    read: int  # items that were read for it, and paid
+    returned: int  # items
+    read: int  # items read and charged
     calls: int
     more: bool
-    units: tuple[TargetUnits, ...]  # as DynamoDB told them, by table and index
+    units: tuple[ConsumedUnits, ...]  # as DynamoDB reported them
     read_units: float
     write_units: float
-    waste: float | None  # items read for each that came back; None: none came back
-    item_bytes: int | None  # on average
+    waste: float | None  # items read per returned item; None: nothing returned
+    item_bytes: int | None  # average
     latency_ms: float
     usd_per_million: str | None
     book: str
@@ -127,12 +118,12 @@ class PatternRun:
 async def list_all_patterns(studio: Studio, params: PatternsRequest) -> PatternList:
     """Return the access patterns of the design."""
     design = studio.require_design()
-    patterns = (each.summary for each in list_patterns(design))
-    return PatternList(tuple(each for each in patterns if params.table in (None, "", each.table)))
+    patterns = (pattern.summary for pattern in list_patterns(design))
+    return PatternList(tuple(pattern for pattern in patterns if params.table in (None, "", pattern.table)))
 
 
 async def pattern_example(studio: Studio, params: PatternRequest) -> PatternExample:
-    """Return values of one item in the table, with which a pattern can be run."""
+    """Return parameter values for a pattern, taken from an item in the table."""
     entry = find_pattern(studio.require_design(), params.pattern)
     return await find_example(await studio.connection_at(params.as_of), entry)
 
@@ -144,7 +135,7 @@ def pattern_forecast(studio: Studio, params: PatternRequest) -> PatternForecast:
 
 
 async def plan_run(studio: Studio, params: RunPatternRequest) -> PatternPlan:
-    """Return the requests of a run and its code, without asking anything."""
+    """Return the requests and code of a run without running it."""
     entry = find_pattern(studio.require_design(), params.pattern)
     options = _run_options(params)
     plan = plan_pattern(entry, params.values, options, studio.clock.now())
@@ -164,7 +155,7 @@ async def plan_run(studio: Studio, params: RunPatternRequest) -> PatternPlan:
 
 
 async def run_pattern(studio: Studio, params: RunPatternRequest) -> PatternRun:
-    """Return what a pattern gives now, or as of a moment, with all that it took."""
+    """Run a pattern, now or as of a moment, and return its items, requests and cost."""
     design = studio.require_design()
     entry = find_pattern(design, params.pattern)
     options = _run_options(params)
@@ -172,28 +163,21 @@ async def run_pattern(studio: Studio, params: RunPatternRequest) -> PatternRun:
     book, notes = studio.local_prices(), plan.notes
     answer = await run_plan(await studio.connection_at(params.as_of), plan)
     forecasted = await studio.run_in_thread(forecast_pattern, design, entry, book)
-    assert entry.table is not None, "what has no table is not run"
+    assert entry.table is not None, "a runnable pattern has a table"
     recogniser = Recogniser(designed_keys(entry.table), entry.table)
     names = recogniser.keys[None]
     units = sum_units([units for call in answer.calls for units in call.units])
-    reads, writes = sum(each.read for each in units), sum(each.write for each in units)
-    read, returned = sum(each.read for each in query_requests(answer.requests)), len(answer.items)
+    reads, writes = sum(unit.reads for unit in units), sum(unit.writes for unit in units)
+    read, returned = sum(request.read for request in query_requests(answer.requests)), len(answer.items)
     shown_count = _shown_count(answer.items)
     items = tuple(
-        RunItem(
-            item,
-            {name: item[name] for name in names if name in item},
-            recogniser.recognise(item).entity,
-        )
+        RunItem(item, {name: item[name] for name in names if name in item}, recogniser.recognise(item).entity)
         for item in answer.items[:shown_count]
     )
     if book.region != studio.where.region:
-        notes = (
-            *notes,
-            f"There are no prices of {studio.where.region}: the money is at those of {book.title}.",
-        )
+        notes = (*notes, f"There are no prices for {studio.where.region}; costs use those of {book.title}.")
     if returned > shown_count:
-        notes = (*notes, f"The first {shown_count:,} of {returned:,} items are shown.")
+        notes = (*notes, f"Showing the first {shown_count:,} of {returned:,} items.")
     return PatternRun(
         params.pattern,
         answer.requests,
@@ -228,12 +212,12 @@ def _run_options(params: RunPatternRequest) -> RunOptions:
 
 
 def _shown_count(items: Sequence[Item]) -> int:
-    """Return how many items an answer has room for, one at least."""
-    room = _BYTES_MAX
-    for at, item in enumerate(items[:_ITEMS_MAX]):
-        room -= item_size(dict(item))  # type: ignore[arg-type]  # DynamoDB JSON both
-        if room < 0:
-            return max(1, at)
+    """Return how many items fit a response, at least one."""
+    bytes_left = _BYTES_MAX
+    for position, item in enumerate(items[:_ITEMS_MAX]):
+        bytes_left -= item_size(dict(item))  # type: ignore[arg-type]  # DynamoDB JSON both
+        if bytes_left < 0:
+            return max(1, position)
     return min(len(items), _ITEMS_MAX)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from msgspec import structs
 
 from tavola import __version__
 from tavola.errors import TavolaError
@@ -17,21 +18,20 @@ from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import problem_of
 from tavola.studio.studio import Studio, TablesLocation
 from tavola.studio.table_layouts import parse_layout
+from tavola.studio.types import ApiMessage
 from tavola.web import Problem
 
 _PAGE_TABLES = 100
 _AT_ONCE = 8  # concurrent DescribeTable calls; one by one, a hundred remote tables would take seconds
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRequest:
-    """The session itself; with a table that is told of even where there are more tables than are listed."""
+class SessionRequest(ApiMessage):
+    """Optionally a table that must be included even if there are more tables than are listed."""
 
     table: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TableKeyAttribute:
+class TableKeyAttribute(ApiMessage):
     """An attribute of a key, with its type."""
 
     name: str
@@ -39,9 +39,8 @@ class TableKeyAttribute:
     role: Literal["HASH", "RANGE"]
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSummary:
-    """An index as it stands: its key, what it holds of an item, and how much there is."""
+class IndexSummary(ApiMessage):
+    """A live index: its key, projection and size."""
 
     name: str
     local: bool
@@ -51,15 +50,14 @@ class IndexSummary:
     status: str
     items: int
     bytes: int
-    label: str  # what the design calls it
+    label: str  # its name in the design
 
 
-@dataclass(frozen=True, slots=True)
-class TableSummary:
-    """A table as it stands; of one that the design declares and nobody has made, what it would be."""
+class TableSummary(ApiMessage):
+    """A live table, or a table that the design declares and that does not exist yet."""
 
     name: str
-    status: str  # MISSING: the design declares it, and it is not there; UNKNOWN: nobody can tell
+    status: str  # DynamoDB's; MISSING: declared but not created; UNKNOWN: it could not be described
     keys: tuple[TableKeyAttribute, ...]
     indexes: tuple[IndexSummary, ...]
     items: int
@@ -69,48 +67,46 @@ class TableSummary:
     designed: bool
     label: str
     entities: tuple[str, ...]
-    design: str  # the design that declares it, as it was named on the command line
-    command: str  # that makes it, where it is missing and one can
-    problem: Problem | None = None  # why nothing is known of it
+    design: str  # the design that declares it, as given on the command line
+    command: str  # that creates it if it is missing; may be empty
+    problem: Problem | None = None  # why it could not be described
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """What the studio is, and the tables that it shows."""
+class StudioSession(ApiMessage):
+    """The studio's settings and its tables."""
 
     version: str
     where: TablesLocation
     read_only: bool
-    watching: bool  # every call of the engine is seen, not only the studio's own
+    watching: bool  # all requests to the engine are monitored, not only the studio's own
     designs: tuple[str, ...]
     designed: bool
     log: bool
     directory: bool
     tables: tuple[TableSummary, ...]
-    more_tables: (
-        bool  # more exist than listed; listed are the first, those of the design, and the requested one
-    )
-    first: str  # the table to begin with: the largest of the first design that is there
+    more_tables: bool  # listed are only the first tables, those of the design and the requested one
+    first: str  # the table to open first: the largest of the first design that has any
     problem: Problem | None = None  # why the tables cannot be listed
 
 
-async def load_session(studio: Studio, params: SessionRequest) -> Session:
-    """Return what the studio is; an endpoint that does not answer is told of, and is no failure of the studio's."""
+async def load_session(studio: Studio, params: SessionRequest) -> StudioSession:
+    """Return the session; if the endpoint does not respond, that is part of the result."""
     names: list[str] = []
-    more = False
+    has_more = False
     problem: Problem | None = None
     answers = True
     try:
         answer = await studio.db.call("ListTables", {"Limit": _PAGE_TABLES})
-        names, more = answer["TableNames"], "LastEvaluatedTableName" in answer
+        names, has_more = answer["TableNames"], "LastEvaluatedTableName" in answer
     except TavolaError as error:
         problem = problem_of(error)
-        answers = isinstance(error, Fault)  # who may not list tables may still see those of the design
+        # Without permission to list tables, those of the design can be shown
+        answers = isinstance(error, Fault)
     designed = () if studio.design is None else studio.design.tables
     names_of_interest = dict.fromkeys([*(table.name for table in designed), params.table])
     unlisted = (
         [name for name in names_of_interest if name and name not in names]
-        if more or (problem and answers)
+        if has_more or (problem and answers)
         else []
     )
     limiter = asyncio.Semaphore(_AT_ONCE)
@@ -122,10 +118,14 @@ async def load_session(studio: Studio, params: SessionRequest) -> Session:
         for table in designed
         if table.name not in known
     ]
-    owners = {table.name: each.name for each in reversed(studio.declared) for table in each.design.tables}
+    owners = {
+        table.name: declared_design.name
+        for declared_design in reversed(studio.declared)
+        for table in declared_design.design.tables
+    }
     only = studio.designs[0] if len(studio.designs) == 1 else ""
     summaries = [_with_design(studio, table, owners.get(table.name, only)) for table in summaries]
-    return Session(
+    return StudioSession(
         version=__version__,
         where=studio.where,
         read_only=studio.read_only,
@@ -135,14 +135,14 @@ async def load_session(studio: Studio, params: SessionRequest) -> Session:
         log=studio.log is not None,
         directory=studio.directory is not None,
         tables=tuple(sorted(summaries, key=lambda table: (not table.designed, table.name))),
-        more_tables=more,
+        more_tables=has_more,
         first=_first_table(studio, summaries),
         problem=problem,
     )
 
 
 def _with_design(studio: Studio, table: TableSummary, design: str) -> TableSummary:
-    """Return a table with the design that declares it and, of one that is missing, the command that makes it."""
+    """Return a table with the name of its design and, if it is missing, the command that creates it."""
     if not table.designed:
         return table
     where, region = studio.where, studio.where.region
@@ -156,22 +156,22 @@ def _with_design(studio: Studio, table: TableSummary, design: str) -> TableSumma
         *(["--region", region] if region and endpoint[:4] != "aws:" else []),
     ]
     makes = table.status == "MISSING" and design and place
-    return replace(table, design=design, command=shlex.join(words) if makes else "")
+    return structs.replace(table, design=design, command=shlex.join(words) if makes else "")
 
 
 def _first_table(studio: Studio, tables: Sequence[TableSummary]) -> str:
-    """Return the table that a visitor sees first: the largest of the first design that has one here, else the first by name."""
-    there = [table for table in tables if table.status not in ("MISSING", "UNKNOWN")]
-    for name in (*(each.name for each in studio.declared), None):
-        own = [table for table in there if table.designed and name in (None, table.design)]
-        if own:
-            return max(own, key=lambda table: (table.bytes, -there.index(table))).name
-    rest = there or list(tables)
+    """Return the table to open first: the largest of the first design that has any, else the first by name."""
+    available = [table for table in tables if table.status not in ("MISSING", "UNKNOWN")]
+    for name in (*(declared_design.name for declared_design in studio.declared), None):
+        designed_tables = [table for table in available if table.designed and name in (None, table.design)]
+        if designed_tables:
+            return max(designed_tables, key=lambda table: (table.bytes, -available.index(table))).name
+    rest = available or list(tables)
     return min(rest, key=lambda table: (not table.designed, table.name)).name if rest else ""
 
 
 async def _load_table(studio: Studio, name: str, limiter: asyncio.Semaphore) -> TableSummary | None:
-    """Return what is known of a table; None: it is not there, or no longer."""
+    """Return the summary of a table; None if it does not exist."""
     design = studio.table_design(name)
     try:
         async with limiter:
@@ -184,7 +184,7 @@ async def _load_table(studio: Studio, name: str, limiter: asyncio.Semaphore) -> 
 
 
 def summarise_table(described: dict[str, Any], design: TableDesign | None) -> TableSummary:
-    """Return what DescribeTable and the design say of a table."""
+    """Return the summary of a table from DescribeTable and its design."""
     layout = parse_layout(described)
     labels = {} if design is None else {index.name: index.label for index in design.indexes}
     return TableSummary(
@@ -220,8 +220,8 @@ def summarise_table(described: dict[str, Any], design: TableDesign | None) -> Ta
 def _key_attributes(schema: KeySchema) -> tuple[TableKeyAttribute, ...]:
     roles = ["HASH"] * len(schema.hash) + ["RANGE"] * len(schema.range)
     return tuple(
-        TableKeyAttribute(each.name, each.type, role)  # type: ignore[arg-type]  # as DescribeTable names them
-        for each, role in zip(schema.attributes, roles, strict=True)
+        TableKeyAttribute(attribute.name, attribute.type, role)  # type: ignore[arg-type]  # as DescribeTable names them
+        for attribute, role in zip(schema.attributes, roles, strict=True)
     )
 
 

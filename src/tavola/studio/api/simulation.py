@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import Literal
 
@@ -16,24 +16,25 @@ from tavola.model.document import Design
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
-from tavola.studio.types import Document
+from tavola.studio.types import ApiMessage, Document
 
 _RUNS_MAX = 16
 _AT_ONCE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedBurst:
-    """So many times the traffic, for so many seconds, so often an hour."""
+class SimulatedBurst(ApiMessage):
+    """A multiple of the traffic for some seconds, `per_hour` times an hour.
+
+    A copy of `tavola.design.simulation.Burst`, whose package needs numpy, which is an optional dependency.
+    """
 
     factor: float
     seconds: float
     per_hour: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationRequest:
-    """A stretch of time and its circumstances, as the options of `tavola simulate`."""
+class SimulationRequest(ApiMessage):
+    """The time and traffic to simulate, as the options of `tavola simulate`."""
 
     hours: float = 6.0
     rate_factor: float = 1.0
@@ -47,20 +48,18 @@ class SimulationRequest:
     warm: bool = False
     cold: bool = False
     seed: int = 0
-    table: str | None = None  # this one alone, with its indexes; None: the whole design
-    run: str | None = None  # a name to ask for progress by
+    table: str | None = None  # only this table with its indexes; None: the whole design
+    run: str | None = None  # a name under which progress can be requested
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationRunRequest:
-    """A run by the name that it was given."""
+class SimulationRunRequest(ApiMessage):
+    """The name of a run."""
 
     run: str
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationProgress:
-    """How far a run is: seconds simulated, of how many."""
+class SimulationProgress(ApiMessage):
+    """The progress of a run: simulated seconds out of all."""
 
     state: Literal["running", "ended", "unknown"]
     done: int
@@ -68,11 +67,11 @@ class SimulationProgress:
 
 
 class _SimulationStopped(TavolaError):
-    """Somebody ended the run."""
+    """The run was stopped."""
 
 
 class _SimulationRun:
-    """One simulation at work."""
+    """The progress of one simulation."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -83,11 +82,11 @@ class _SimulationRun:
     def progress(self, done: int, of: int) -> None:
         self.done, self.of = done, of
         if self.ended:
-            raise _SimulationStopped("the simulation was ended")
+            raise _SimulationStopped("the simulation was stopped")
 
 
 class _SimulationRuns:
-    """The runs of this process: those that have a name, the oldest forgotten first, and those at work."""
+    """The simulations of this process: the latest named ones, and those still running."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, _SimulationRun] = OrderedDict()
@@ -97,9 +96,9 @@ class _SimulationRuns:
     def begin(self, name: str | None) -> _SimulationRun:
         run = _SimulationRun()
         with self._lock:
-            self._working = [each for each in self._working if each.running]
-            for each in self._working[: 1 - _AT_ONCE]:  # others wait for the same processors
-                each.ended = True
+            self._working = [job for job in self._working if job.running]
+            for job in self._working[: 1 - _AT_ONCE]:  # stops the oldest
+                job.ended = True
             self._working.append(run)
             if name is not None:
                 previous = self._kept.pop(name, None)
@@ -126,9 +125,9 @@ async def simulate_heat(studio: Studio, params: SimulationRequest) -> Document:
         if not tables:
             raise RequestRefused(
                 "table-undesigned",
-                "The design has no such table",
-                f"Nothing is declared of {params.table}, so its traffic is not known.",
-                "Choose a table of the design, or declare this one with its access patterns.",
+                "Table not in the design",
+                f"The design does not declare {params.table}, so its traffic is unknown.",
+                "Choose a table of the design, or declare this one and its access patterns.",
                 status=404,
             )
         design = replace(design, tables=tables)
@@ -138,18 +137,18 @@ async def simulate_heat(studio: Studio, params: SimulationRequest) -> Document:
     except _SimulationStopped as error:
         raise RequestRefused(
             "simulation-ended",
-            "The simulation was ended",
-            "Somebody stopped it, or began others that need the processor; nothing of it was kept.",
-            "Run it again.",
+            "The simulation was stopped",
+            "It was stopped by a user, or replaced by newer simulations.",
+            "Start it again.",
             status=409,
         ) from error
     finally:
         run.running = False
-        run.ended = True  # the client has gone, so the thread may stop
+        run.ended = True  # the client disconnected, so the thread may stop
 
 
 async def simulation_progress(studio: Studio, params: SimulationRunRequest) -> SimulationProgress:
-    """Tell how far a run is."""
+    """Return the progress of a run."""
     run = _RUNS.find(params.run)
     if run is None:
         return SimulationProgress("unknown", 0, 0)
@@ -157,7 +156,7 @@ async def simulation_progress(studio: Studio, params: SimulationRunRequest) -> S
 
 
 async def end_simulation(studio: Studio, params: SimulationRunRequest) -> SimulationProgress:
-    """End a run, within a minute of the time that it simulates."""
+    """Stop a run; it ends within one simulated minute."""
     run = _RUNS.find(params.run)
     if run is not None:
         run.ended = True
@@ -168,11 +167,11 @@ def _simulate(design: Design, params: SimulationRequest, progress: Callable[[int
     from tavola.design import simulation  # noqa: PLC0415 - numpy is an optional extra
 
     if params.warm and params.cold:
-        raise simulation.SimulationRefused("warm and cold exclude one another; leave one out")
-    units = params.read_units is not None or params.write_units is not None
-    if units and params.mode == "on-demand":
-        raise simulation.SimulationRefused(
-            "read and write units are of provisioned tables; leave them out, or the mode"
+        raise simulation.SimulationError("warm and cold exclude each other; choose one")
+    provisioned = params.read_units is not None or params.write_units is not None
+    if provisioned and params.mode == "on-demand":
+        raise simulation.SimulationError(
+            "read and write units apply to provisioned tables; remove them, or choose another mode"
         )
     standard = simulation.Scenario()
     scenario = simulation.Scenario(
@@ -181,8 +180,10 @@ def _simulate(design: Design, params: SimulationRequest, progress: Callable[[int
         rate_factor=params.rate_factor,
         skew=params.skew,
         peak=params.peak,
-        bursts=tuple(simulation.Burst(each.factor, each.seconds, each.per_hour) for each in params.bursts),
-        mode="provisioned" if units else params.mode,
+        bursts=tuple(
+            simulation.Burst(burst.factor, burst.seconds, burst.per_hour) for burst in params.bursts
+        ),
+        mode="provisioned" if provisioned else params.mode,
         read_units=params.read_units,
         write_units=params.write_units,
         quota=standard.quota if params.quota is None else params.quota,

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 
-import msgspec
-
 from tavola.design.cost import MonthlyBill
-from tavola.design.solver import Alternative, SolveRefused, Style, as_document, render_declarations, solve
+from tavola.design.findings import Finding
+from tavola.design.solver import (
+    SCENARIOS,
+    Alternative,
+    Choice,
+    SolverError,
+    Style,
+    render_declarations,
+    solve,
+)
+from tavola.design.solver.explain import Pattern
 from tavola.prices import PriceBook
 from tavola.studio.designs import DesignAnalysis, DiffLine, design_text, diff_lines, find_analysis
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
-from tavola.studio.types import DesignRequest, Document
+from tavola.studio.types import DOCUMENT_BYTES_MAX, ApiMessage, DesignRequest
 
-_DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 _CENT = Decimal("0.01")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SolveRequest(DesignRequest):
+class SolveRequest(DesignRequest, kw_only=True):
     """The design to solve, the style of its keys, and how many alternatives to return for each choice."""
 
     style: Style = "auto"
@@ -29,57 +36,18 @@ class SolveRequest(DesignRequest):
     region: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SolverChoice:
-    """One decision: where, which pattern it follows, why, and what else was weighed."""
+class SolverProposal(ApiMessage):
+    """The proposed design with its reasons and cost, and its differences from the present design."""
 
-    place: str
-    pattern: str
-    scenario: str
-    sentence: str
-    amount: Decimal | None
-    instead: tuple[Alternative, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SolverMonth:
-    """The monthly cost of the proposed design, and of the present one."""
-
-    total: Decimal
-    currency: str
-    hours: int
-    prices: str
-    before: Decimal | None
-    beside: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SolverFinding:
-    """What the rules say of the offer."""
-
-    rule: str
-    severity: str
-    place: str
-    message: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True)
-class _SolverReport:
-    """The document that `tavola solve --json` prints."""
-
-    design: Document
-    month: SolverMonth
-    choices: tuple[SolverChoice, ...]
-    alternatives: tuple[Alternative, ...]
-    findings: tuple[SolverFinding, ...]
+    month: MonthlyBill
+    total: Decimal  # of `month`
+    total_before: Decimal | None  # of the present design; None if it has no keys
+    needs_without_route: tuple[str, ...]  # not part of `total_before`
+    choices: tuple[Choice, ...]
+    scenarios: Mapping[Pattern, str]  # when each pattern is used
+    alternatives: tuple[Alternative, ...]  # to the whole design
+    findings: tuple[Finding, ...]
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SolverProposal(_SolverReport):
-    """The solver's report, its design as Python declarations, and the differences from the present design."""
-
     python: str
     text: str  # the design as its document, indented
     lines: tuple[DiffLine, ...]
@@ -87,44 +55,44 @@ class SolverProposal(_SolverReport):
     indexes: int
     tables_before: int
     indexes_before: int
-    difference: str = ""  # what costs less and what more than today, in one sentence
+    difference: str  # the change of the monthly cost, in one sentence
 
 
 async def solve_design(studio: Studio, params: SolveRequest) -> SolverProposal:
-    """Return the solver's offer for a design."""
+    """Return the solver's proposal for a design."""
     subject = await find_analysis(studio, params.design, params.document)
     book = studio.book(params.region) if params.region else studio.local_prices()
-    return await studio.run_in_thread(_cached_proposal, subject, params, book)
-
-
-def _cached_proposal(subject: DesignAnalysis, params: SolveRequest, book: PriceBook) -> SolverProposal:
-    return subject.cached(
-        ("solved", params.style, params.alternatives, book.title), lambda: _propose(subject, params, book)
-    )
+    name = ("solved", params.style, params.alternatives, book.title)
+    return await studio.run_in_thread(subject.get_or_compute, name, lambda: _propose(subject, params, book))
 
 
 def _propose(subject: DesignAnalysis, params: SolveRequest, book: PriceBook) -> SolverProposal:
     try:
         solved = solve(subject.design, style=params.style, book=book)
-    except SolveRefused as refused:
+    except SolverError as refused:
         raise RequestRefused(
             "solve-refused",
             "No keys serve every access pattern",
             str(refused),
-            "Change what it names, or leave that question out, and solve again.",
+            "Change or remove the access pattern it names, then solve again.",
             status=409,
         ) from refused
     text = design_text(solved.design)
-    report = msgspec.convert(as_document(solved, max(0, params.alternatives)), _SolverReport)
+    shown = max(0, params.alternatives)
     return SolverProposal(
-        report.design,
-        report.month,
-        report.choices,
-        report.alternatives,
-        report.findings,
-        report.notes,
+        month=solved.month,
+        total=solved.month.total,
+        total_before=None if solved.before is None else solved.before.total,
+        needs_without_route=solved.needs_without_route,
+        choices=tuple(replace(choice, alternatives=choice.alternatives[:shown]) for choice in solved.choices),
+        scenarios=SCENARIOS,
+        alternatives=tuple(
+            alternative for alternative in solved.alternatives if alternative.place == "design"
+        )[:shown],
+        findings=solved.findings,
+        notes=solved.notes,
         python=render_declarations(
-            solved.design, f"The design of {subject.name}, as `tavola solve` found it."
+            solved.design, f"The design of {subject.name}, as solved by `tavola solve`."
         ),
         text=text,
         lines=diff_lines(subject.text, text),
@@ -137,7 +105,7 @@ def _propose(subject: DesignAnalysis, params: SolveRequest, book: PriceBook) -> 
 
 
 def _describe_savings(before: MonthlyBill, after: MonthlyBill) -> str:
-    """Return in one sentence what an offer saves and where: by what is paid for, and by the access patterns that make the most of it."""
+    """Return the change of the monthly cost in one sentence: by price component, and by access pattern."""
     whats = dict.fromkeys(line.what for line in (*before.lines, *after.lines))
     parts = [(after.of(what) - before.of(what), what) for what in whats]
     changes = [
@@ -146,15 +114,19 @@ def _describe_savings(before: MonthlyBill, after: MonthlyBill) -> str:
         if abs(amount) >= _CENT
     ]
     if not changes:
-        return "The offer costs what the present keys cost."
+        return "The proposal costs the same as the current design."
     was = {bill.title: bill.amount for bill in before.bills}
     moved = [(bill.amount - was[bill.title], bill.title) for bill in after.bills if bill.title in was]
-    most = [each for each in sorted(moved, key=lambda each: -abs(each[0])) if abs(each[0]) >= _CENT][:2]
-    where = "; most of it by " + " and ".join(
-        f"“{title}” ({_format_change(amount)})" for amount, title in most
-    )
+    most = [
+        change
+        for change in sorted(moved, key=lambda moved_amount: -abs(moved_amount[0]))
+        if abs(change[0]) >= _CENT
+    ][:2]
+    where = "; mostly from " + " and ".join(f"“{title}” ({_format_change(amount)})" for amount, title in most)
     total = after.total - before.total
-    return f"The offer costs {_format_change(total)} a month: {', '.join(changes)}{where if most else ''}."
+    return (
+        f"The proposal costs {_format_change(total)} per month: {', '.join(changes)}{where if most else ''}."
+    )
 
 
 def _format_change(amount: Decimal) -> str:
@@ -162,4 +134,4 @@ def _format_change(amount: Decimal) -> str:
     return f"${rounded:,} {'less' if amount < 0 else 'more'}"
 
 
-ENDPOINTS = (Endpoint("POST", "/design/solve", solve_design, body_bytes_max=_DOCUMENT_BYTES_MAX),)
+ENDPOINTS = (Endpoint("POST", "/design/solve", solve_design, body_bytes_max=DOCUMENT_BYTES_MAX),)

@@ -1,23 +1,22 @@
-"""One table with its design, creating a declared table, and a sample table to explore."""
+"""One table with its design; create a declared table or a sample table."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tavola.client.table_changes import Blueprint, create_table
 from tavola.errors import TavolaError
 from tavola.limits import BATCH_WRITE_REQUESTS_MAX
-from tavola.model.document import EntityDesign, SourceDesign, TableDesign
+from tavola.model.document import EntityDesign, TableDesign
 from tavola.studio.api.session import TableSummary, summarise_table
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.field_values import constant_defaults
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
-from tavola.studio.types import AttributeValue, Item, NoParameters, TableRequest
+from tavola.studio.types import ApiMessage, AttributeValue, Item, NoParameters, TableRequest
 
 TABLE = "tavola-sample"
 CUSTOMERS = 40
@@ -25,35 +24,34 @@ STATUSES = ("open", "paid", "shipped", "returned")
 GOODS = ("Oak table", "Linen cloth", "Walnut chair", "Brass lamp", "Clay jug")
 TOWNS = ("Trento", "Lucca", "Bari", "Como", "Siena")
 
-_READY_LOOKS = 600
-_READY_LOOK_S = 0.1
+_POLLS_MAX = 600
+_POLL_S = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedSample:
-    """The table that was made, and how many items it has."""
+class CreatedSample(ApiMessage):
+    """The sample table and its number of items."""
 
     table: str
     items: int
 
 
 async def make_sample(studio: Studio, params: NoParameters) -> CreatedSample:
-    """Make a table of customers with their orders, one collection a customer, and an index of orders by status."""
+    """Create a sample table: one item collection per customer, and an index of orders by status."""
     names = (await studio.db.call("ListTables"))["TableNames"]
     if TABLE in names:
         raise RequestRefused(
             "sample-exists",
-            "The sample is there already",
-            f"There is a table {TABLE}.",
-            "Look at it, or delete it and make it anew.",
+            "The sample table already exists",
+            f"There is a table named {TABLE}.",
+            "Open it, or delete it and try again.",
             status=409,
         )
     await studio.db.call("CreateTable", _definition())
-    for _ in range(_READY_LOOKS):
+    for _ in range(_POLLS_MAX):
         described = (await studio.db.call("DescribeTable", {"TableName": TABLE}))["Table"]
         if described["TableStatus"] == "ACTIVE":
             break
-        await asyncio.sleep(_READY_LOOK_S)
+        await asyncio.sleep(_POLL_S)
     items = list(_items(datetime.fromtimestamp(studio.clock.now(), UTC)))
     for begin in range(0, len(items), BATCH_WRITE_REQUESTS_MAX):
         waiting = [{"PutRequest": {"Item": item}} for item in items[begin : begin + BATCH_WRITE_REQUESTS_MAX]]
@@ -82,14 +80,11 @@ def _definition() -> dict[str, object]:
 
 
 def _schema(partition: str, sort: str) -> list[dict[str, str]]:
-    return [
-        {"AttributeName": partition, "KeyType": "HASH"},
-        {"AttributeName": sort, "KeyType": "RANGE"},
-    ]
+    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
 
 
 def _items(now: datetime) -> Iterator[Item]:
-    """Give customers and orders that are the same each time, but for the day they are counted back from."""
+    """Yield customers and orders; always the same, except that dates are relative to `now`."""
     for number in range(CUSTOMERS):
         customer = f"CUSTOMER#{number:04}"
         since = now - timedelta(days=400 - number * 7)
@@ -127,70 +122,23 @@ def _items(now: datetime) -> Iterator[Item]:
             }
 
 
-@dataclass(frozen=True, slots=True)
-class EntityField:
-    """A field of an entity: the attribute that stores it, the values it accepts, and the keys computed from it."""
+class EntityForm(ApiMessage):
+    """An entity of a table, and what a form for a new item needs beside it."""
 
-    name: str
-    attribute: str
-    type: str  # in words, such as `list[text]`
-    tags: tuple[str, ...]  # the DynamoDB types that it may have
-    required: bool
-    nullable: bool
-    choices: tuple[str, ...] | None
-    numeric: bool  # the choices are numbers
-    lock: bool
-    unique: bool
-    description: str
-    length_max: int | None
-    feeds: tuple[str, ...]  # the key attributes computed from it
-    default: AttributeValue | None  # of a new item; None also if only the program can compute it
-
-
-@dataclass(frozen=True, slots=True)
-class EntityKeyPart:
-    """One key attribute of an entity: computed from a template, or a field itself (`{field}`)."""
-
-    attribute: str
-    type: str
-    template: str
-    fields: tuple[str, ...]
-    computed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class EntityKey:
-    """The key of an entity in the table (no index) or in an index."""
-
-    index: str | None
-    hash: tuple[EntityKeyPart, ...]
-    range: tuple[EntityKeyPart, ...]
-    sparse: bool
-
-
-@dataclass(frozen=True, slots=True)
-class EntityForm:
-    """An entity of a table with its fields and keys, as shown and filled in."""
-
-    name: str
+    entity: EntityDesign
     tag_attribute: str | None
-    tag: str
-    description: str
-    immutable: bool
-    fields: tuple[EntityField, ...]
-    keys: tuple[EntityKey, ...]  # the table's own first
+    feeds: Mapping[str, tuple[str, ...]]  # for each field, the key attributes computed from it
+    defaults: Mapping[str, AttributeValue]  # by attribute, except those that only the program can compute
 
 
-@dataclass(frozen=True, slots=True)
-class EntityForms:
+class EntityForms(ApiMessage):
     """The entities of a table; none if no design declares the table."""
 
     forms: tuple[EntityForm, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TableDetail:
-    """All that is known of one table; what the endpoint does not tell is None."""
+class TableDetail(ApiMessage):
+    """Everything known about one table; settings that the endpoint does not report are None."""
 
     table: TableSummary
     arn: str
@@ -204,28 +152,27 @@ class TableDetail:
     recovery: bool | None
     recovery_days: int | None
     encryption: str | None
-    tag: str | None  # the attribute that says which entity an item is
+    tag: str | None  # the attribute that names an item's entity
     foreign: bool  # other code writes its keys
     description: str
-    entities: tuple[EntityForm, ...]
+    entities: tuple[EntityDesign, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedTable:
-    """The table that was made."""
+class CreatedTable(ApiMessage):
+    """The name of the created table."""
 
     table: str
 
 
 async def create_declared_table(studio: Studio, params: TableRequest) -> CreatedTable:
-    """Make a table that the design declares, with its indexes and settings, as `tavola deploy` does; one that is there stays."""
+    """Create a table of the design with its indexes and settings, as `tavola deploy` does; keep an existing one."""
     design = studio.table_design(params.table)
     if design is None:
         raise RequestRefused(
             "table-undeclared",
-            "No design declares the table",
-            f"Nothing says what {params.table} is made of.",
-            "Start the studio with the design that declares it.",
+            "Table not in any design",
+            f"No loaded design declares {params.table}, so its keys are unknown.",
+            "Restart the studio with the design that declares it.",
             status=404,
         )
     table = Blueprint(design.name, design.label, design.settings, design.key_types, design.indexes)
@@ -234,7 +181,7 @@ async def create_declared_table(studio: Studio, params: TableRequest) -> Created
 
 
 async def describe_table(studio: Studio, params: TableRequest) -> TableDetail:
-    """Return one table, by what the endpoint and the design say of it."""
+    """Return one table as the endpoint and the design describe it."""
     described = (await studio.db.call("DescribeTable", {"TableName": params.table}))["Table"]
     ttl = await _call_or_none(studio, "DescribeTimeToLive", params.table)
     backups = await _call_or_none(studio, "DescribeContinuousBackups", params.table)
@@ -245,7 +192,7 @@ async def describe_table(studio: Studio, params: TableRequest) -> TableDetail:
     demand = summary.billing == "on-demand"
     created = described.get("CreationDateTime")
     expiry = (ttl or {}).get("TimeToLiveDescription", {})
-    alive = expiry.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    expires = expiry.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
     return TableDetail(
         table=summary,
         arn=described.get("TableArn", ""),
@@ -255,19 +202,19 @@ async def describe_table(studio: Studio, params: TableRequest) -> TableDetail:
         read_units=None if demand else units.get("ReadCapacityUnits"),
         write_units=None if demand else units.get("WriteCapacityUnits"),
         stream_view=described.get("StreamSpecification", {}).get("StreamViewType"),
-        ttl=expiry.get("AttributeName") if alive else None,
+        ttl=expiry.get("AttributeName") if expires else None,
         recovery=None if recovery is None else recovery.get("PointInTimeRecoveryStatus") == "ENABLED",
         recovery_days=None if recovery is None else recovery.get("RecoveryPeriodInDays"),
         encryption=described.get("SSEDescription", {}).get("KMSMasterKeyArn"),
         tag=None if design is None else design.settings.tag,
         foreign=design is not None and design.foreign,
         description="" if design is None else design.description,
-        entities=entity_forms(design),
+        entities=() if design is None else design.entities,
     )
 
 
 async def _call_or_none(studio: Studio, operation: str, table: str) -> Mapping[str, Any] | None:
-    """Return an answer that a table can be shown without; None from an endpoint that does not give it."""
+    """Return the response to an optional request; None if it fails."""
     try:
         return await studio.db.call(operation, {"TableName": table})
     except TavolaError:
@@ -284,72 +231,30 @@ def _recovery(backups: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 async def list_forms(studio: Studio, params: TableRequest) -> EntityForms:
     """Return the fields and keys of each entity of a table."""
-    return EntityForms(entity_forms(studio.table_design(params.table)))
-
-
-def entity_forms(design: TableDesign | None) -> tuple[EntityForm, ...]:
-    """Return the entities that a design declares for a table."""
-    return () if design is None else tuple(_entity_form(design, entity) for entity in design.entities)
-
-
-def _entity_form(design: TableDesign, entity: EntityDesign) -> EntityForm:
-    keys = [key for key in (entity.key, *entity.keys) if key is not None]
-    defaults = constant_defaults(design.settings.name, entity.name)
-    feeds: dict[str, list[str]] = {}
-    for key in keys:
-        computed = [source for source in key.sources if source.template is not None]
-        for source in computed:
-            for name in source.fields:
-                feeds.setdefault(name, []).append(source.attribute)
-        for member in key.members:
-            feeds.setdefault(member.field, []).extend(source.attribute for source in computed)
-    return EntityForm(
-        entity.name,
-        design.settings.tag,
-        entity.tag,
-        entity.description,
-        entity.immutable,
-        tuple(
-            EntityField(
-                name=field.name,
-                attribute=field.attribute,
-                type=field.type,
-                tags=field.tags,
-                required=field.required,
-                nullable=field.nullable,
-                choices=None if field.choices is None else tuple(map(_choice_text, field.choices)),
-                numeric=field.tags == ("N",),
-                lock=field.lock,
-                unique=field.unique,
-                description=field.description,
-                length_max=field.length_max,
-                feeds=tuple(dict.fromkeys(feeds.get(field.name, ()))),
-                default=defaults.get(field.attribute),
-            )
-            for field in entity.fields
-        ),
-        tuple(
-            EntityKey(
-                key.index, tuple(map(_key_part, key.hash)), tuple(map(_key_part, key.range)), key.sparse
-            )
-            for key in keys
-        ),
+    design = studio.table_design(params.table)
+    return EntityForms(
+        () if design is None else tuple(_entity_form(design, entity) for entity in design.entities)
     )
 
 
-def _choice_text(choice: str | int | bool) -> str:
-    return str(choice).lower() if isinstance(choice, bool) else str(choice)
-
-
-def _key_part(source: SourceDesign) -> EntityKeyPart:
-    computed = source.template is not None
-    template = source.template.source if source.template is not None else f"{{{source.field}}}"
-    return EntityKeyPart(source.attribute, source.tag, template, source.fields, computed)
+def _entity_form(design: TableDesign, entity: EntityDesign) -> EntityForm:
+    feeds: dict[str, dict[str, None]] = {}
+    for key in (entity.key, *entity.keys):
+        for source in () if key is None else key.sources:
+            if key is not None and source.template is not None:
+                for name in (*source.fields, *(member.field for member in key.members)):
+                    feeds.setdefault(name, {})[source.attribute] = None
+    return EntityForm(
+        entity,
+        design.settings.tag,
+        {name: tuple(attributes) for name, attributes in feeds.items()},
+        constant_defaults(design.settings.name, entity.name),
+    )
 
 
 ENDPOINTS = (
     Endpoint("POST", "/samples", make_sample, is_write=True),
     Endpoint("GET", "/tables/describe", describe_table),
     Endpoint("GET", "/items/forms", list_forms),
-    Endpoint("POST", "/tables/make", create_declared_table, is_write=True),
+    Endpoint("POST", "/tables/create", create_declared_table, is_write=True),
 )

@@ -2,118 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
-from tavola.design.targets import Value, capabilities, check, targets
-from tavola.studio.designs import DesignAnalysis, find_analysis, node_id
+from tavola.design.targets import Capability, FeatureUse, TargetFile, capabilities, find_uses, targets
+from tavola.studio.designs import DesignAnalysis, find_analysis
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.studio import Studio
-from tavola.studio.types import DesignRequest
-
-_DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
-_WORST: tuple[Value, ...] = ("no", "partial", "version", "unknown", "yes")
+from tavola.studio.types import DOCUMENT_BYTES_MAX, ApiMessage, DesignRequest
 
 
-@dataclass(frozen=True, slots=True)
-class CapabilityUse:
-    """One place of a design that needs a capability, and what for."""
+class NeededCapability(ApiMessage):
+    """A capability that the design needs, and where it is used."""
 
-    place: str
-    table: str
-    node: str
-    what: str
+    capability: Capability
+    uses: tuple[FeatureUse, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TargetCell:
-    """What one engine says to one capability."""
+class TargetMatrix(ApiMessage):
+    """The capabilities a design needs and each engine's answers to them, as `tavola check` finds them."""
 
-    target: str
-    value: Value
-    text: str
-    source: str
-    checked: str
-
-
-@dataclass(frozen=True, slots=True)
-class CapabilityRow:
-    """A capability that the design needs: where, and what each engine says."""
-
-    name: str
-    title: str
-    uses: tuple[CapabilityUse, ...]
-    cells: tuple[TargetCell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TargetColumn:
-    """An engine, with the worst that it says and when that was looked up."""
-
-    name: str
-    title: str
-    checked: str
-    source: str
-    worst: Value
-    missing: int
-    differing: int
-    unknown: int
-
-
-@dataclass(frozen=True, slots=True)
-class TargetMatrix:
-    """What a design needs, by what engines can do; equal to `tavola check --json` for each of them."""
-
-    targets: tuple[TargetColumn, ...]
-    rows: tuple[CapabilityRow, ...]
+    targets: tuple[TargetFile, ...]  # with the answers to `needed` only
+    needed: tuple[NeededCapability, ...]
 
 
 async def target_matrix(studio: Studio, params: DesignRequest) -> TargetMatrix:
-    """Return what every engine says to what a design needs."""
-    subject = await find_analysis(studio, params.design, params.document)
-    return await studio.run_in_thread(lambda: subject.cached("targets", lambda: _build_matrix(subject)))
+    """Return every engine's support for the capabilities a design needs."""
+    analysis = await find_analysis(studio, params.design, params.document)
+    return await studio.run_in_thread(
+        lambda: analysis.get_or_compute("targets", lambda: _build_matrix(analysis))
+    )
 
 
-def _build_matrix(subject: DesignAnalysis) -> TargetMatrix:
-    engines = tuple(targets().values())
-    verdicts = {engine.name: check(subject.design, engine) for engine in engines}
-    uses: dict[str, list[CapabilityUse]] = {}
-    for verdict in next(iter(verdicts.values()), ()):
-        use = verdict.use
-        node = node_id(subject.design, use.place)
-        uses.setdefault(use.capability, []).append(
-            CapabilityUse(str(use.place), use.place.table, node, use.what)
-        )
-    rows = []
-    for name, needed in uses.items():
-        cells = []
-        for engine in engines:
-            answer = engine.answer(name)
-            cells.append(
-                TargetCell(
-                    engine.name,
-                    answer.value,
-                    answer.told,
-                    answer.source or engine.source,
-                    engine.checked.isoformat(),
-                )
-            )
-        rows.append(CapabilityRow(name, capabilities()[name].title, tuple(needed), tuple(cells)))
-    columns = []
-    for engine in engines:
-        values = [engine.answer(name).value for name in uses]
-        columns.append(
-            TargetColumn(
-                engine.name,
-                engine.title,
-                engine.checked.isoformat(),
-                engine.source,
-                min(values, key=_WORST.index, default="yes"),
-                values.count("no"),
-                values.count("partial"),
-                values.count("unknown") + values.count("version"),
-            )
-        )
-    return TargetMatrix(tuple(columns), tuple(rows))
+def _build_matrix(analysis: DesignAnalysis) -> TargetMatrix:
+    uses: dict[str, list[FeatureUse]] = {}
+    for use in find_uses(analysis.design):
+        uses.setdefault(use.capability, []).append(use)
+    return TargetMatrix(
+        tuple(
+            replace(target, answers={name: target.answer(name) for name in uses})
+            for target in targets().values()
+        ),
+        tuple(NeededCapability(capabilities()[name], tuple(needed)) for name, needed in uses.items()),
+    )
 
 
-ENDPOINTS = (Endpoint("POST", "/design/targets", target_matrix, body_bytes_max=_DOCUMENT_BYTES_MAX),)
+ENDPOINTS = (Endpoint("POST", "/design/targets", target_matrix, body_bytes_max=DOCUMENT_BYTES_MAX),)

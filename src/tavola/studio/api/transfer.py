@@ -1,9 +1,8 @@
-"""Export items to a file and import them from one, a piece at a time."""
+"""Export items to a file, and import them from one piece by piece."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
@@ -34,17 +33,17 @@ from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import RequestRefused
 from tavola.studio.queries.planner import ItemQuery
 from tavola.studio.studio import Studio
-from tavola.studio.types import Item as GivenItem
+from tavola.studio.types import ApiMessage
+from tavola.studio.types import Item as RequestItem
 
-_PAGE = 1_000  # items read at once for an export
-_ROWS = 20  # shown of a file
-_BODY_BYTES_MAX = 16 * 1024 * 1024  # the keys of some ten thousand items
-_PIECE_BYTES_MAX = 64 * 1024 * 1024  # the longest record, every character of it escaped once more
+_PAGE = 1_000  # items per read of an export
+_ROWS = 20  # in a preview
+_BODY_BYTES_MAX = 16 * 1024 * 1024  # the keys of about ten thousand items
+_PIECE_BYTES_MAX = 64 * 1024 * 1024  # the longest record, with every character escaped
 
 
-@dataclass(frozen=True, slots=True)
-class ExportTableRequest:
-    """A table, or what answers a question (as JSON), written to a file."""
+class ExportTableRequest(ApiMessage):
+    """A table, or the results of a query (as JSON), to export to a file."""
 
     table: str
     form: FileForm
@@ -52,57 +51,52 @@ class ExportTableRequest:
     as_of: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ExportItemsRequest:
-    """A selection of items written to a file."""
+class ExportItemsRequest(ApiMessage):
+    """A selection of items to export to a file."""
 
     selection: ItemSelection
     form: FileForm
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPieceRequest:
-    """A piece of a file: as much text as the page sends at once, and what the piece before left to be known."""
+class ImportPieceRequest(ApiMessage):
+    """A piece of a file, with the line and parser state at which the previous piece ended."""
 
     table: str
     text: str
     form: FileForm | Literal["auto"] = "auto"
-    columns: tuple[ImportColumn, ...] = ()  # of a CSV or TSV, as they were chosen; none: as its header says
+    columns: tuple[ImportColumn, ...] = ()  # chosen for CSV or TSV; empty: taken from the header
     mode: ImportMode = "refuse"
     line: int = 1
     state: str = ""
     last: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ImportRow:
-    """A record as it would be written."""
+class ImportRow(ApiMessage):
+    """A record as it will be written."""
 
     line: int
-    item: GivenItem
-    exists: bool  # its key is taken
+    item: RequestItem
+    exists: bool  # an item with its key exists
 
 
-@dataclass(frozen=True, slots=True)
-class ImportCheck:
-    """What a piece of a file holds; nothing was written."""
+class ImportCheck(ApiMessage):
+    """The records of a piece and their failures; nothing was written."""
 
     form: FileForm
     columns: tuple[ImportColumn, ...]
-    rows: tuple[ImportRow, ...]  # the first
+    rows: tuple[ImportRow, ...]  # the first few, as a preview
     records: int
     ready: int
     existing: int
     failures: tuple[ImportFailure, ...]
     notes: tuple[str, ...]
-    consumed: int  # UTF-16 units of the text, as a page counts; 0: a record is longer than this piece
+    consumed: int  # UTF-16 code units, as JavaScript counts; 0: a record is longer than this piece
     line: int
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class ImportResult:
-    """What became of a piece of a file."""
+class ImportedPiece(ApiMessage):
+    """The result of importing a piece."""
 
     form: FileForm
     columns: tuple[ImportColumn, ...]
@@ -116,7 +110,7 @@ class ImportResult:
 
 
 async def export_table(studio: Studio, params: ExportTableRequest) -> Response:
-    """Return a table, or what answers a question, as a file that is written as it is read."""
+    """Stream a table, or the results of a query, as a file."""
     question = None
     if params.question:
         try:
@@ -124,19 +118,19 @@ async def export_table(studio: Studio, params: ExportTableRequest) -> Response:
         except msgspec.DecodeError as error:
             raise RequestRefused(
                 "request-malformed",
-                "The question is not one that can be read",
+                "Invalid query",
                 f"question: {error}",
-                "Give it as the JSON that POST /browse/page takes.",
+                "Send it as the JSON that POST /browse/page accepts.",
             ) from error
     selection = ItemSelection(params.table, None, question, params.as_of)
     return await export_items(studio, ExportItemsRequest(selection, params.form))
 
 
 async def export_items(studio: Studio, params: ExportItemsRequest) -> Response:
-    """Return a selection of items as a file that is written as it is read."""
+    """Stream a selection of items as a file."""
     context = await load_edit_context(studio, params.selection.table)
     first = await read_slice(studio, context.layout, params.selection, None, _PAGE)
-    name = f"{context.layout.table}.{EXTENSIONS[params.form]}"  # the name even if the request used the ARN
+    name = f"{context.layout.table}.{EXTENSIONS[params.form]}"  # the table's name, even if the request has its ARN
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "Cache-Control": "no-store",
@@ -164,19 +158,22 @@ async def _export_body(
 
 
 async def check_import(studio: Studio, params: ImportPieceRequest) -> ImportCheck:
-    """Return what a piece of a file holds and what is wrong with it, and how many of its keys are taken."""
+    """Validate a piece of a file, and count the records whose key exists."""
     context = await load_edit_context(studio, params.table)
     piece, ready, failures = await studio.run_in_thread(_validate_piece, context, params)
-    taken = await existing_keys(studio, context.layout, ready)
-    places = [context.layout.identity_of(each.item) in taken for each in ready]
-    rows = [ImportRow(r.line, r.item, there) for r, there in zip(ready[:_ROWS], places, strict=False)]
+    existing = await existing_keys(studio, context.layout, ready)
+    exists = [context.layout.identity_of(record.item) in existing for record in ready]
+    rows = [
+        ImportRow(record.line, record.item, is_there)
+        for record, is_there in zip(ready[:_ROWS], exists, strict=False)
+    ]
     return ImportCheck(
         form=piece.form,
         columns=piece.columns,
         rows=tuple(rows),
         records=len(piece.records),
         ready=len(ready),
-        existing=sum(places),
+        existing=sum(exists),
         failures=tuple(failures),
         notes=piece.notes,
         consumed=_utf16(params.text[: piece.consumed]),
@@ -185,13 +182,13 @@ async def check_import(studio: Studio, params: ImportPieceRequest) -> ImportChec
     )
 
 
-async def run_import(studio: Studio, params: ImportPieceRequest) -> ImportResult:
-    """Write the records of a piece of a file; each that cannot be is told with its line and its source."""
+async def run_import(studio: Studio, params: ImportPieceRequest) -> ImportedPiece:
+    """Write the records of a piece; each failure is reported with its line and source text."""
     context = await load_edit_context(studio, params.table)
     piece, ready, failures = await studio.run_in_thread(_validate_piece, context, params)
     tally = await write_records(studio, context.layout, ready, params.mode)
     failures = sorted([*failures, *tally.failures], key=lambda failure: failure.line)
-    return ImportResult(
+    return ImportedPiece(
         form=piece.form,
         columns=piece.columns,
         written=tally.written,
@@ -207,7 +204,7 @@ async def run_import(studio: Studio, params: ImportPieceRequest) -> ImportResult
 def _validate_piece(
     context: EditContext, params: ImportPieceRequest
 ) -> tuple[FilePiece, list[ReadyRecord], list[ImportFailure]]:
-    """Return what a piece holds, and which of it can be written; some seconds of work if it is large."""
+    """Parse and validate a piece; takes seconds if it is large."""
     form = guess_form(params.text) if params.form == "auto" else params.form
     piece = read_piece(
         params.text,
@@ -222,8 +219,10 @@ def _validate_piece(
 
 
 def _utf16(text: str) -> int:
-    """Return how long a text is as JavaScript counts: characters beyond 65,535 are two."""
-    return len(text) if text.isascii() else len(text) + sum(1 for sign in text if ord(sign) > 0xFFFF)
+    """Return the length of text in UTF-16 code units, as JavaScript counts."""
+    return (
+        len(text) if text.isascii() else len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
+    )
 
 
 ENDPOINTS = (

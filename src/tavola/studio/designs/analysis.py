@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from hashlib import sha256
 from typing import Any, Literal, TypeVar, cast
 
-from tavola.design.cost import Assumptions, CostRefused, estimate_month
+from tavola.design.cost import Assumptions, CostError, estimate_month
 from tavola.design.findings import Finding
 from tavola.design.lint import LintFix, LintReport, SourceFile, lint, propose_fix
 from tavola.errors import TavolaError
@@ -25,30 +25,25 @@ from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import DeclaredDesign, Studio
 
 _AROUND = 3
-_MATCHED_MAX = (
-    1_000  # lines that are compared each with each; a document's lines repeat, so that takes its square
-)
-_COMPARED_MAX = 10_000  # lines from the first that differs on
-_LINES_MAX = 2_000  # of a difference; a person reads fewer
+_MATCHED_MAX = 1_000  # lines compared without heuristics: repeated lines make that quadratic
+_COMPARED_MAX = 10_000  # lines after the first difference
+_LINES_MAX = 2_000  # of a diff
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of a difference; `…` alone stands for those that are left out because they stay."""
+    """A line of a diff; a line of only `…` stands for unchanged lines."""
 
     sign: Literal["+", "-", " "]
     text: str
 
 
 def diff_lines(before: str, after: str) -> tuple[DiffLine, ...]:
-    """Return what changed from one text to another; nothing where they are the same, and how much is left out of a long one."""
+    """Return the diff of two texts; empty if they are equal, truncated with a note if it is very long."""
     lines = tuple(_lines(before.splitlines(), after.splitlines()))
     if len(lines) <= _LINES_MAX:
         return lines
-    return (
-        *lines[:_LINES_MAX],
-        DiffLine(" ", f"… and {len(lines) - _LINES_MAX:,} lines of the difference more"),
-    )
+    return (*lines[:_LINES_MAX], DiffLine(" ", f"… and {len(lines) - _LINES_MAX:,} more lines"))
 
 
 def _lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
@@ -63,7 +58,7 @@ def _lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
     )
     groups = list(matcher.get_grouped_opcodes(_AROUND))
     if cut and groups and groups[-1][-1][0] != "equal" and len(matcher.get_opcodes()) > 1:
-        del groups[-1][-1]  # it may be no change, but where the comparison ends
+        del groups[-1][-1]  # possibly not a change, only where the comparison stops
     end = 0
     for group in filter(None, groups):
         if group[0][1] + start > end:
@@ -76,104 +71,101 @@ def _lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
             yield from (DiffLine("+", text) for text in now[new_from:new_to])
         end = group[-1][2] + start
     if cut:
-        yield DiffLine(" ", f"… what comes after {_COMPARED_MAX:,} lines is too much to be compared here")
+        yield DiffLine(" ", f"… lines after the first {_COMPARED_MAX:,} are not compared")
     elif 0 < end < len(old):
         yield DiffLine(" ", "…")
 
 
 def _common_prefix(one: list[str], other: list[str], most: int) -> int:
-    """Return how many lines are the same at the beginning of both."""
-    return next((at for at in range(most) if one[at] != other[at]), most)
+    """Return the number of equal lines at the start of both."""
+    return next((position for position in range(most) if one[position] != other[position]), most)
 
 
 T = TypeVar("T")
 
-_KEPT = 6  # designs that questions brought along
-_ANSWERS_MAX = 48  # of one design: a remedy holds a whole document
+_DOCUMENTS_MAX = 6  # cached designs that came as documents
+_RESULTS_MAX = 48  # per design: a remedy contains a whole document
 _OWN = "the studio's design"
 
 
 class _CachedResult:
-    """What is known under a name, or is being found."""
+    """A result, or the lock under which it is being computed."""
 
-    __slots__ = ("found", "lock", "value")
+    __slots__ = ("is_computed", "lock", "value")
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.found = False
+        self.is_computed = False
         self.value: Any = None
 
 
 class DesignAnalysis:
-    """A design, its name and its files, and what the judges said of it; safe to ask from several threads."""
+    """A design with its name and source files, and cached results about it; thread-safe."""
 
     def __init__(
         self, name: str, design: Design, sources: tuple[SourceFile, ...] = (), target: str = ""
     ) -> None:
         self.name = name
-        self.target = target  # what a command calls it; empty: it is in no file that a command could read
+        self.target = target  # its argument on the command line; empty: no command can read it
         self.design = design
         self.sources = sources
-        self._known: dict[Hashable, _CachedResult] = {}
+        self._results: dict[Hashable, _CachedResult] = {}
         self._lock = threading.Lock()
 
-    def cached(self, what: Hashable, find: Callable[[], T]) -> T:
-        """Return what was found before under a name, or find it.
+    def get_or_compute(self, name: Hashable, compute: Callable[[], T]) -> T:
+        """Return a cached result by name, or compute it.
 
-        Who asks the same meanwhile waits for it; who asks something else does not, so that a long search for keys holds up nobody
-        who looks at findings. The answers that were asked for last are kept.
+        A concurrent caller with the same name waits for the result; callers with other names do not, so a long solver
+        run does not delay findings. The most recently used results are kept.
         """
         with self._lock:
-            answer = self._known.pop(what, None) or _CachedResult()
-            self._known[what] = answer
-            while len(self._known) > _ANSWERS_MAX:
-                self._known.pop(next(iter(self._known)))
-        with answer.lock:
-            if not answer.found:
-                answer.value = find()
-                answer.found = True
-            return cast(T, answer.value)
+            result = self._results.pop(name, None) or _CachedResult()
+            self._results[name] = result
+            while len(self._results) > _RESULTS_MAX:
+                self._results.pop(next(iter(self._results)))
+        with result.lock:
+            if not result.is_computed:
+                result.value = compute()
+                result.is_computed = True
+            return cast(T, result.value)
 
     def report(self, *, production: bool = False) -> LintReport:
-        """Return what the rules found."""
-        return self.cached(("report", production), lambda: lint(self.design, production=production))
+        """Return the lint report."""
+        return self.get_or_compute(("report", production), lambda: lint(self.design, production=production))
 
     def findings(self, *, production: bool = False) -> dict[str, Finding]:
-        """Return what stands, each under an id that stays as long as its rule, its place and its words do."""
-        by_id: dict[str, Finding] = {}
-        for finding in self.report(production=production).findings:
-            by_id[finding_id(finding)] = finding
-        return by_id
+        """Return the findings by id; an id is stable as long as rule, place and message are."""
+        return {finding_id(finding): finding for finding in self.report(production=production).findings}
 
-    def apply_remedy(self, known: str, *, production: bool = False) -> LintFix | None:
-        """Return the design as a finding's remedy would have it; None where no change of the design alone does it."""
-        finding = self.findings(production=production)[known]
+    def find_fix(self, id_: str, *, production: bool = False) -> LintFix | None:
+        """Return the automatic fix of a finding; None if it has none."""
+        finding = self.findings(production=production)[id_]
         before = self.report(production=production)
-        return self.cached(
-            ("mended", known, production),
+        return self.get_or_compute(
+            ("fix", id_, production),
             lambda: propose_fix(self.design, finding, production=production, before=before),
         )
 
     def monthly_cost(self, book: PriceBook) -> str | None:
-        """Return what a month costs, as text; None where there is nothing to pay for."""
-        return self.cached(("month", book.title), lambda: monthly_cost_of(self.design, book))
+        """Return the monthly cost as text; None if it cannot be estimated."""
+        return self.get_or_compute(("month", book.title), lambda: monthly_cost_of(self.design, book))
 
     @property
     def text(self) -> str:
         """The design as `tavola design --json` prints it."""
-        return self.cached("text", lambda: design_text(self.design))
+        return self.get_or_compute("text", lambda: design_text(self.design))
 
 
 def monthly_cost_of(design: Design, book: PriceBook) -> str | None:
-    """Return what a month of a design costs, as text; None where nobody can tell."""
+    """Return the monthly cost of a design as text; None if it cannot be estimated."""
     try:
         return str(estimate_month(design, Assumptions(), book).total)
-    except CostRefused:
+    except CostError:
         return None
 
 
 def finding_id(finding: Finding) -> str:
-    """Return a short name of a finding."""
+    """Return a short id of a finding."""
     place = finding.place
     identity = f"{finding.rule}\0{place.kind}\0{place.table}\0{place.name}\0{finding.message}"
     return f"{finding.rule}-{sha256(identity.encode()).hexdigest()[:10]}"
@@ -185,43 +177,47 @@ def design_text(design: Design) -> str:
 
 
 def design_names(studio: Studio) -> tuple[str, ...]:
-    """Return the names of the studio's own designs."""
-    return tuple(each.name for each in _declared_designs(studio))
+    """Return the names of the studio's designs."""
+    return tuple(design.name for design in _declared_designs(studio))
 
 
 def design_of_table(studio: Studio, table: str | None) -> str | None:
-    """Return the name of the design that has a table; None where none has it."""
-    for each in _declared_designs(studio):
-        if any(declared.name == table for declared in each.design.tables):
-            return each.name
+    """Return the name of the design that declares a table; None if none does."""
+    for design in _declared_designs(studio):
+        if any(declared.name == table for declared in design.design.tables):
+            return design.name
     return None
 
 
 async def find_analysis(studio: Studio, name: str | None, document: str | None) -> DesignAnalysis:
-    """Return the design that a question is about: one that it brings, one that it names, or the first there is."""
+    """Return the design of a request: its document, the named design, or by default the studio's first."""
     if document is None:
         return studio_analysis(studio, name)
-    return await studio.run_in_thread(
-        _analyse_document, studio, document
-    )  # a document of megabytes takes a while to read
+    return await studio.run_in_thread(_analyse_document, studio, document)  # slow if it has megabytes
 
 
 def studio_analysis(studio: Studio, name: str | None) -> DesignAnalysis:
-    """Return one of the studio's own designs by its name, or the first there is."""
+    """Return one of the studio's designs by name, or the first."""
     declared = _declared_designs(studio)
     if not declared:
         studio.require_design()
-    selected = declared[0] if not name else next((each for each in declared if each.name == name), None)
+    selected = (
+        declared[0]
+        if not name
+        else next((declared_design for declared_design in declared if declared_design.name == name), None)
+    )
     if selected is None:
         raise RequestRefused(
             "design-unknown",
-            "There is no such design",
+            "Design not found",
             f"The studio was not started with {name!r}.",
-            f"There are {', '.join(each.name for each in declared)}.",
+            f"Choose one of {', '.join(declared_design.name for declared_design in declared)}.",
             status=404,
         )
     target = (
-        selected.name if selected.name in (*studio.designs, *(each.name for each in studio.declared)) else ""
+        selected.name
+        if selected.name in (*studio.designs, *(declared_design.name for declared_design in studio.declared))
+        else ""
     )
     analysis = DesignAnalysis(selected.name, selected.design, selected.sources, target)
     return cast(DesignAnalysis, studio.cache.setdefault(("subject", selected.name), analysis))
@@ -240,7 +236,7 @@ def _declared_designs(studio: Studio) -> tuple[DeclaredDesign, ...]:
 
 
 def _groups(design: Design) -> list[tuple[TableDesign, ...]]:
-    """Return the tables of a design, those apart that have an entity of one name: they come of two designs."""
+    """Return the tables in groups: tables with entities of the same name come from different designs."""
     groups: list[tuple[TableDesign, ...]] = [()]
     for table in design.tables:
         taken = {entity.name for other in groups[-1] for entity in other.entities}
@@ -251,46 +247,48 @@ def _groups(design: Design) -> list[tuple[TableDesign, ...]]:
 
 
 def _select_tables(design: Design, tables: tuple[TableDesign, ...]) -> Design:
-    """Return some tables of a design with what speaks of them."""
+    """Return some tables of a design with the views, needs, policies and ignores that concern them."""
     entities = [entity for table in tables for entity in table.entities]
-    own = {entity.name for entity in entities}
+    entity_names = {entity.name for entity in entities}
     results = {pattern.result for entity in entities for pattern in entity.patterns}
-    places = {"*", *own, *(table.label for table in tables)}
-    places |= {each.name for table in tables for each in table.collections}
-    places |= {each.name for table in tables for each in table.consumers}
+    places = {"*", *entity_names, *(table.label for table in tables)}
+    places |= {collection.name for table in tables for collection in table.collections}
+    places |= {consumer.name for table in tables for consumer in table.consumers}
     names = {table.name for table in tables}
     return Design(
         tables,
-        tuple(view for view in design.views if view.name in results - own),
-        tuple(need for need in design.needs if set(need.entities) <= own),
+        tuple(view for view in design.views if view.name in results - entity_names),
+        tuple(need for need in design.needs if set(need.entities) <= entity_names),
         tuple(policy for policy in design.policies if not policy.tables or names & set(policy.tables)),
-        tuple(each for each in design.ignores if each.place.partition(": ")[0].partition(".")[0] in places),
+        tuple(
+            ignore for ignore in design.ignores if ignore.place.partition(": ")[0].partition(".")[0] in places
+        ),
     )
 
 
 class _DocumentCache:
-    """The designs that questions brought along, by their text; the last few that were asked about."""
+    """The most recently used designs that came as documents, by their text."""
 
     def __init__(self) -> None:
-        self._found: dict[str, DesignAnalysis] = {}
+        self._analyses: dict[str, DesignAnalysis] = {}
         self._lock = threading.Lock()
 
     def find(self, document: str) -> DesignAnalysis:
         key = sha256(document.encode()).hexdigest()
         with self._lock:
-            analysis = self._found.pop(key, None)
+            analysis = self._analyses.pop(key, None)
         if analysis is None:
             analysis = _read_document(document)
         with self._lock:
-            analysis = self._found.setdefault(key, analysis)  # who read the same meanwhile has it already
-            while len(self._found) > _KEPT:
-                self._found.pop(next(iter(self._found)))
+            analysis = self._analyses.setdefault(key, analysis)  # another thread may have parsed it too
+            while len(self._analyses) > _DOCUMENTS_MAX:
+                self._analyses.pop(next(iter(self._analyses)))
         return analysis
 
 
 def _analyse_document(studio: Studio, document: str) -> DesignAnalysis:
-    visitors = cast(_DocumentCache, studio.cache.setdefault("visitors", _DocumentCache()))
-    return visitors.find(document)
+    documents = cast(_DocumentCache, studio.cache.setdefault("documents", _DocumentCache()))
+    return documents.find(document)
 
 
 def _read_document(document: str) -> DesignAnalysis:
@@ -299,8 +297,8 @@ def _read_document(document: str) -> DesignAnalysis:
     except TavolaError as error:
         raise RequestRefused(
             "document-refused",
-            "The document is no design",
+            "Invalid design document",
             str(error),
-            "Mend it there, or import the file again.",
+            "Fix the document, or import the file again.",
         ) from error
     return DesignAnalysis("the document", imported.design)

@@ -10,100 +10,48 @@ from typing import Literal
 
 from tavola.design.cost import item_bytes
 from tavola.design.findings import DesignPath
-from tavola.keys import Placeholder
-from tavola.model import SHARD
 from tavola.model.document import (
     AccessPattern,
+    Consumer,
     Design,
     EntityDesign,
-    FieldDesign,
     IndexDesign,
     KeyDesign,
-    SourceDesign,
     TableDesign,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class FieldPicture:
-    """A field of an entity."""
-
-    name: str
-    attribute: str
-    type: str
-    required: bool
-    nullable: bool
-    in_keys: bool
-    marks: tuple[str, ...]  # lock, unique, tenant, …
-    choices: tuple[str, ...]
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
-class WritePicture:
-    """A way in which an entity is written."""
-
-    title: str
-    kind: Literal["put", "update", "delete"]
-    per_second: float | None
-    changes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class EntityPicture:
-    """An entity: a node of the first column."""
+    """An entity: a node in the first column."""
 
     id: str
-    name: str
-    description: str
-    immutable: bool
-    items: int | None
+    entity: EntityDesign
     item_bytes: int
-    fields: tuple[FieldPicture, ...]
-    writes: tuple[WritePicture, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PartPicture:
-    """A part of a key's template: a literal, or a field."""
-
-    text: str
-    field: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SourcePicture:
-    """A key attribute, and what it is made of."""
-
-    attribute: str
-    type: str
-    template: str
-    parts: tuple[PartPicture, ...]
+    key_fields: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPicture:
-    """The key of an entity in its table or in an index: a node of the second column."""
+    """The key of an entity in its table or in an index: a node in the second column."""
 
     id: str
     entity: str  # the id of its entity
     index: str  # the id of its index
-    hash: tuple[SourcePicture, ...]
-    range: tuple[SourcePicture, ...]
-    sparse: bool
-    members: tuple[str, ...]  # which items are in it, a clause each
-    shards: str  # over how many and by what; empty: it is not spread
+    key: KeyDesign
+    members: tuple[str, ...]  # the conditions for an item to be in the index
+    shards: str  # such as "8 by hash"; empty: not sharded
 
 
 @dataclass(frozen=True, slots=True)
 class PatternPicture:
-    """A question that is asked on an index."""
+    """An access pattern that an index serves."""
 
     id: str
     name: str
     title: str
     entity: str
-    asked_with: tuple[str, ...]
+    parameters: tuple[str, ...]
     then: tuple[str, ...]
     per_second: float | None
     consistent: bool
@@ -112,57 +60,30 @@ class PatternPicture:
 
 @dataclass(frozen=True, slots=True)
 class IndexPicture:
-    """The table's own key, or an index: a node of the third column."""
+    """The table's own key, or an index: a node in the third column."""
 
     id: str
-    name: str
-    label: str
     kind: Literal["table", "global", "local"]
-    hash: tuple[str, ...]
-    range: tuple[str, ...]
-    projection: str
-    projected: tuple[str, ...]
-    native: bool
+    index: IndexDesign
     patterns: tuple[PatternPicture, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerPicture:
-    """What reads the table's stream."""
-
-    id: str
-    name: str
-    events: tuple[str, ...]
-    writes: tuple[str, ...]
-    failures: str
-
-
-@dataclass(frozen=True, slots=True)
-class SettingPicture:
-    """A setting of the table, in words."""
-
-    name: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
 class TablePicture:
-    """A table of a design, drawn by itself."""
+    """A table of a design as a diagram."""
 
     id: str
     name: str
-    label: str
     description: str
-    foreign: bool
-    settings: tuple[SettingPicture, ...]
+    settings: tuple[tuple[str, str], ...]  # names and values, as text
     entities: tuple[EntityPicture, ...]
     keys: tuple[KeyPicture, ...]
     indexes: tuple[IndexPicture, ...]
-    consumers: tuple[ConsumerPicture, ...]
+    consumers: tuple[Consumer, ...]
 
 
 def table_id(table: str) -> str:
-    """Return the id of a table's node; of no table, that of the whole design."""
+    """Return the id of a table's node; without a table, of the whole design."""
     return f"table:{table}" if table else "design"
 
 
@@ -182,13 +103,13 @@ def key_id(table: str, entity: str, index: str | None) -> str:
 
 
 def draw_tables(design: Design) -> tuple[TablePicture, ...]:
-    """Return the tables of a design as they are drawn."""
+    """Return the tables of a design as diagrams."""
     return tuple(_table(design, table) for table in design.tables)
 
 
 def node_id(design: Design, place: DesignPath) -> str:
-    """Return the id of the node that a place is shown on: its own, or that of what it belongs to."""
-    table = next((each for each in design.tables if each.name == place.table), None)
+    """Return the id of the node that shows a part of the design: its own node, or its parent's."""
+    table = next((table for table in design.tables if table.name == place.table), None)
     if table is None:
         return table_id("")
     if place.kind == "index":
@@ -196,11 +117,11 @@ def node_id(design: Design, place: DesignPath) -> str:
             if place.name in (f"{table.label}.{index.label}", index.name):
                 return index_id(table.name, index.name)
     if place.kind == "need":
-        need = next((each for each in design.needs if each.name == place.name), None)
+        need = next((need for need in design.needs if need.name == place.name), None)
         names = () if need is None else need.entities
         if any(entity.name in names for entity in table.entities):
             return entity_id(table.name, next(e.name for e in table.entities if e.name in names))
-    for entity in sorted(table.entities, key=lambda each: -len(each.name)):
+    for entity in sorted(table.entities, key=lambda entity: -len(entity.name)):
         if place.name == entity.name or place.name.startswith((f"{entity.name}.", f"{entity.name}: ")):
             return _of_entity(table, entity, place)
     return table_id(table.name)
@@ -223,7 +144,7 @@ def _table(design: Design, table: TableDesign) -> TablePicture:
         for key in (entity.key, *entity.keys)
         if key is not None
     ]
-    own = IndexDesign(
+    primary_index = IndexDesign(
         table.name,
         "table",
         local=False,
@@ -234,29 +155,22 @@ def _table(design: Design, table: TableDesign) -> TablePicture:
     return TablePicture(
         id=table_id(table.name),
         name=table.name,
-        label=table.label,
         description=table.description,
-        foreign=table.foreign,
         settings=tuple(_settings(table)),
         entities=tuple(_entity(table, entity) for entity in table.entities),
         keys=tuple(keys),
         indexes=(
-            _index(design, table, own, None),
-            *(_index(design, table, each, each.name) for each in table.indexes),
+            _index(design, table, primary_index, None),
+            *(_index(design, table, index, index.name) for index in table.indexes),
         ),
-        consumers=tuple(
-            ConsumerPicture(
-                f"consumer:{table.name}/{each.name}", each.name, each.events, each.writes, each.failures or ""
-            )
-            for each in table.consumers
-        ),
+        consumers=table.consumers,
     )
 
 
-def _settings(table: TableDesign) -> list[SettingPicture]:
+def _settings(table: TableDesign) -> list[tuple[str, str]]:
     settings = table.settings
     units = (
-        "on demand"
+        "on-demand"
         if settings.read_units is None
         else f"{settings.read_units:,} read and {settings.write_units:,} write units"
     )
@@ -264,110 +178,55 @@ def _settings(table: TableDesign) -> list[SettingPicture]:
         units += f", scaling to {settings.scaling.read_max:,} and {settings.scaling.write_max:,}"
     rows = (
         ("Capacity", units),
-        ("Time to live", settings.ttl or ""),
+        ("TTL attribute", settings.ttl or ""),
         ("Stream", settings.stream or ""),
-        ("Recovery", f"{settings.recovery_days} days" if settings.recovery else ""),
+        ("Point-in-time recovery", f"{settings.recovery_days} days" if settings.recovery else ""),
         ("Encryption", settings.encryption or ""),
-        ("Class", "" if settings.table_class == "STANDARD" else "infrequent access"),
+        ("Table class", "" if settings.table_class == "STANDARD" else "Standard-IA"),
         ("Deletion protection", "on" if settings.deletion_protection else ""),
         ("Replicas", ", ".join(settings.replicas)),
         ("Tags", ", ".join(f"{name}={value}" for name, value in settings.tags.items())),
-        ("Not known", ", ".join(settings.unknown)),
+        ("Unknown", ", ".join(settings.unknown)),
     )
-    return [SettingPicture(name, value) for name, value in rows if value]
+    return [row for row in rows if row[1]]
 
 
 def _entity(table: TableDesign, entity: EntityDesign) -> EntityPicture:
-    keyed = {name for key in (entity.key, *entity.keys) if key is not None for name in key.fields}
+    key_fields = [name for key in (entity.key, *entity.keys) if key is not None for name in key.fields]
     return EntityPicture(
-        id=entity_id(table.name, entity.name),
-        name=entity.name,
-        description=entity.description,
-        immutable=entity.immutable,
-        items=entity.items,
-        item_bytes=item_bytes(table, entity),
-        fields=tuple(_field(field, in_keys=field.name in keyed) for field in entity.fields),
-        writes=tuple(
-            WritePicture(each.title, each.kind, each.per_second, (*each.changes, *each.adds))
-            for each in entity.writes
-        ),
-    )
-
-
-def _field(field: FieldDesign, *, in_keys: bool) -> FieldPicture:
-    marks = [
-        word for word, on in (("lock", field.lock), ("unique", field.unique), ("tenant", field.tenant)) if on
-    ]
-    return FieldPicture(
-        field.name,
-        field.attribute,
-        field.type,
-        field.required,
-        field.nullable,
-        in_keys,
-        tuple(marks),
-        tuple(str(each) for each in field.choices or ()),
-        field.description,
+        entity_id(table.name, entity.name),
+        entity,
+        item_bytes(table, entity),
+        tuple(dict.fromkeys(key_fields)),
     )
 
 
 def _key(table: TableDesign, entity: EntityDesign, key: KeyDesign) -> KeyPicture:
-    spread = "" if key.shards is None else f"{key.shards.count} by {key.shards.by}"
+    shards = "" if key.shards is None else f"{key.shards.count} shards by {key.shards.by}"
     if key.shards is not None and key.shards.by == "time":
-        spread = f"by {key.shards.bucket} of {key.shards.of[0]}"
+        shards = f"sharded by {key.shards.bucket} of {key.shards.of[0]}"
     members = [
         f"{member.field} is "
-        + " or ".join("absent" if each is None else str(next(iter(each.values()))) for each in member.values)
+        + " or ".join(
+            "absent" if value is None else str(next(iter(value.values()))) for value in member.values
+        )
         for member in key.members
     ]
     return KeyPicture(
         id=key_id(table.name, entity.name, key.index),
         entity=entity_id(table.name, entity.name),
         index=index_id(table.name, key.index),
-        hash=tuple(map(_source, key.hash)),
-        range=tuple(map(_source, key.range)),
-        sparse=key.sparse,
+        key=key,
         members=tuple(members),
-        shards=spread,
+        shards=shards,
     )
-
-
-def _source(source: SourceDesign) -> SourcePicture:
-    if source.template is None:
-        name = source.field or source.attribute
-        return SourcePicture(source.attribute, source.tag, f"{{{name}}}", (PartPicture(name, name),))
-    parts = [
-        PartPicture(_shown(segment), segment.field if segment.field != SHARD else "shard")
-        if isinstance(segment, Placeholder)
-        else PartPicture(segment, None)
-        for segment in source.template.segments
-    ]
-    text = source.template.source.replace(f"{{{SHARD}:04}}", "{shard}")
-    return SourcePicture(source.attribute, source.tag, text, tuple(parts))
-
-
-def _shown(segment: Placeholder) -> str:
-    if segment.field == SHARD:
-        return "shard"
-    return f"{segment.field}:{segment.spec}" if segment.spec else segment.field
 
 
 def _index(design: Design, table: TableDesign, index: IndexDesign, name: str | None) -> IndexPicture:
-    projection = (
-        index.projection
-        if isinstance(index.projection, str)
-        else f"{len(index.projection)} attribute{'' if len(index.projection) == 1 else 's'}"
-    )
     return IndexPicture(
         id=index_id(table.name, name),
-        name=index.name,
-        label=index.label,
         kind="table" if name is None else "local" if index.local else "global",
-        hash=index.hash,
-        range=index.range,
-        projection={"ALL": "all attributes", "KEYS_ONLY": "keys only"}.get(projection, projection),
-        projected=() if isinstance(index.projection, str) else index.projection,
-        native=index.native,
+        index=index,
         patterns=tuple(_patterns(design, table, name)),
     )
 
@@ -381,7 +240,7 @@ def _patterns(design: Design, table: TableDesign, index: str | None) -> list[Pat
             entity.name,
             pattern.partition,
             pattern.sorts,
-            *_often(pattern.access),
+            *_rate_and_consistency(pattern.access),
             pattern.hydrate,
         )
         for entity in table.entities
@@ -390,17 +249,17 @@ def _patterns(design: Design, table: TableDesign, index: str | None) -> list[Pat
     ]
     pictures += [
         PatternPicture(
-            f"pattern:{table.name}/{each.name}",
-            each.name,
-            each.access.title if each.access else each.name,
-            ", ".join(member.entity for member in each.members),
-            each.parts,
+            f"pattern:{table.name}/{collection.name}",
+            collection.name,
+            collection.access.title if collection.access else collection.name,
+            ", ".join(member.entity for member in collection.members),
+            collection.parts,
             (),
-            *_often(each.access),
+            *_rate_and_consistency(collection.access),
             hydrate=False,
         )
-        for each in table.collections
-        if each.index == index
+        for collection in table.collections
+        if collection.index == index
     ]
     names = {entity.name for entity in table.entities}
     pictures += [
@@ -411,7 +270,7 @@ def _patterns(design: Design, table: TableDesign, index: str | None) -> list[Pat
             ", ".join(need.entities),
             tuple(condition.field for condition in need.where),
             need.order,
-            *_often(need.access),
+            *_rate_and_consistency(need.access),
             hydrate=False,
         )
         for need in design.needs
@@ -420,5 +279,5 @@ def _patterns(design: Design, table: TableDesign, index: str | None) -> list[Pat
     return pictures
 
 
-def _often(access: AccessPattern | None) -> tuple[float | None, bool]:
+def _rate_and_consistency(access: AccessPattern | None) -> tuple[float | None, bool]:
     return (None, False) if access is None else (access.per_second, access.consistent)

@@ -21,14 +21,14 @@ from tavola.studio.types import AttributeValue
 from tavola.studio.types import Item as GivenItem
 from tavola.values import Item
 
-_CONCURRENCY = 8  # writes under way at once
+_CONCURRENCY = 8  # concurrent writes
 
-_CONFLICT_TEXT = "Somebody changed it meanwhile; it was left as they made it."
+_CONFLICT_TEXT = "It changed in the meantime and was skipped."
 
 
 @dataclass(frozen=True, slots=True)
 class BulkAction:
-    """What is done with each item: an attribute set or removed, or the item deleted."""
+    """The action on each item: set or remove an attribute, or delete the item."""
 
     kind: Literal["set", "remove", "delete"]
     attribute: str = ""
@@ -37,7 +37,7 @@ class BulkAction:
 
 @dataclass(frozen=True, slots=True)
 class SkippedItem:
-    """An item that was left as it is, and why."""
+    """An item that was not changed, and why."""
 
     key: GivenItem
     reason: str
@@ -45,40 +45,39 @@ class SkippedItem:
 
 @dataclass(frozen=True, slots=True)
 class ProposedEdit:
-    """What an action makes of one item, or why it does nothing."""
+    """The edit that an action makes of one item, or the reason why it makes none."""
 
     before: Item
     change: ItemEdit | None
     units: float
-    reason: str = ""  # why it is left; empty where it is the same already
+    reason: str = ""  # why it is skipped; empty if the item would not change
 
 
 def check_action(context: EditContext, action: BulkAction) -> None:
-    """Refuse an action that can be done with no item."""
+    """Refuse an action that no item allows."""
     problem = ""
     if action.kind != "delete" and not action.attribute:
-        problem = "No attribute is named."
+        problem = "The attribute name is missing."
     elif action.kind == "set" and action.value is None:
-        problem = f"No value is given for {action.attribute}."
+        problem = f"The value of {action.attribute} is missing."
     elif action.kind != "delete" and action.attribute in context.layout.schema.names:
-        problem = f"{action.attribute} is part of the table's key, so each item would have to move."
+        problem = f"{action.attribute} is part of the primary key, so every item would move to another key."
     if problem:
         raise RequestRefused(
-            "bulk-malformed", "That cannot be done with many items", problem, "Choose another attribute."
+            "bulk-malformed", "This bulk edit is not possible", problem, "Enter another attribute or value."
         )
 
 
 def propose_edit(
     context: EditContext, action: BulkAction, before: Item, unchanged: frozenset[str] = frozenset()
 ) -> ProposedEdit:
-    """Return what an action makes of an item; `held` are the attributes by which it was found."""
+    """Return the edit that an action makes of an item; `unchanged` are attributes the selection depends on."""
     entity = context.entity_of(before)
     if action.kind == "delete":
         change = ItemEdit(before, None, context.design if entity is not None else None, entity)
-        together = needs_transaction(context.layout, change)
-        return ProposedEdit(
-            before, change, write_cost(context.layout, before, None, transactional=together).units
-        )
+        transactional = needs_transaction(context.layout, change)
+        cost = write_cost(context.layout, before, None, transactional=transactional)
+        return ProposedEdit(before, change, cost.units)
     attributes: dict[str, AttributeValue] = dict(before)
     if action.kind == "remove":
         attributes.pop(action.attribute, None)
@@ -89,30 +88,32 @@ def propose_edit(
     ):
         return ProposedEdit(before, None, 0.0)
     draft = draft_item(context, attributes, before)
-    wrong = [flaw for flaw in draft.issues if flaw.severity == "error"]
-    if wrong:
-        place = ".".join(wrong[0].path)
-        return ProposedEdit(before, None, 0.0, f"{place}: {wrong[0].text}" if place else wrong[0].text)
+    errors = [issue for issue in draft.issues if issue.severity == "error"]
+    if errors:
+        return ProposedEdit(before, None, 0.0, str(errors[0]))
     if items_equal(before, draft.item):
         return ProposedEdit(before, None, 0.0)
     if context.layout.identity_of(before) != context.layout.identity_of(draft.item):
         return ProposedEdit(
-            before, None, 0.0, "Its key is made of this field, so it would move; edit it by itself."
+            before,
+            None,
+            0.0,
+            "The key is computed from this field, so the item would move; edit it individually.",
         )
-    together = needs_transaction(context.layout, draft.change)
-    cost = write_cost(context.layout, before, draft.item, transactional=together)
+    transactional = needs_transaction(context.layout, draft.change)
+    cost = write_cost(context.layout, before, draft.item, transactional=transactional)
     return ProposedEdit(before, replace(draft.change, held=unchanged), cost.units)
 
 
 async def write_edits(
     studio: Studio, context: EditContext, proposals: Sequence[ProposedEdit]
 ) -> tuple[int, float, list[SkippedItem]]:
-    """Write what was proposed, some at a time; return how many were written, the units, and what was left."""
+    """Write the proposed edits, a few at a time; return the number written, the units, and the skipped items."""
     written, units = 0, 0.0
     skipped: list[SkippedItem] = []
 
     async def one(proposal: ProposedEdit) -> tuple[float, str]:
-        assert proposal.change is not None, "only changes are performed"
+        assert proposal.change is not None, "the caller passes only changes"
         try:
             result = await write_edit(studio, context.layout, proposal.change)
         except TavolaError as error:

@@ -17,37 +17,35 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from tavola.studio.edits.plain_json import DYNAMODB_JSON, EXACT_JSON, NumberText, RecordMalformed
+from tavola.studio.edits.plain_json import DYNAMODB_JSON, EXACT_JSON, ImportRecordMalformed, NumberText
 from tavola.values import TAGS, Item, Value
 
 ColumnType = Literal["S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M", "rest", "skip"]
 REST = ":M"  # no attribute has an empty name
 COLUMNS_MAX = 1_000
-RECORD_CHARACTERS_MAX = 8 * 1024 * 1024  # an item of 400 KB, every byte of it escaped, has less
+RECORD_CHARACTERS_MAX = 8 * 1024 * 1024  # more than an item of 400 KB with every byte escaped
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _TRUTHS = {"true": True, "false": False}
 _QUOTED = re.compile(r'"([^"]*(?:""[^"]*)*)"')
 _BARE = {d: re.compile(f"[^{d}\\r\\n]*") for d in (",", "\t")}
 _END = re.compile(r"\r\n|\n|\r")
-_BEGINNINGS = (
-    "\ufeff{["  # by which a file would be taken for another form, or the sign for a mark that is dropped
-)
+_AMBIGUOUS_STARTS = "\ufeff{["  # a file that starts so is taken for JSON, or loses its byte order mark
 
 
 @dataclass(frozen=True, slots=True)
 class ImportColumn:
-    """A column of a file: as it is headed, the attribute that it becomes, and that attribute's type."""
+    """A column of a file: its header, and the attribute and type it is imported as."""
 
     header: str
     attribute: str
     type: ColumnType
-    typed: bool = False  # the header says so; otherwise it is a guess
+    typed: bool = False  # the type is from the header, not guessed
 
 
 @dataclass(frozen=True, slots=True)
 class DelimitedRecord:
-    """One record of a file: its cells (None: nothing is written there), where it begins, and its source."""
+    """One record of a file: its cells (None if empty), its first line, and its source text."""
 
     cells: tuple[str | None, ...]
     line: int
@@ -64,12 +62,12 @@ class ExportColumns:
     delimiter: str
 
     def header(self) -> str:
-        """Return the first line."""
+        """Return the header line."""
         names = [f"{name}:{tag}" for name, tag in self.columns]
         return self._line([*names, *([REST] if self.rest else [])])
 
     def row(self, item: Item) -> str:
-        """Return an item as a line; what no column holds goes into the last."""
+        """Return an item as a line; attributes without a column go into the last one."""
         remaining = dict(item)
         cells: list[str | None] = []
         for name, tag in self.columns:
@@ -81,18 +79,18 @@ class ExportColumns:
             del remaining[name]
         if self.rest:
             cells.append(_json(remaining) if remaining else None)
-        assert self.rest or not remaining, "without a last column every attribute has one of its own"
+        assert self.rest or not remaining, "without the `:M` column every attribute has its own"
         return self._line(cells)
 
     def _line(self, cells: Sequence[str | None]) -> str:
-        return self.delimiter.join("" if cell is None else self._quoted(cell) for cell in cells) + "\r\n"
+        return self.delimiter.join("" if cell is None else self._quote(cell) for cell in cells) + "\r\n"
 
-    def _quoted(self, cell: str) -> str:
+    def _quote(self, cell: str) -> str:
         if (
             cell
-            and not any(sign in cell for sign in (self.delimiter, '"', "\r", "\n"))
+            and not any(character in cell for character in (self.delimiter, '"', "\r", "\n"))
             and cell == cell.strip()
-            and cell[0] not in _BEGINNINGS
+            and cell[0] not in _AMBIGUOUS_STARTS
         ):
             return cell
         return '"' + cell.replace('"', '""') + '"'
@@ -101,7 +99,7 @@ class ExportColumns:
 def choose_columns(
     items: Sequence[Item], keys: Sequence[str], delimiter: str, *, complete: bool
 ) -> ExportColumns:
-    """Return the columns that suit some items, keys first; `complete` says that there are no others to come."""
+    """Return the columns for some items, keys first; `complete` means that these are all items."""
     type_counts: dict[str, Counter[str]] = {}
     for item in items:
         for name, value in item.items():
@@ -134,9 +132,9 @@ def _json(content: Any) -> str:
 def read_records(
     text: str, delimiter: str, line: int, *, last: bool
 ) -> Iterator[tuple[DelimitedRecord, int]]:
-    """Give the whole records of a text, each with where it ends; what is begun and not ended is left out.
+    """Yield the complete records of a text, each with its end position; an unfinished record at the end is left out.
 
-    Blank lines are passed over. Of the last text everything is given; of one that is longer than any record too.
+    Blank lines are skipped. An unfinished record is yielded if this is the last text or it exceeds the maximum length.
     """
     at = 0
     while at < len(text):
@@ -160,22 +158,22 @@ def _record(
             if match is None:
                 if not last and len(text) - start < RECORD_CHARACTERS_MAX:
                     return None, start
-                # Where more is to come, the line costs itself alone: the next one may be sound.
+                # If more text follows, only this line is lost: the next one may be valid.
                 ended = None if last else _END.search(text, at)
                 end = len(text) if ended is None else ended.end()
-                return DelimitedRecord((), line, text[start:end], "a quote is opened and never closed"), end
+                return DelimitedRecord((), line, text[start:end], "unclosed quote"), end
             if match.end() == len(text) and not last:
-                return None, start  # the next text may begin with a quote, which would go on with this one
+                return None, start  # the next text may start with a quote that continues this cell
             cells.append(match[1].replace('""', '"'))
             at = match.end()
         else:
             bare = _BARE[delimiter].match(text, at)
-            assert bare is not None, "nothing matches too"
+            assert bare is not None, "the pattern matches the empty string"
             cells.append(bare[0] or None)
             at = bare.end()
         if at >= len(text):
             if not last and len(text) - start >= RECORD_CHARACTERS_MAX:
-                return DelimitedRecord((), line, text[start:], "it is longer than any item can be"), at
+                return DelimitedRecord((), line, text[start:], "the record is longer than any item"), at
             return (DelimitedRecord(tuple(cells), line, text[start:]), at) if last else (None, start)
         if text[at] == delimiter:
             at += 1
@@ -183,10 +181,10 @@ def _record(
         ended = _END.match(text, at)
         if ended is None:
             following = re.compile(r"\r\n|\n|\r|$").search(text, at)
-            assert following is not None, "a text has an end"
+            assert following is not None, "the pattern matches the end"
             if following.end() == len(text) and not last:
                 return None, start
-            problem = "something stands behind a closing quote"
+            problem = "unexpected text after a closing quote"
             return DelimitedRecord((), line, text[start : following.end()], problem), following.end()
         if ended[0] == "\r" and ended.end() == len(text) and not last:
             return None, start  # a line feed may follow
@@ -194,7 +192,7 @@ def _record(
 
 
 def header_columns(header: Sequence[str | None]) -> tuple[ImportColumn, ...]:
-    """Return the columns that a header names; those without a type are texts until they are guessed."""
+    """Return the columns of a header; those without a type are strings until guessed."""
     columns = []
     for cell in header:
         cell_text = cell or ""
@@ -215,14 +213,16 @@ def _column_type(tag: str) -> ColumnType:
 def guess_types(
     columns: Sequence[ImportColumn], records: Sequence[DelimitedRecord], key_types: Mapping[str, str]
 ) -> tuple[ImportColumn, ...]:
-    """Return the columns with types guessed by their cells; a key attribute has the type that the table says."""
+    """Return the columns with types guessed from their cells; key attributes have the table's types."""
     result = []
-    for at, column in enumerate(columns):
+    for position, column in enumerate(columns):
         key_type = key_types.get(column.attribute)
         if column.typed or column.type == "skip":
             result.append(column)
             continue
-        cells = [r.cells[at] for r in records if at < len(r.cells) and r.cells[at] is not None]
+        cells = [
+            r.cells[position] for r in records if position < len(r.cells) and r.cells[position] is not None
+        ]
         kind = _column_type(key_type) if key_type is not None else _guess([cell or "" for cell in cells])
         result.append(ImportColumn(column.header, column.attribute, kind))
     return tuple(result)
@@ -239,11 +239,13 @@ def _guess(cells: list[str]) -> ColumnType:
 
 
 def record_item(record: DelimitedRecord, columns: Sequence[ImportColumn]) -> Item:
-    """Return the item that a record is; raise `PlainRefused` where it is none."""
+    """Return a record as an item; raise `ImportRecordMalformed` if it is not one."""
     if record.error:
-        raise RecordMalformed(record.error)
+        raise ImportRecordMalformed(record.error)
     if len(record.cells) != len(columns):
-        raise RecordMalformed(f"it has {len(record.cells)} cells, and the header {len(columns)}")
+        raise ImportRecordMalformed(
+            f"the record has {len(record.cells)} cells, but the header has {len(columns)}"
+        )
     item: Item = {}
     for column, cell in zip(columns, record.cells, strict=True):
         if cell is None or column.type == "skip":
@@ -263,7 +265,7 @@ def _parse_cell(column: ImportColumn, tag: str, cell: str) -> Value:
             return {tag: cell.strip()}
         case "BOOL":
             if cell.strip().lower() not in _TRUTHS:
-                raise RecordMalformed(f"{column.attribute}: {cell[:40]!r} is neither true nor false")
+                raise ImportRecordMalformed(f"{column.attribute}: {cell[:40]!r} is not true or false")
             return {"BOOL": _TRUTHS[cell.strip().lower()]}
         case "NULL":
             return {"NULL": True}
@@ -275,16 +277,16 @@ def _parse_cell(column: ImportColumn, tag: str, cell: str) -> Value:
 
 
 def _content(column: ImportColumn, tag: str, cell: str) -> Any:
-    """Return the JSON in a cell of a container."""
+    """Return the parsed JSON of a cell that holds a set, list or map."""
     place = column.attribute or "the last column"
     try:
         parsed = (DYNAMODB_JSON if tag in ("L", "M") else EXACT_JSON).decode(cell)
-    except (json.JSONDecodeError, RecordMalformed, RecursionError) as error:
-        raise RecordMalformed(f"{place}: {tag} is written as JSON, and this is none ({error})") from error
+    except (json.JSONDecodeError, ImportRecordMalformed, RecursionError) as error:
+        raise ImportRecordMalformed(f"{place}: a value of type {tag} must be JSON ({error})") from error
     container = dict if tag == "M" else list
     scalars = (str,) if tag in ("SS", "BS") else (str, NumberText)
     if type(parsed) is not container or (
         tag in ("SS", "NS", "BS") and any(type(member) not in scalars for member in parsed)
     ):
-        raise RecordMalformed(f"{place}: this is no {tag}")
+        raise ImportRecordMalformed(f"{place}: not a value of type {tag}")
     return parsed

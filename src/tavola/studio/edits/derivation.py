@@ -25,18 +25,18 @@ from tavola.values import Item, Value, add_numbers, equal
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """A key attribute that an edit makes another, because a field that it is made of is another."""
+    """A derived attribute that an edit changes."""
 
     attribute: str
-    index: str | None  # None: of the table itself
-    template: str  # what makes it; empty: the tag, the lock
+    index: str | None  # None: the primary key
+    template: str  # empty: the tag or the lock
     before: AttributeValue | None
     after: AttributeValue | None
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedItem:
-    """An item with its keys as they should be, which of them changed by that, and what could not be made."""
+    """An item with derived keys, the attributes that changed, and the keys that could not be derived."""
 
     item: Item
     changes: tuple[KeyChange, ...] = ()
@@ -45,33 +45,33 @@ class DerivedItem:
 
 @dataclass(frozen=True, slots=True)
 class _KeyAttributes:
-    """The attributes that a key should have; None: the item is not in the index."""
+    """The derived attributes of a key; a value of None means that the item is not in the index."""
 
     attributes: dict[str, Value | None]
     templates: dict[str, str]
 
 
 class _KeyUncertain(Exception):
-    """Why a key cannot be made, as a sentence."""
+    """A key that cannot be derived: the reason as a sentence, and the attribute."""
 
 
 def derive_keys(table: TableDesign, entity: EntityDesign, item: Item, before: Item | None) -> DerivedItem:
-    """Return an item with every key attribute that the entity's fields decide; `before` is what stood."""
+    """Return an item with all key attributes derived from its fields; `before` is the stored item."""
     result: Item = dict(item)
     changes: list[KeyChange] = []
-    flaws: list[ItemIssue] = []
-    for stamp, value in _system_attributes(table, entity, item, before):
-        if not values_equal(result.get(stamp), value):
-            result[stamp] = value
-            changes.append(KeyChange(stamp, None, "", item.get(stamp), value))
+    issues: list[ItemIssue] = []
+    for name, value in _system_attributes(table, entity, item, before):
+        if not values_equal(result.get(name), value):
+            result[name] = value
+            changes.append(KeyChange(name, None, "", item.get(name), value))
     for key in (entity.key, *entity.keys):
         if key is None:
             continue
         try:
             derived = _derive_key(table, entity, key, result, before)
-        except _KeyUncertain as unsure:
+        except _KeyUncertain as reason:
             if before is None or _is_affected(entity, key, item, before):
-                flaws.append(ItemIssue((str(unsure.args[1]),), str(unsure.args[0]), "warning"))
+                issues.append(ItemIssue((str(reason.args[1]),), str(reason.args[0]), "warning"))
             continue
         for name, expected in derived.attributes.items():
             if values_equal(result.get(name), expected):
@@ -81,56 +81,56 @@ def derive_keys(table: TableDesign, entity: EntityDesign, item: Item, before: It
                 result.pop(name, None)
             else:
                 result[name] = expected
-    return DerivedItem(result, tuple(changes), tuple(flaws))
+    return DerivedItem(result, tuple(changes), tuple(issues))
 
 
 def stale_keys(
     table: TableDesign, entity: EntityDesign, item: Item, before: Item | None
 ) -> Iterator[ItemIssue]:
-    """Give a warning for each key attribute that an item would have otherwise than its fields say."""
+    """Yield a warning for each key attribute that does not match the item's fields."""
     derived = derive_keys(table, entity, item, before)
     yield from derived.issues
     for change in derived.changes:
         if not change.template:
             continue
-        place = "the table's key" if change.index is None else change.index
+        place = "the primary key" if change.index is None else change.index
         expected_text = "absent" if change.after is None else repr(value_text(change.after))
-        text = f"It would be stale: {place} is made by {change.template}, which gives {expected_text}."
+        text = f"Stale key: {place} is computed from {change.template}, which gives {expected_text}."
         yield ItemIssue((change.attribute,), text, "warning")
 
 
 def key_inputs(entity: EntityDesign | None, names: Collection[str]) -> set[str]:
-    """Return the attributes that decide, together with those that an edit changes, about a key.
+    """Return the attributes from which, together with the edited ones, keys are derived.
 
-    A key was made of all of them as they were read: were one another by now, it would be stale.
+    The derived key is right only while they still have the values that were read.
     """
     inputs: set[str] = set()
     for key in () if entity is None else (entity.key, *entity.keys):
         if entity is None or key is None or not any(source.template is not None for source in key.sources):
             continue
-        deciders = {field.attribute for field in entity.fields if field.name in key.fields}
-        deciders |= {source.attribute for source in key.sources}
-        if not deciders.isdisjoint(names):
-            inputs |= deciders
+        attributes = {field.attribute for field in entity.fields if field.name in key.fields}
+        attributes |= {source.attribute for source in key.sources}
+        if not attributes.isdisjoint(names):
+            inputs |= attributes
     return inputs.difference(names)
 
 
 def values_equal(one: Value | AttributeValue | None, other: Value | AttributeValue | None) -> bool:
-    """Tell whether two values are equal; None is absence."""
+    """Return whether two values are equal; None means absent."""
     if one is None or other is None:
         return one is other
     return one == other or equal(dict(one), dict(other))
 
 
 def increment_lock(lock: Value) -> Value:
-    """Return a lock that has counted one write more."""
+    """Return a lock incremented by one write."""
     return {"N": add_numbers(lock.get("N", "0"), "1")}
 
 
 def with_next_lock(
     entity: EntityDesign | None, current: Item | None, replacement: Item | None
 ) -> Item | None:
-    """Return what was, made ready to stand again: the lock of an entity goes on counting, or an old copy would pass it."""
+    """Return a restored item with the lock incremented from the current one, so that stale writers still fail."""
     if entity is None or current is None or replacement is None:
         return replacement
     lock = next((field.attribute for field in entity.fields if field.lock), None)
@@ -142,7 +142,7 @@ def with_next_lock(
 def _system_attributes(
     table: TableDesign, entity: EntityDesign, item: Item, before: Item | None
 ) -> Iterator[tuple[str, Value]]:
-    """Give what an item says of its entity: the tag, the schema, and the lock that counts its writes."""
+    """Yield the attributes that Tavola itself writes: the lock, the tag and the schema version."""
     lock = next((field for field in entity.fields if field.lock), None)
     if lock is not None and not table.foreign:
         lock_value = (before or {}).get(lock.attribute, {}).get("N")
@@ -163,9 +163,9 @@ def _system_attributes(
 def _derive_key(
     table: TableDesign, entity: EntityDesign, key: KeyDesign, item: Item, before: Item | None
 ) -> _KeyAttributes:
-    """Return what a key should be; raise `_Unsure` where nobody can tell."""
-    own = entity.key.sources if entity.key is not None else ()
-    base = {source.attribute for source in own} if key.index is not None else set()
+    """Return the derived attributes of a key; raise `_KeyUncertain` if they cannot be derived."""
+    primary_sources = entity.key.sources if entity.key is not None else ()
+    base = {source.attribute for source in primary_sources} if key.index is not None else set()
     written = [s for s in key.sources if s.template is not None and s.attribute not in base]
     if not written:
         return _KeyAttributes({}, {})
@@ -176,20 +176,21 @@ def _derive_key(
     rendered = _render_attributes(entity, key, written, item, loose=table.foreign)
     if rendered is None and key.index is None:
         raise _KeyUncertain(
-            f"It is part of the table's key, and {templates[written[0].attribute]} cannot be made yet.",
+            f"It is part of the primary key, and fields of {templates[written[0].attribute]} are missing.",
             written[0].attribute,
         )
-    if rendered is None and before is not None and _has_absent_default(entity, key, item):
+    absent = _absent_default(entity, key, item) if rendered is None else None
+    if absent is not None and before is not None:
         template_text = templates[written[0].attribute]
         raise _KeyUncertain(
-            f"It is made by {template_text} of a field that is absent and has a default, which only the program knows; "
-            "it is left as it stands.",
+            f"The template {template_text} uses a missing field whose default only your program knows; the key is left "
+            "unchanged.",
             written[0].attribute,
         )
-    if rendered is None and before is None and (absent := _absent_default(entity, key, item)) is not None:
+    if absent is not None:
         raise _KeyUncertain(
-            f"The item will not be in {key.index}: {absent.name} is absent, and its default is filled in by the program "
-            "alone. Give it a value here.",
+            f"The item will not be in {key.index}: {absent.name} is missing, and only your program knows its default. "
+            "Enter a value.",
             absent.attribute,
         )
     if rendered is not None and before is not None:
@@ -202,7 +203,7 @@ def _derive_key(
 def _render_attributes(
     entity: EntityDesign, key: KeyDesign, written: list[SourceDesign], item: Item, *, loose: bool
 ) -> dict[str, Value] | None:
-    """Return the attributes of a key, None where the item is not in the index."""
+    """Return the attributes of a key; None if the item is not in the index."""
     for member in key.members:
         stored = item.get(entity.field(member.field).attribute)
         if not any(values_equal(stored, value) for value in member.values):
@@ -216,10 +217,8 @@ def _render_attributes(
     try:
         values = field_values(entity, item, tuple(n for n in names if entity.field(n).key_kind is not None))
     except FieldUnreadable as error:
-        # The same for every key that is made of the field, so that it is told once and at the field.
-        message = (
-            f"{str(error)[:1].upper()}{str(error)[1:]}; the keys that are made of it are left as they stand."
-        )
+        # The same message for every key of the field, so that it is reported once, at the field.
+        message = f"{error}; keys computed from it are left unchanged."
         raise _KeyUncertain(message, error.attribute) from error
     if key.sparse and any(n not in values and entity.field(n).attribute not in item for n in names):
         return None
@@ -229,20 +228,20 @@ def _render_attributes(
     for source in written:
         try:
             bound = entity.bind_template(source)
-            assert bound is not None, "what is written has a template"
+            assert bound is not None, "`written` has only sources with a template"
             rendered[source.attribute] = {"S": bound.render(values)}
         except KeyPartMissing:
             return None
         except TavolaError as error:
             raise _KeyUncertain(
-                f"It cannot be made: {error}. It is left as it stands.", source.attribute
+                f"The key can't be computed: {error}. It is left unchanged.", source.attribute
             ) from error
     return rendered
 
 
 def _render_loosely(entity: EntityDesign, source: SourceDesign, item: Item) -> str | None:
-    """Return what a template gives if values stand in it as they are stored, neither padded nor escaped."""
-    assert source.template is not None, "it has a template"
+    """Return a template rendered with stored values as they are, neither padded nor escaped."""
+    assert source.template is not None, "the caller passes only sources with a template"
     text = ""
     for segment in source.template.segments:
         if not isinstance(segment, Placeholder):
@@ -264,12 +263,14 @@ def _check_evidence(
     item: Item,
     before: Item | None,
 ) -> None:
-    """Refuse to make a key of which nobody has seen that the template makes it."""
+    """Refuse to derive a key unless the stored key shows that the template renders it."""
     if before is None:
         missing = [source for source in written if source.attribute not in item]
         if len(missing) == len(written):
-            return  # nothing stands there, and the template is the best that is known
-        raise _KeyUncertain("Other code makes it; it is left as it was given.", written[0].attribute)
+            return  # a new item without these attributes: the template is the best guess
+        raise _KeyUncertain(
+            "This key is not computed from the template; it is left as entered.", written[0].attribute
+        )
     try:
         was = _render_attributes(entity, key, written, before, loose=table.foreign)
     except _KeyUncertain:
@@ -281,23 +282,19 @@ def _check_evidence(
         template = written[0].template
         template_note = "" if template is None else f" ({template.source})"
         raise _KeyUncertain(
-            f"Other code makes it{template_note}, in a way that cannot be repeated here; look whether it is still right.",
+            f"The stored key does not match its template{template_note}, so it is left unchanged; check that it is still correct.",
             written[0].attribute,
         )
 
 
 def _is_affected(entity: EntityDesign, key: KeyDesign, item: Item, before: Item) -> bool:
-    """Tell whether an edit touches a field that decides about a key."""
+    """Return whether an edit changes a field of a key."""
     attributes = {entity.field(name).attribute for name in key.fields}
     return any(not values_equal(before.get(name), item.get(name)) for name in attributes)
 
 
-def _has_absent_default(entity: EntityDesign, key: KeyDesign, item: Item) -> bool:
-    return _absent_default(entity, key, item) is not None
-
-
 def _absent_default(entity: EntityDesign, key: KeyDesign, item: Item) -> FieldDesign | None:
-    """Return a field that decides about a key, is absent, and has a default; None: there is none."""
+    """Return an absent field of a key that has a default; None if there is none."""
     fields = [field for field in entity.fields if field.name in key.fields]
     return next((f for f in fields if f.attribute not in item and not f.required and not f.nullable), None)
 
@@ -307,15 +304,15 @@ def _version(item: Item) -> int:
 
 
 def _shard_number(entity: EntityDesign, key: KeyDesign, item: Item) -> int:
-    """Return an item's shard by its key, or by the fields that the shards name; of random ones any will do."""
-    assert key.shards is not None, "only a sharded key has a shard"
-    own = entity.key
-    assert own is not None, "what lives in a table has a key"
+    """Return an item's shard from its key or the declared fields; for random shards any is valid."""
+    assert key.shards is not None, "only sharded keys have shards"
+    primary_key = entity.key
+    assert primary_key is not None, "a stored entity has a key"
     if key.shards.of or key.index is None:
         names = key.shards.of or tuple(sorted(key.fields))
         key_text = "\x00".join(f"{name}={_stored_text(entity, item, name)}" for name in names)
     else:
-        key_text = "\x00".join(value_text(item.get(source.attribute, {})) for source in own.sources)
+        key_text = "\x00".join(value_text(item.get(source.attribute, {})) for source in primary_key.sources)
     return crc32(key_text.encode()) % key.shards.count
 
 
@@ -326,7 +323,7 @@ def _stored_text(entity: EntityDesign, item: Item, name: str) -> str:
 def _keep_shard(
     entity: EntityDesign, key: KeyDesign, written: list[SourceDesign], item: Item, rendered: dict[str, Value]
 ) -> dict[str, Value]:
-    """Return a sharded key as it stands, where only its shard differs and that one will do."""
+    """Return the stored value of a sharded key if only its shard differs and that shard is valid."""
     shards = key.shards
     if shards is None or shards.by == "time" or (shards.by == "hash" and shards.reading is None):
         return {}
@@ -335,8 +332,8 @@ def _keep_shard(
     stored = item.get(source.attribute, {}).get("S")
     if bound is None or stored is None:
         return {}
-    has: dict[str, Any] | None = bound.read(stored)
-    wants = bound.read(rendered[source.attribute]["S"])
-    if has is None or wants is None or not 0 <= has[SHARD] < shards.reads:
+    current: dict[str, Any] | None = bound.read(stored)
+    expected = bound.read(rendered[source.attribute]["S"])
+    if current is None or expected is None or not 0 <= current[SHARD] < shards.reads:
         return {}
-    return {source.attribute: {"S": stored}} if {**has, SHARD: wants[SHARD]} == wants else {}
+    return {source.attribute: {"S": stored}} if {**current, SHARD: expected[SHARD]} == expected else {}

@@ -18,19 +18,19 @@ from tavola.studio.table_layouts import TableLayout, parse_layout
 from tavola.values import Item, item_size
 
 KeysMode = Literal["design", "given"]
-"""Whether key attributes are made of the fields anew, as the design says, or written as they are given."""
+"""Whether key attributes are derived from the fields, or written as entered."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditContext:
-    """What is needed to judge an item of a table."""
+    """The layout, recogniser and design of the table whose items are edited."""
 
     layout: TableLayout
     recogniser: Recogniser
     design: TableDesign | None
 
     def entity_of(self, item: Mapping[str, Any], named: str | None = None) -> EntityDesign | None:
-        """Return the entity of the design that an item is; None: nobody knows."""
+        """Return the entity of an item; None if unknown."""
         if self.design is None:
             return None
         recognised = self.recogniser.recognise(item)
@@ -46,21 +46,21 @@ class EditContext:
 
 @dataclass(frozen=True, slots=True)
 class ItemDraft:
-    """An item ready to be written, if nothing is wrong with it."""
+    """An item ready to be written, unless it has errors."""
 
     change: ItemEdit
     item: Item
     bytes: int
     entity: str | None
-    keys: tuple[KeyChange, ...]  # attributes that are written otherwise than they were typed
+    keys: tuple[KeyChange, ...]  # attributes that are written differently than entered
     issues: tuple[ItemIssue, ...]
 
 
 async def load_edit_context(studio: Studio, table: str) -> EditContext:
-    """Return what is needed to judge the items of a table."""
+    """Return the layout, recogniser and design of a table."""
     if not table:
         raise RequestRefused(
-            "table-missing", "No table is named", "The question names no table.", "Choose one."
+            "table-missing", "No table selected", "The request names no table.", "Choose a table."
         )
     described = (await call_with_retries(studio.db, "DescribeTable", {"TableName": table}))["Table"]
     design = studio.table_design(table)
@@ -76,38 +76,38 @@ def draft_item(
     entity: str | None = None,
     keys: KeysMode = "design",
 ) -> ItemDraft:
-    """Return an item made ready to be written over `before`, or anew."""
+    """Return an item with derived keys and all its issues, to replace `before` or as a new item."""
     admission = validate_item(raw_item)
-    item, flaws = admission.item, list(admission.issues)
-    known = None if flaws else context.entity_of(item, entity)
-    if flaws:
-        flaws += [f for f in key_issues(context.layout, item) if f.path[0] in item]
-        return _draft(context, before, DerivedItem(item), admission.bytes, known, flaws)
+    item, issues = admission.item, list(admission.issues)
+    known = None if issues else context.entity_of(item, entity)
+    if issues:
+        issues += [issue for issue in key_issues(context.layout, item) if issue.path[0] in item]
+        return _draft(context, before, DerivedItem(item), admission.bytes, known, issues)
     derived = DerivedItem(item)
     if known is not None and context.design is not None:
         if keys == "design":
             derived = derive_keys(context.design, known, item, before)
-            flaws += derived.issues
+            issues += derived.issues
         else:
-            flaws += stale_keys(context.design, known, item, before)
-        flaws += _design_warnings(known, derived.item, before)
+            issues += stale_keys(context.design, known, item, before)
+        issues += _design_warnings(known, derived.item, before)
     size = item_size(derived.item)
-    flaws += key_issues(context.layout, derived.item)
-    flaws += size_issues(size)
-    return _draft(context, before, derived, size, known, flaws)
+    issues += key_issues(context.layout, derived.item)
+    issues += size_issues(size)
+    return _draft(context, before, derived, size, known, issues)
 
 
 def check_valid(draft: ItemDraft) -> None:
-    """Refuse a draft that DynamoDB would refuse, with the first of its flaws."""
-    wrong = [flaw for flaw in draft.issues if flaw.severity == "error"]
-    if wrong:
-        place = ".".join(wrong[0].path) or "The item"
-        more = f" {len(wrong) - 1} more like it." if len(wrong) > 1 else ""
+    """Refuse a draft that DynamoDB would reject, with its first error."""
+    errors = [issue for issue in draft.issues if issue.severity == "error"]
+    if errors:
+        place = ".".join(errors[0].path) or "The item"
+        count_note = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
         raise RequestRefused(
             "item-refused",
-            "DynamoDB would not take this item",
-            f"{place}: {wrong[0].text}{more}",
-            "Mend it and save again; nothing was written.",
+            "DynamoDB would reject this item",
+            f"{place}: {errors[0].text}{count_note}",
+            "Fix it and save again; nothing was written.",
         )
 
 
@@ -117,38 +117,40 @@ def _draft(
     derived: DerivedItem,
     size: int,
     entity: EntityDesign | None,
-    flaws: list[ItemIssue],
+    issues: list[ItemIssue],
 ) -> ItemDraft:
-    # A field's flaw is told once, however many keys are made of it; what is refused goes before what is doubted.
-    issues = sorted(dict.fromkeys(flaws), key=lambda flaw: flaw.severity != "error")[:ISSUES_MAX]
+    # Each issue is reported once, even if several keys depend on the field; errors come first.
+    unique = sorted(dict.fromkeys(issues), key=lambda issue: issue.severity != "error")[:ISSUES_MAX]
     was = None if before is None else context.entity_of(before)
     design = context.design if entity is not None or was is not None else None
     change = ItemEdit(before, derived.item, design, entity, was)
     name = None if entity is None else entity.name
-    return ItemDraft(change, derived.item, size, name, derived.changes, tuple(issues))
+    return ItemDraft(change, derived.item, size, name, derived.changes, tuple(unique))
 
 
 def _design_warnings(entity: EntityDesign, item: Item, before: Item | None) -> list[ItemIssue]:
-    """Return what the design says against an item that DynamoDB would take."""
+    """Return the conflicts of an item with its design that DynamoDB would not notice."""
     warnings: list[ItemIssue] = []
     changed = before is not None and any(
         not values_equal(before.get(n), item.get(n)) for n in {*before, *item}
     )
     if changed and entity.immutable:
-        text = f"The design says that a {entity.name} is never written again; other programs may rely on it."
+        text = f"The design declares {entity.name} immutable; programs may rely on it never changing."
         warnings.append(ItemIssue((), text, "warning"))
     for field in entity.fields:
         value = item.get(field.attribute)
         if value is None:
             if field.required and not field.nullable and not _in_keys(entity, field.name):
                 warnings.append(
-                    ItemIssue((field.attribute,), f"{entity.name} needs its {field.name}.", "warning")
+                    ItemIssue((field.attribute,), f"{entity.name} requires {field.name}.", "warning")
                 )
             continue
         tag, content = next(iter(value.items()))
         if tag == "S" and not content and _in_keys(entity, field.name):
             warnings.append(
-                ItemIssue((field.attribute,), "The table's key is made of it, and it is empty.", "warning")
+                ItemIssue(
+                    (field.attribute,), "It is part of the primary key and must not be empty.", "warning"
+                )
             )
         if tag not in field.tags:
             text = (
@@ -156,11 +158,11 @@ def _design_warnings(entity: EntityDesign, item: Item, before: Item | None) -> l
             )
             warnings.append(ItemIssue((field.attribute,), text, "warning"))
         elif field.choices is not None and tag in ("S", "N") and content not in map(str, field.choices):
-            text = f"It is none of {', '.join(map(str, field.choices[:12]))}."
+            text = f"It must be one of {', '.join(map(str, field.choices[:12]))}."
             warnings.append(ItemIssue((field.attribute,), text, "warning"))
     return warnings
 
 
 def _in_keys(entity: EntityDesign, name: str) -> bool:
-    """Tell whether a field can be read from the table's key, so that an item may lack it."""
+    """Return whether the primary key contains a field, so that the item need not store it."""
     return entity.key is not None and name in entity.key.fields

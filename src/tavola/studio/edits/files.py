@@ -29,7 +29,7 @@ from tavola.studio.edits.delimited import (
 from tavola.studio.edits.plain_json import (
     DYNAMODB_JSON,
     EXACT_JSON,
-    RecordMalformed,
+    ImportRecordMalformed,
     parse_plain_item,
     render_plain_item,
 )
@@ -54,17 +54,17 @@ EXTENSIONS: dict[FileForm, str] = {
 
 _BETWEEN = re.compile(r"[\s,]*")
 _BOM = "\ufeff"
-_TRUNCATION_WINDOW = 12  # characters before the end within which an error may be the cut's
-_TYPED = re.compile(  # the beginning of an item in DynamoDB JSON, bare or under `Item`
+_TRUNCATION_WINDOW = 12  # an error this close to the end may be caused by the truncated piece
+_TYPED = re.compile(  # the start of an item in DynamoDB JSON, bare or under `Item`
     r'[\[\s]*\{\s*("Item"\s*:\s*\{\s*)?"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:' + "|".join(TAGS) + r')"\s*:'
 )
 _NEXT_OBJECT = re.compile(r"\n(?=[ \t]*\{)")
-_WINDOW = 4 * 1024  # characters; each mistake in JSON counts the lines before it
+_WINDOW = 4 * 1024  # characters kept before the current record: json counts their lines for each error
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRecord:
-    """A record of a file as an item, or what is wrong with it."""
+    """A record of a file as an item, or its error."""
 
     line: int
     item: Item | None
@@ -74,20 +74,20 @@ class ParsedRecord:
 
 @dataclass(frozen=True, slots=True)
 class FilePiece:
-    """What a piece of a file held: whole records, how far they reach, and what the next piece must know."""
+    """The complete records of a piece, how much text they consumed, and the state for the next piece."""
 
     form: FileForm
     columns: tuple[ImportColumn, ...]
     records: tuple[ParsedRecord, ...]
     consumed: int  # characters
-    line: int  # that the next piece begins in
+    line: int  # where the next piece starts
     state: str
     notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class FileWriter:
-    """Writes items in one form; what is held back is the first few, of which a header is made."""
+    """Writes items in one format."""
 
     form: FileForm
     keys: Sequence[str]
@@ -95,14 +95,14 @@ class FileWriter:
     _begun: bool = False
 
     def begin(self, items: Sequence[Item], *, complete: bool) -> str:
-        """Return what stands before the first item; `items` are the first, `complete` says that they are all."""
+        """Return the text before the first item; a CSV header is made from `items`, which are all if `complete`."""
         if self.form in DELIMITERS:
             self._columns = choose_columns(items, self.keys, DELIMITERS[self.form], complete=complete)
             return self._columns.header()
         return "[\n" if self.form == "json" else ""
 
     def write(self, item: Item) -> str:
-        """Return an item as it stands in the file."""
+        """Return an item as text."""
         if self._columns is not None:
             return self._columns.row(item)
         if self.form == "json":
@@ -112,14 +112,14 @@ class FileWriter:
         return msgspec.json.encode(record).decode() + "\n"
 
     def end(self) -> str:
-        """Return what stands behind the last item."""
+        """Return the text after the last item."""
         if self.form != "json":
             return ""
         return "\n]\n" if self._begun else "]\n"
 
 
 def guess_form(text: str) -> FileForm:
-    """Return the form that a file seems to be in, by how it begins."""
+    """Guess the format of a file from its beginning."""
     start = text.lstrip(_BOM).lstrip()
     if not start.startswith(("{", "[")):
         return max(("csv", "tsv"), key=lambda form: _header_fits(start, form))
@@ -133,7 +133,7 @@ def guess_form(text: str) -> FileForm:
 
 
 def _header_fits(text: str, form: FileForm) -> tuple[bool, int, int]:
-    """Return how well a text's first record is a header, if it is in this form."""
+    """Return a score of how well the first record fits as a header in this format."""
     header, _ = next(read_records(text, DELIMITERS[form], 1, last=True), (None, 0))
     if header is None:
         return False, 0, 0
@@ -151,7 +151,7 @@ def read_piece(
     state: str = "",
     last: bool = True,
 ) -> FilePiece:
-    """Return the whole records of a piece of a file; a first piece has no state."""
+    """Return the complete records of a piece of a file; the first piece has no state."""
     skipped = 1 if not state and text.startswith(_BOM) else 0
     if form in DELIMITERS:
         piece = _read_delimited(text[skipped:], form, tuple(columns), key_types or {}, line, state, last=last)
@@ -192,27 +192,27 @@ def _read_delimited(
 def _column_notes(columns: Sequence[ImportColumn]) -> tuple[str, ...]:
     names = Counter(column.attribute for column in columns if column.type not in ("rest", "skip"))
     twice = sorted(name for name, times in names.items() if times > 1)
-    return tuple(f"Two columns are headed {name!r}; the second one counts." for name in twice)
+    return tuple(f"Two columns are named {name!r}; the second one is used." for name in twice)
 
 
 def _row(record: DelimitedRecord, columns: Sequence[ImportColumn]) -> ParsedRecord:
     try:
         return ParsedRecord(record.line, record_item(record, columns), record.source)
-    except RecordMalformed as error:
+    except ImportRecordMalformed as error:
         return ParsedRecord(record.line, None, record.source, str(error))
 
 
 def _read_objects(text: str, form: FileForm, line: int, state: str, *, last: bool) -> FilePiece:
-    """Return the JSON objects of a text: one behind the other, a line each, or in a list."""
+    """Return the JSON objects of a text: concatenated, one per line, or in a list."""
     records: list[ParsedRecord] = []
     at = counted = 0
-    done = passed = 0  # `passed` is what was cut off in front
+    done = passed = 0  # `passed` counts characters already removed from the start
     window = max(_WINDOW, len(text) >> 8)
     while True:
         if counted > window:
             passed, text, at, counted = passed + counted, text[counted:], at - counted, 0
         between = _BETWEEN.match(text, at)
-        assert between is not None, "nothing matches too"
+        assert between is not None, "the pattern matches the empty string"
         at = between.end()
         if at < len(text) and text[at] == "[" and not state:
             state, at = "list", at + 1
@@ -233,8 +233,8 @@ def _read_objects(text: str, form: FileForm, line: int, state: str, *, last: boo
         at = end
     line += text.count("\n", counted, done)
     if last and state == "list":
-        flaw = "the list that the file begins with is never closed, so its end may be missing"
-        records.append(ParsedRecord(line, None, "", flaw))
+        error = "the list is not closed; the end of the file may be missing"
+        records.append(ParsedRecord(line, None, "", error))
     return FilePiece(form, (), tuple(records), passed + done, line, state)
 
 
@@ -249,34 +249,34 @@ def _read_object(
         cut = error.pos >= len(text) - _TRUNCATION_WINDOW or error.msg.startswith("Unterminated")
         if cut and not last and len(text) - at < RECORD_CHARACTERS_MAX:
             return None, at
-        flaw = f"{error.msg} in line {line + error.lineno - 1 - text.count(chr(10), 0, at)}, column {error.colno}"
-    except RecordMalformed as error:
-        flaw = str(error)
+        message = f"{error.msg} in line {line + error.lineno - 1 - text.count(chr(10), 0, at)}, column {error.colno}"
+    except ImportRecordMalformed as error:
+        message = str(error)
     except RecursionError:
-        flaw = "it is nested too deep"
+        message = "nested too deeply"
     try:
         _, end = json.JSONDecoder().raw_decode(text, at)
     except (ValueError, RecursionError):
-        # What is no JSON has no end of its own: the next object that begins a line is the next record.
+        # Invalid JSON has no end: the next record is the next object at the start of a line.
         following = _NEXT_OBJECT.search(text, at)
         end = len(text) if following is None else following.start()
-    return ParsedRecord(line, None, text[at:end], flaw), end
+    return ParsedRecord(line, None, text[at:end], message), end
 
 
 def _dynamodb_item(parsed: Any) -> Item:
     item = _unwrap_item(parsed)
     if item is None:
-        raise RecordMalformed("an item is a JSON object of attributes")
+        raise ImportRecordMalformed("an item must be a JSON object of attributes")
     for name, value in item.items():
         if not _is_value(value):
-            raise RecordMalformed(f'{name}: this is no value of DynamoDB JSON, such as {{"S": "text"}}')
+            raise ImportRecordMalformed(f'{name}: not a DynamoDB JSON value such as {{"S": "text"}}')
     return item
 
 
 def _unwrap_item(parsed: Any) -> dict[str, Any] | None:
-    """Return the attributes of an item, which AWS's exports put under `Item`.
+    """Return the attributes of an item, which AWS exports wrap in `Item`.
 
-    An attribute may be called Item too; then it is a key, whose content is a text and no object.
+    An attribute may be named Item too; its value then has a single type, such as `{"S": …}`, not attribute values.
     """
     if type(parsed) is not dict:
         return None

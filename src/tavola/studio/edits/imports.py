@@ -25,7 +25,7 @@ from tavola.studio.table_layouts import TableLayout
 from tavola.values import Item
 
 ImportMode = Literal["refuse", "replace", "skip"]
-"""What becomes of a record whose key is taken: it is refused and told, it takes the place, or it is passed over."""
+"""What to do with a record whose key exists: report it as failed, replace the item, or skip the record."""
 
 _CONCURRENCY = 16
 _TRIES = 8
@@ -34,7 +34,7 @@ _FIRST_DELAY_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ImportFailure:
-    """A record that was not written: its line, why, and the record itself, so that nothing is lost."""
+    """A record that was not written: its line, the reason, and its source text, so that nothing is lost."""
 
     line: int
     reason: str
@@ -43,7 +43,7 @@ class ImportFailure:
 
 @dataclass(frozen=True, slots=True)
 class ReadyRecord:
-    """A record that DynamoDB would take."""
+    """A valid record."""
 
     line: int
     item: Item
@@ -52,7 +52,7 @@ class ReadyRecord:
 
 @dataclass(slots=True)
 class ImportTally:
-    """What became of the records of a piece."""
+    """The result of writing the records of a piece."""
 
     written: int = 0
     skipped: int = 0
@@ -63,7 +63,7 @@ class ImportTally:
 def validate_records(
     layout: TableLayout, records: Sequence[ParsedRecord]
 ) -> tuple[list[ReadyRecord], list[ImportFailure]]:
-    """Return the records that DynamoDB would take, and the others with the reason."""
+    """Return the valid records, and the others with the reason."""
     ready: list[ReadyRecord] = []
     failures: list[ImportFailure] = []
     for record in records:
@@ -71,13 +71,11 @@ def validate_records(
             failures.append(ImportFailure(record.line, record.error, record.source))
             continue
         admission = validate_item(record.item)
-        flaws = [*admission.issues]
-        if not flaws:
-            flaws += [*key_issues(layout, admission.item), *size_issues(admission.bytes)]
-        if flaws:
-            place = ".".join(flaws[0].path)
-            reason = f"{place}: {flaws[0].text}" if place else flaws[0].text
-            failures.append(ImportFailure(record.line, reason, record.source))
+        issues = [*admission.issues]
+        if not issues:
+            issues += [*key_issues(layout, admission.item), *size_issues(admission.bytes)]
+        if issues:
+            failures.append(ImportFailure(record.line, str(issues[0]), record.source))
         else:
             ready.append(ReadyRecord(record.line, admission.item, record.source))
     return ready, failures
@@ -86,8 +84,8 @@ def validate_records(
 async def existing_keys(
     studio: Studio, layout: TableLayout, ready: Sequence[ReadyRecord]
 ) -> set[tuple[str, ...]]:
-    """Return the places of records whose keys are taken."""
-    keys = [layout.key_of(each.item) for each in ready]
+    """Return the identities of records whose keys exist in the table."""
+    keys = [layout.key_of(record.item) for record in ready]
     items, _ = await get_items(studio.db, layout, keys, consistent=False, bare=True)
     return {layout.identity_of(item) for item in items}
 
@@ -95,48 +93,42 @@ async def existing_keys(
 async def write_records(
     studio: Studio, layout: TableLayout, ready: Sequence[ReadyRecord], mode: ImportMode
 ) -> ImportTally:
-    """Write records, each for itself or in batches; what fails is told and the rest goes on."""
+    """Write records one by one or in batches; failures are recorded and do not stop the import."""
     tally = ImportTally()
     if mode == "replace":
-        for batch in _batches(layout, ready):
+        for batch in _group_records(layout, ready, BATCH_WRITE_REQUESTS_MAX):
             await _replace(studio, layout, batch, tally)
         return tally
-    for wave in _waves(layout, ready):
-        outcomes = await asyncio.gather(*(_put(studio, layout, each, tally) for each in wave))
-        for each, reason in zip(wave, outcomes, strict=True):
+    for group in _group_records(layout, ready, _CONCURRENCY):
+        outcomes = await asyncio.gather(*(_put(studio, layout, record, tally) for record in group))
+        for record, reason in zip(group, outcomes, strict=True):
             if reason is None and mode == "skip":
                 tally.skipped += 1
             elif reason != "":
-                message = reason or "An item with this key is there already; it was left as it is."
-                tally.failures.append(ImportFailure(each.line, message, each.source))
+                message = reason or "An item with this key already exists; it was not changed."
+                tally.failures.append(ImportFailure(record.line, message, record.source))
     return tally
 
 
-def _waves(layout: TableLayout, ready: Sequence[ReadyRecord]) -> list[list[ReadyRecord]]:
-    """Return the records in runs that have no key twice, so that of two the first in the file is the first written."""
-    return _runs(layout, ready, _CONCURRENCY)
-
-
-def _batches(layout: TableLayout, ready: Sequence[ReadyRecord]) -> list[list[ReadyRecord]]:
-    return _runs(layout, ready, BATCH_WRITE_REQUESTS_MAX)
-
-
-def _runs(layout: TableLayout, ready: Sequence[ReadyRecord], most: int) -> list[list[ReadyRecord]]:
-    runs: list[list[ReadyRecord]] = []
+def _group_records(
+    layout: TableLayout, ready: Sequence[ReadyRecord], size_max: int
+) -> list[list[ReadyRecord]]:
+    """Return consecutive groups without duplicate keys, so that duplicates are written in file order."""
+    groups: list[list[ReadyRecord]] = []
     identities: set[tuple[str, ...]] = set()
-    for each in ready:
-        place = layout.identity_of(each.item)
-        if not runs or len(runs[-1]) == most or place in identities:
-            runs.append([])
+    for record in ready:
+        identity = layout.identity_of(record.item)
+        if not groups or len(groups[-1]) == size_max or identity in identities:
+            groups.append([])
             identities = set()
-        runs[-1].append(each)
-        identities.add(place)
-    return runs
+        groups[-1].append(record)
+        identities.add(identity)
+    return groups
 
 
-async def _put(studio: Studio, layout: TableLayout, each: ReadyRecord, tally: ImportTally) -> str | None:
-    """Write a record where none is; return "" if it was, None if the key is taken, else the reason."""
-    request = put_new(layout.table, each.item, layout.schema.names[0])
+async def _put(studio: Studio, layout: TableLayout, record: ReadyRecord, tally: ImportTally) -> str | None:
+    """Write a new item; return "" if written, None if the key exists, else the error."""
+    request = put_new(layout.table, record.item, layout.schema.names[0])
     del request["ReturnValuesOnConditionCheckFailure"]
     request["ReturnConsumedCapacity"] = "TOTAL"
     try:
@@ -151,9 +143,9 @@ async def _put(studio: Studio, layout: TableLayout, each: ReadyRecord, tally: Im
 
 
 async def _replace(studio: Studio, layout: TableLayout, batch: list[ReadyRecord], tally: ImportTally) -> None:
-    lines = {layout.identity_of(each.item): each for each in batch}
-    pending: list[dict[str, Any]] = [{"PutRequest": {"Item": each.item}} for each in batch]
-    reason = "Throttled: the table took no more; import this record again."
+    lines = {layout.identity_of(record.item): record for record in batch}
+    pending: list[dict[str, Any]] = [{"PutRequest": {"Item": record.item}} for record in batch]
+    reason = "Throttled: import this record again."
     for attempt in range(_TRIES):
         try:
             request = {"RequestItems": {layout.table: pending}, "ReturnConsumedCapacity": "TOTAL"}
@@ -169,8 +161,8 @@ async def _replace(studio: Studio, layout: TableLayout, batch: list[ReadyRecord]
             return
         await asyncio.sleep(_FIRST_DELAY_S * 2**attempt)
     for undone in pending:
-        each = lines[layout.identity_of(undone["PutRequest"]["Item"])]
-        tally.failures.append(ImportFailure(each.line, reason, each.source))
+        returned_record = lines[layout.identity_of(undone["PutRequest"]["Item"])]
+        tally.failures.append(ImportFailure(returned_record.line, reason, returned_record.source))
 
 
 def _describe_error(error: TavolaError) -> str:

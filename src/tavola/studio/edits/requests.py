@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tavola.client.connection import AsyncConnection
 from tavola.client.effects import AsyncDriver, Call, Program
 from tavola.client.retries import RetryPolicy
-from tavola.handles import AsyncConnection
 from tavola.limits import EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX
 from tavola.studio.edits.derivation import values_equal
 from tavola.values import Item, Value, item_size
@@ -20,7 +20,7 @@ ATTRIBUTES_MAX = 120  # each takes a comparison and an AND
 _LONGEST = len(" AND attribute_not_exists(#a999)")
 assert 2 * (ATTRIBUTES_MAX + 1) <= EXPRESSION_OPERATORS_MAX, "the condition on every attribute must fit"
 assert _LONGEST * (ATTRIBUTES_MAX + 1) <= EXPRESSION_BYTES_MAX, (
-    "its text must fit too, if none was there before"
+    "its text must fit too, even if no attribute existed before"
 )
 
 
@@ -43,7 +43,7 @@ class _Placeholders:
         self.values[placeholder] = value
         return placeholder
 
-    def unchanged(self, item: Item, attribute: str) -> str:
+    def equals_stored(self, item: Item, attribute: str) -> str:
         stored = item.get(attribute)
         if stored is None:
             return f"attribute_not_exists({self.name(attribute)})"
@@ -59,9 +59,9 @@ class _Placeholders:
 
 
 def changed_attributes(before: Item, after: Item) -> list[str]:
-    """Return the attributes that are not the same in two items, those that go or shrink first."""
+    """Return the attributes that differ, those that are removed or shrink most first."""
     names = [n for n in dict.fromkeys([*before, *after]) if not values_equal(before.get(n), after.get(n))]
-    # What gives most room goes first, so that no step between is larger than both ends.
+    # Shrinking first keeps every intermediate item smaller than the larger of the two.
     return sorted(names, key=lambda name: _bytes(after, name) - _bytes(before, name))
 
 
@@ -70,13 +70,13 @@ def _bytes(item: Item, name: str) -> int:
 
 
 def put_new(table: str, item: Item, hash_: str) -> dict[str, Any]:
-    """Return the put of an item that holds only where none is."""
+    """Return a PutItem request that succeeds only if no item has the key."""
     words = _Placeholders()
     return words.into({"TableName": table, "Item": item}, [f"attribute_not_exists({words.name(hash_)})"])
 
 
 def put_over(table: str, item: Item, before: Item, first: Sequence[str]) -> dict[str, Any]:
-    """Return the put of an item that holds only over what was read; `first` are the attributes held first."""
+    """Return a PutItem request that succeeds only over the item that was read; conditions on `first` come first."""
     words = _Placeholders()
     return words.into({"TableName": table, "Item": item}, _unchanged_conditions(words, before, first))
 
@@ -84,9 +84,9 @@ def put_over(table: str, item: Item, before: Item, first: Sequence[str]) -> dict
 def update(
     table: str, key: Item, before: Item, after: Item, names: Sequence[str], unchanged: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the update of some attributes that holds only while they are as they were read, and the item is there.
+    """Return an UpdateItem request for some attributes that succeeds only if they have the values that were read.
 
-    `held` are attributes that must be as they were read too, and are left so.
+    `unchanged` are further attributes that must have the values that were read.
     """
     words = _Placeholders()
     set_ = [f"{words.name(n)} = {words.value(after[n])}" for n in names if n in after]
@@ -97,25 +97,27 @@ def update(
     ]
     request = {"TableName": table, "Key": key, "UpdateExpression": " ".join(sections)}
     exists = f"attribute_exists({words.name(next(iter(key)))})"
-    return words.into(request, [exists, *(words.unchanged(before, name) for name in (*names, *unchanged))])
+    return words.into(
+        request, [exists, *(words.equals_stored(before, name) for name in (*names, *unchanged))]
+    )
 
 
 def delete(table: str, key: Item, before: Item, first: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the deletion of an item that holds only while it is what was read."""
+    """Return a DeleteItem request that succeeds only if the item equals the one that was read."""
     words = _Placeholders()
     return words.into({"TableName": table, "Key": key}, _unchanged_conditions(words, before, first))
 
 
 def _unchanged_conditions(words: _Placeholders, before: Item, first: Sequence[str]) -> list[str]:
     names = list(dict.fromkeys([*first, *before]))[:ATTRIBUTES_MAX]
-    return [words.unchanged(before, name) for name in names]
+    return [words.equals_stored(before, name) for name in names]
 
 
-_RETRY_POLICY = RetryPolicy(attempts_max=12)  # some ten seconds in all
+_RETRY_POLICY = RetryPolicy(attempts_max=12)  # about ten seconds
 
 
 async def call_with_retries(db: AsyncConnection, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Return the response to an operation; raise the fault that stays when waiting is of no use."""
+    """Return the response to an operation, retrying transient faults."""
     return await AsyncDriver(db, _RETRY_POLICY).run(_single_call(operation, request))
 
 

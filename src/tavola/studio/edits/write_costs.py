@@ -13,7 +13,7 @@ IndexEffect = Literal["enters", "leaves", "moves", "updated", "untouched", "abse
 
 @dataclass(frozen=True, slots=True)
 class IndexWrite:
-    """What a write does to one index, and what it costs there."""
+    """The effect of a write on one index, and its cost there."""
 
     index: str
     effect: IndexEffect
@@ -24,7 +24,7 @@ class IndexWrite:
 
 @dataclass(frozen=True, slots=True)
 class WriteCost:
-    """The write units of a write: all, the table's, and those of each index."""
+    """The write units of a write: in total, for the table, and for each index."""
 
     units: float
     table_units: float
@@ -34,18 +34,18 @@ class WriteCost:
 def write_cost(
     layout: TableLayout, before: Item | None, after: Item | None, *, transactional: bool = False
 ) -> WriteCost:
-    """Return what it costs to make one item of another; None is no item."""
+    """Return the cost of replacing one item with another; None means no item."""
     if before is not None and after is not None and layout.key_of(before) != layout.key_of(after):
         away = write_cost(layout, before, None, transactional=True)
-        there = write_cost(layout, None, after, transactional=True)
+        arrival = write_cost(layout, None, after, transactional=True)
         indexes = tuple(
-            _combine_moves(one, two) for one, two in zip(away.indexes, there.indexes, strict=True)
+            _combine_moves(one, two) for one, two in zip(away.indexes, arrival.indexes, strict=True)
         )
-        return WriteCost(away.units + there.units, away.table_units + there.table_units, indexes)
+        return WriteCost(away.units + arrival.units, away.table_units + arrival.table_units, indexes)
     sizes = [0 if item is None else item_size(item) for item in (before, after)]
     table = transact_write_units(*sizes) if transactional else write_units(*sizes)
     indexes = tuple(_index_write(index, before, after) for index in layout.indexes)
-    return WriteCost(table + sum(each.units for each in indexes), table, indexes)
+    return WriteCost(table + sum(index.units for index in indexes), table, indexes)
 
 
 def _index_write(index: TargetLayout, before: Item | None, after: Item | None) -> IndexWrite:
@@ -61,12 +61,14 @@ def _index_write(index: TargetLayout, before: Item | None, after: Item | None) -
     return IndexWrite(name, effect, old, new, index_units(old, new, moved=moved, same=same))
 
 
-def _combine_moves(away: IndexWrite, there: IndexWrite) -> IndexWrite:
+def _combine_moves(departure: IndexWrite, arrival: IndexWrite) -> IndexWrite:
     effects: dict[tuple[bool, bool], IndexEffect] = {
         (True, True): "moves",
         (True, False): "leaves",
         (False, True): "enters",
         (False, False): "absent",
     }
-    effect = effects[away.effect == "leaves", there.effect == "enters"]
-    return IndexWrite(away.index, effect, away.bytes_before, there.bytes_after, away.units + there.units)
+    effect = effects[departure.effect == "leaves", arrival.effect == "enters"]
+    return IndexWrite(
+        departure.index, effect, departure.bytes_before, arrival.bytes_after, departure.units + arrival.units
+    )

@@ -41,7 +41,7 @@ from tavola.values import Item, decode_item, equal, item_size, transact_write_un
 
 @dataclass(frozen=True, slots=True)
 class UniqueGuard:
-    """The item that keeps one value for its owner."""
+    """The guard item that reserves a unique value for its owner."""
 
     field: str
     item: Item
@@ -55,7 +55,7 @@ class UniqueGuard:
 
 
 def item_guards(table: TableDesign, entity: EntityDesign, item: Item | None) -> dict[str, UniqueGuard]:
-    """Return the guards of an item by their keys; values that cannot be read have none."""
+    """Return the guards of an item by key; unreadable values have none."""
     if item is None or table.foreign:
         return {}
     guards: dict[str, UniqueGuard] = {}
@@ -73,14 +73,14 @@ def item_guards(table: TableDesign, entity: EntityDesign, item: Item | None) -> 
 def claim_action(
     table: TableDesign, guard: UniqueGuard, owners: tuple[Item, ...], now_s: float
 ) -> dict[str, Any]:
-    """Return the action of a transaction that takes a value: from nobody, from one that has ended, or from the owners."""
+    """Return the transaction action that claims a value if it is free, expired, or held by one of the owners."""
     return {"Put": _unless_taken({"TableName": table.name, "Item": guard.item}, table, owners, now_s)}
 
 
 def release_action(
     table: TableDesign, guard: UniqueGuard, owners: tuple[Item, ...], now_s: float
 ) -> dict[str, Any]:
-    """Return the action of a transaction that gives a value back; it fails where another has it."""
+    """Return the transaction action that releases a value; it fails if another item holds it."""
     return {"Delete": _unless_taken({"TableName": table.name, "Key": guard.key}, table, owners, now_s)}
 
 
@@ -130,31 +130,29 @@ def _unless_taken(
     return request
 
 
-_TRIES = 4  # of a transaction that meets another, and of taking something back
+_TRIES = 4  # for conflicting transactions and for rolling back
 _FIRST_DELAY_S = 0.02
-_HELD_MAX = 40  # beside those that change
-_TOLD_MAX = 4_000  # characters of what was lost
+_HELD_MAX = 40  # conditions besides those on changed attributes
+_LOST_TEXT_MAX = 4_000  # characters
 
 Outcome = Literal["written", "unchanged", "conflict", "exists"]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemEdit:
-    """What stands or is thought to, and what shall stand; None is no item."""
+    """An edit: the item as it was read, and its replacement; None means no item."""
 
     before: Item | None
     after: Item | None
     table: TableDesign | None = None
     entity: EntityDesign | None = None
-    previous_entity: EntityDesign | None = None  # what it is before; None: the same
-    held: frozenset[str] = (
-        frozenset()
-    )  # attributes that must be as they were read, whether they change or not
+    previous_entity: EntityDesign | None = None  # of `before`; None: the same
+    held: frozenset[str] = frozenset()  # further attributes that must have the values that were read
 
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """How a write ended: what stands now, and the write units that it took."""
+    """The outcome of a write: the stored item, and the write units consumed."""
 
     outcome: Outcome
     current: Item | None
@@ -162,14 +160,14 @@ class WriteResult:
 
 
 async def write_edit(studio: Studio, layout: TableLayout, change: ItemEdit) -> WriteResult:
-    """Make the change, or tell what stands in its way; nothing is written then."""
+    """Write an edit; on a conflict nothing is written and the stored item is returned."""
     before, after = change.before, change.after
     if before is None and after is None:
         return WriteResult("unchanged", None, 0.0)
     if needs_transaction(layout, change):
         return await _write_transaction(studio, layout, change)
     if before is None:
-        assert after is not None, "a change has one of both"
+        assert after is not None, "checked above"
         request = requests.put_new(layout.table, after, layout.schema.names[0])
         return await _call_conditional(studio, "PutItem", request, after)
     if after is None:
@@ -178,7 +176,7 @@ async def write_edit(studio: Studio, layout: TableLayout, change: ItemEdit) -> W
 
 
 def needs_transaction(layout: TableLayout, change: ItemEdit) -> bool:
-    """Tell whether a change takes a transaction: its key changes, or a value that must be unique."""
+    """Return whether an edit needs a transaction: it changes the key or a unique value."""
     claims, releases = _changed_guards(change)
     return bool(claims or releases or _changes_key(layout, change))
 
@@ -189,20 +187,20 @@ def _changes_key(layout: TableLayout, change: ItemEdit) -> bool:
 
 
 def guard_units(change: ItemEdit) -> float:
-    """Return the write units of the guards that a change claims and releases."""
+    """Return the write units of the guards that an edit claims and releases."""
     claims, releases = _changed_guards(change)
     return sum(transact_write_units(0, item_size(guard.item)) for guard in (*claims, *releases))
 
 
 async def read_item(studio: Studio, layout: TableLayout, key: Mapping[str, Any]) -> Item | None:
-    """Return what stands under a key now."""
+    """Return the current item with a key."""
     request = {"TableName": layout.table, "Key": layout.key_of(key), "ConsistentRead": True}
     item: Item | None = (await call_with_retries(studio.db, "GetItem", request)).get("Item")
     return item
 
 
 def items_equal(one: Item | None, other: Item | None) -> bool:
-    """Tell whether two items are equal; None is no item."""
+    """Return whether two items are equal; None means no item."""
     if one is None or other is None:
         return one is other
     return equal({"M": one}, {"M": other})
@@ -224,7 +222,7 @@ async def _edit(
         try:
             result = await _call_conditional(studio, "UpdateItem", request, None)
         except TavolaError:
-            if done:  # of the step without an answer nobody knows, so it is taken back too
+            if done:  # the outcome of the failed step is unknown, so it is rolled back too
                 await _roll_back(studio, layout, before, after, [*done, part])
             raise
         units += result.units
@@ -236,7 +234,7 @@ async def _edit(
 
 
 def _held_attributes(change: ItemEdit, names: Sequence[str]) -> list[str]:
-    """Return the attributes beside those that change which must be as they were read, or a key would be stale."""
+    """Return further attributes that must have the values that were read, so that derived keys are right."""
     unchanged = key_inputs(change.entity, names) | change.held.difference(names)
     return sorted(unchanged)[:_HELD_MAX]
 
@@ -244,7 +242,7 @@ def _held_attributes(change: ItemEdit, names: Sequence[str]) -> list[str]:
 async def _roll_back(
     studio: Studio, layout: TableLayout, before: Item, after: Item, done: Sequence[Sequence[str]]
 ) -> float:
-    """Undo the steps that were written, so that all is written or nothing; what others wrote over them is theirs."""
+    """Undo the completed steps, so that all or nothing is written; concurrent changes of others are kept."""
     key = layout.key_of(before)
     units, stays = 0.0, 0
     for part in reversed(done):
@@ -265,10 +263,10 @@ async def _roll_back(
     if stays:
         raise RequestRefused(
             "partly-written",
-            "Only a part was written",
-            f"The edit took several steps; after some of them it could go neither on nor back. {stays:,} attributes are "
-            "as you made them, and the others are not.",
-            "Read the item again, look at it, and save what is missing.",
+            "Only part of the edit was written",
+            f"The edit needed several steps. One failed, and earlier ones could not be undone: {stays:,} attributes have "
+            "your values, the others do not.",
+            "Reload the item, check it, and save what is missing.",
             status=409,
         )
     return units
@@ -282,8 +280,8 @@ async def _delete(studio: Studio, layout: TableLayout, before: Item) -> WriteRes
     request["ReturnValues"] = "ALL_OLD"
     result = await _call_conditional(studio, "DeleteItem", request, None)
     if result.outcome == "written" and not items_equal(result.current, before):
-        # Somebody added an attribute between the two calls, which no condition can ask about.
-        assert result.current is not None, "the condition held of an item"
+        # Another writer added an attribute between the two calls; a condition cannot name unknown attributes.
+        assert result.current is not None, "the condition requires an item"
         back = requests.put_new(layout.table, result.current, layout.schema.names[0])
         again = await _call_conditional(studio, "PutItem", back, result.current)
         if again.outcome != "written":
@@ -293,14 +291,16 @@ async def _delete(studio: Studio, layout: TableLayout, before: Item) -> WriteRes
 
 
 def _deletion_error(before: Item, deleted: Item) -> RequestRefused:
-    """Tell of a deletion that took more along than was seen, and could not be taken back."""
-    more = {name: value for name, value in deleted.items() if not values_equal(before.get(name), value)}
+    """Return the error for a deletion that removed unseen attributes and could not be undone."""
+    changed_since = {
+        name: value for name, value in deleted.items() if not values_equal(before.get(name), value)
+    }
     return RequestRefused(
         "deleted-with-more",
-        "It was deleted, and more with it than you saw",
-        f"Somebody added to the item in the same moment: {json.dumps(more, ensure_ascii=False)[:_TOLD_MAX]}. It could not be "
-        "put back, because another item stands there by now.",
-        "Look at what stands there, and add what was lost if it belongs there.",
+        "The deleted item had newer attributes",
+        f"Another writer added attributes at the same moment: {json.dumps(changed_since, ensure_ascii=False)[:_LOST_TEXT_MAX]}. The "
+        "item could not be restored, because a new item with this key exists.",
+        "Check the new item, and add the lost attributes if they belong there.",
         status=409,
     )
 
@@ -321,9 +321,9 @@ async def _call_conditional(
 async def _write_transaction(studio: Studio, layout: TableLayout, change: ItemEdit) -> WriteResult:
     """Write an item, and what must be written with it, in one transaction."""
     before, after, table = change.before, change.after, change.table
-    actions, whole = _item_actions(layout, change)
+    actions, must_equal = _item_actions(layout, change)
     current = None if before is None else await read_item(studio, layout, before)
-    if before is not None and (current is None or (whole and not items_equal(current, before))):
+    if before is not None and (current is None or (must_equal and not items_equal(current, before))):
         return WriteResult("conflict", current, 0.0)
     own = len(actions)
     owners = tuple(layout.key_of(item) for item in (before, after) if item is not None)
@@ -342,9 +342,9 @@ async def _write_transaction(studio: Studio, layout: TableLayout, change: ItemEd
             codes = [reason.code for reason in fault.reasons]
             failed = [place for place, code in enumerate(codes) if code == "ConditionalCheckFailed"]
             if failed and failed[0] >= own + len(claims):
-                # Another has the value, so it is not this item's to give back.
+                # Another item holds the value, so this one cannot release it.
                 foreign = {place - own - len(claims) for place in failed}
-                releases = [guard for at, guard in enumerate(releases) if at not in foreign]
+                releases = [guard for position, guard in enumerate(releases) if position not in foreign]
             elif failed:
                 return await _explain_failure(studio, layout, change, fault, failed, own, claims)
             elif "TransactionConflict" in codes and attempt + 1 < _TRIES:
@@ -358,10 +358,10 @@ async def _write_transaction(studio: Studio, layout: TableLayout, change: ItemEd
 
 
 def _item_actions(layout: TableLayout, change: ItemEdit) -> tuple[list[dict[str, Any]], bool]:
-    """Return what is done to the item itself, and whether all of it must be as it was read, for all of it is written."""
+    """Return the actions on the item itself, and whether the whole item must equal the one that was read."""
     before, after = change.before, change.after
     if before is None:
-        assert after is not None, "a change has one of both"
+        assert after is not None, "an edit has `before` or `after`"
         return [{"Put": requests.put_new(layout.table, after, layout.schema.names[0])}], True
     key = layout.key_of(before)
     if after is None:
@@ -387,7 +387,7 @@ async def _explain_failure(
     own: int,
     claims: list[UniqueGuard],
 ) -> WriteResult:
-    """Return what stood in a transaction's way; refuse a value that another item has."""
+    """Return the conflict that cancelled a transaction; refuse a unique value that another item holds."""
     if failed[0] >= own:
         guard, claimed = claims[failed[0] - own], _decode_returned(fault.reasons[failed[0]].item)
         owner = (claimed or {}).get(OWNER_ATTRIBUTE, {}).get("M", {})
@@ -396,9 +396,9 @@ async def _explain_failure(
         )
         raise RequestRefused(
             "unique-taken",
-            f"{guard.field} is taken",
-            f"No two items may share this {guard.field}, and the item at {owner_text} has it.",
-            "Give another value, or change the other item first. Nothing was written.",
+            f"{guard.field} is already in use",
+            f"{guard.field} must be unique, and the item {owner_text} has this value.",
+            "Enter another value, or change the other item first. Nothing was written.",
             status=409,
         )
     if change.before is None or failed[0] == 1:
@@ -407,7 +407,7 @@ async def _explain_failure(
 
 
 def _changed_guards(change: ItemEdit) -> tuple[list[UniqueGuard], list[UniqueGuard]]:
-    """Return the guards that a change claims and those that it releases."""
+    """Return the guards that an edit claims and those it releases."""
     if change.table is None:
         return [], []
     was = change.previous_entity or change.entity
@@ -424,10 +424,11 @@ def _decode_returned(raw: Any) -> Item | None:
 
 
 def response_units(answer: Mapping[str, Any]) -> float:
-    """Return the capacity units that an answer tells."""
+    """Return the capacity units that a response reports."""
     consumed = answer.get("ConsumedCapacity")
     if consumed is None:
         return 0.0
     return sum(
-        float(each["CapacityUnits"]) for each in (consumed if isinstance(consumed, list) else [consumed])
+        float(table_capacity["CapacityUnits"])
+        for table_capacity in (consumed if isinstance(consumed, list) else [consumed])
     )

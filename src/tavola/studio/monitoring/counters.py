@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 GROWTH = 1.04
 LEAST_S = 1e-6
-BUCKETS_MAX = 512  # the last holds whatever took longer than nine minutes
+BUCKETS_MAX = 512  # the last one holds everything over nine minutes
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 _PER_LOG = 1 / math.log(GROWTH)
@@ -27,23 +27,23 @@ Counts = dict[int, int]
 
 
 def bucket_of(took_s: float) -> int:
-    """Return the bucket that a duration falls into."""
+    """Return the bucket of a duration."""
     if took_s <= LEAST_S:
         return 0
     return min(BUCKETS_MAX, 1 + int(_log(took_s / LEAST_S) * _PER_LOG))
 
 
 def duration_of(bucket: int) -> float:
-    """Return the duration in seconds that a bucket stands for."""
+    """Return the middle of a bucket in seconds."""
     return LEAST_S if bucket == 0 else LEAST_S * math.pow(GROWTH, bucket - 0.5)
 
 
 def quantiles(
     counts: Mapping[int, int], slowest_s: float = math.inf, shares: Iterable[float] = QUANTILES
 ) -> tuple[float, ...] | None:
-    """Return the durations in seconds that such shares of the calls did not exceed; None of no call.
+    """Return quantiles of the durations in seconds; None if there are no calls.
 
-    None is longer than the slowest, which is known exactly and may lie below the middle of its bucket.
+    They are capped at the slowest duration, which is exact and may be below the middle of its bucket.
     """
     total = sum(counts.values())
     if not total:
@@ -60,28 +60,28 @@ def quantiles(
     return tuple(durations)
 
 
-CELLS_MAX = 96  # operations of tables told apart in a slice
-PLACES_MAX = 128  # tables and indexes told apart in a slice
-OTHERS = "(others)"  # what stands for all that are too many to be told apart
-TOOK_MAX = 512  # durations before they are put into their buckets
+CELLS_MAX = 96  # kinds of calls in a slice
+PLACES_MAX = 128  # tables and indexes in a slice
+OTHERS = "(others)"  # stands for all kinds, tables and indexes beyond the maximum
+TOOK_MAX = 512  # durations collected before they are put into buckets
 _NUMBERS = 9
 _UNITS = 4
-_BESIDE_BYTES = 1024  # of a slice, beside its numbers
+_OVERHEAD_BYTES = 1024  # of a slice
 
 
 class CallKind(NamedTuple):
-    """What calls have in common: the operation, and the tables that they touched or named."""
+    """The kind of a call: its operation and the tables that it accessed or named."""
 
     operation: str
     tables: tuple[str, ...]
 
     def matches(self, table: str | None, operation: str | None) -> bool:
-        """Tell whether it is of a table and an operation; None: whichever."""
+        """Return whether it is of a table and an operation; None matches any."""
         return (table is None or table in self.tables) and (operation is None or operation == self.operation)
 
 
 class CapacityTarget(NamedTuple):
-    """Where units are consumed."""
+    """A table or index that consumes capacity."""
 
     table: str
     index_name: str | None
@@ -93,13 +93,13 @@ OTHER_TARGETS = CapacityTarget(OTHERS, None)
 
 @dataclass(slots=True)
 class CallTally:
-    """How many calls there were, and what became of them."""
+    """The number of calls and of their outcomes."""
 
     requests: int = 0
     faults: int = 0
     throttles: int = 0
-    conditions: int = 0  # conditional writes whose condition did not hold
-    conflicts: int = 0  # writes and transactions that met another transaction
+    conditions: int = 0  # failed conditional writes
+    conflicts: int = 0  # conflicts with a transaction
     took_s: float = 0.0
     slowest_s: float = 0.0
     reads: float = 0.0
@@ -107,7 +107,7 @@ class CallTally:
     codes: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: CallTally) -> None:
-        """Add what another counted."""
+        """Add another's counts."""
         self.requests += other.requests
         self.faults += other.faults
         self.throttles += other.throttles
@@ -123,14 +123,14 @@ class CallTally:
 
 @dataclass(slots=True)
 class CallCounter:
-    """The calls of one kind, and how long they took."""
+    """The calls of one kind and their latencies."""
 
     tally: CallTally = field(default_factory=CallTally)
     latency: Counts = field(default_factory=dict)
-    took: list[float] = field(default_factory=list)  # durations that are in neither yet
+    took: list[float] = field(default_factory=list)  # durations not counted yet
 
     def settle(self) -> None:
-        """Count the durations that wait, all at once; it is done often enough to be done soon."""
+        """Count the collected durations."""
         took = self.took
         if not took:
             return
@@ -143,19 +143,19 @@ class CallCounter:
         took.clear()
 
     def add(self, other: CallCounter) -> None:
-        """Add what another counted."""
+        """Add another's counts."""
         other.settle()
         self.tally.add(other.tally)
         for bucket, count in other.latency.items():
             self.latency[bucket] = self.latency.get(bucket, 0) + count
 
     def quantiles(self) -> tuple[float, ...] | None:
-        """Return how long the calls took, at the usual shares; None if there were none."""
+        """Return the usual quantiles of the latencies; None if there are no calls."""
         return quantiles(self.latency, self.tally.slowest_s)
 
 
 class CapacityUse:
-    """Units read and written in a place, and the most of each in a second."""
+    """Units read and written by a table or index, and their peaks in one second."""
 
     __slots__ = ("peak_reads", "peak_writes", "reads", "writes")
 
@@ -163,7 +163,7 @@ class CapacityUse:
         self.reads = self.writes = self.peak_reads = self.peak_writes = 0.0
 
     def add(self, reads: float, writes: float, peak_reads: float, peak_writes: float) -> None:
-        """Add what was used in another time."""
+        """Add the use in another time."""
         self.reads += reads
         self.writes += writes
         self.peak_reads = max(self.peak_reads, peak_reads)
@@ -171,7 +171,7 @@ class CapacityUse:
 
 
 class CounterSlice:
-    """What was counted since `start_s`; it is open while it is counted in."""
+    """Counts since `start_s` that can still grow."""
 
     __slots__ = ("cells", "length_s", "places", "start_s")
 
@@ -182,7 +182,7 @@ class CounterSlice:
         self.places: dict[CapacityTarget, CapacityUse] = {}
 
     def cell(self, kind: CallKind) -> CallCounter:
-        """Return where calls of this kind are counted."""
+        """Return the counter for a kind of call."""
         counter = self.cells.get(kind)
         if counter is None:
             if len(self.cells) >= CELLS_MAX:
@@ -191,7 +191,7 @@ class CounterSlice:
         return counter
 
     def place(self, target: CapacityTarget) -> CapacityUse:
-        """Return where the units of a table or index are counted."""
+        """Return the counter for the units of a table or index."""
         use = self.places.get(target)
         if use is None:
             if len(self.places) >= PLACES_MAX:
@@ -200,29 +200,29 @@ class CounterSlice:
         return use
 
     def take(self, other: CounterSlice) -> None:
-        """Count what a shorter slice counted."""
+        """Add the counts of a shorter slice."""
         for kind, cell in other.cells.items():
             self.cell(kind).add(cell)
         for target, used in other.places.items():
             self.place(target).add(used.reads, used.writes, *other.peaks(used))
 
     def peaks(self, used: CapacityUse) -> tuple[float, float]:
-        """Return the most units read and written in a second: in a slice of one, all of them."""
+        """Return the peak units per second; in a slice of one second, all units."""
         return (used.reads, used.writes) if self.length_s == 1 else (used.peak_reads, used.peak_writes)
 
-    def closed(self) -> ClosedSlice:
-        """Return what was counted so far, as it is kept; this one may be counted in further."""
+    def freeze(self) -> ClosedSlice:
+        """Return an immutable copy of the counts so far."""
         return ClosedSlice(self)
 
 
 class ClosedSlice:
-    """What was counted in a while that is over, in few arrays, since there are hours of it.
+    """The counts of a finished slice, in compact arrays because hours of them are kept.
 
-    What was told of it last is kept: a page asks the same each second.
+    The last summary is cached, because a page requests the same one every second.
     """
 
     __slots__ = (
-        *("_asked", "_buckets", "_codes", "_counts", "_ends", "_numbers", "_told", "_units"),
+        *("_buckets", "_codes", "_counts", "_ends", "_numbers", "_summary", "_summary_filter", "_units"),
         *("kinds", "places", "start_s"),
     )
 
@@ -233,7 +233,7 @@ class ClosedSlice:
         self._numbers = array("d")
         self._buckets, self._counts, self._ends = array("H"), array("I"), array("I")
         self._codes: dict[int, dict[str, int]] = {}
-        for at, cell in enumerate(of.cells.values()):
+        for position, cell in enumerate(of.cells.values()):
             cell.settle()
             tally = cell.tally
             self._numbers.extend(
@@ -246,23 +246,27 @@ class ClosedSlice:
             self._counts.extend(cell.latency.values())
             self._ends.append(len(self._buckets))
             if tally.codes:
-                self._codes[at] = dict(tally.codes)
+                self._codes[position] = dict(tally.codes)
         self._units = array("d")
         for used in of.places.values():
             self._units.extend((used.reads, used.writes, *of.peaks(used)))
-        self._asked: tuple[str | None, str | None] | None = None
-        self._told: tuple[CallTally, tuple[float, ...] | None] = CallTally(), None
+        self._summary_filter: tuple[str | None, str | None] | None = None
+        self._summary: tuple[CallTally, tuple[float, ...] | None] = CallTally(), None
 
     @property
     def bytes(self) -> int:
-        """About how much memory it takes."""
+        """The approximate memory use."""
         numbers = 8 * (len(self._numbers) + len(self._units)) + 6 * len(self._buckets)
         names = len(self.kinds) + len(self.places) + sum(map(len, self._codes.values()))
-        return _BESIDE_BYTES + numbers + 100 * names
+        return _OVERHEAD_BYTES + numbers + 100 * names
 
-    def add_to(self, cell: CallCounter, at: int) -> None:
-        """Add the calls of one kind to others."""
-        numbers, tally, latency = self._numbers[at * _NUMBERS : (at + 1) * _NUMBERS], cell.tally, cell.latency
+    def add_to(self, cell: CallCounter, position: int) -> None:
+        """Add the calls of one kind to a counter."""
+        numbers, tally, latency = (
+            self._numbers[position * _NUMBERS : (position + 1) * _NUMBERS],
+            cell.tally,
+            cell.latency,
+        )
         tally.requests += int(numbers[0])
         tally.faults += int(numbers[1])
         tally.throttles += int(numbers[2])
@@ -272,45 +276,45 @@ class ClosedSlice:
         tally.slowest_s = max(tally.slowest_s, numbers[6])
         tally.reads += numbers[7]
         tally.writes += numbers[8]
-        for code, count in self._codes.get(at, {}).items():
+        for code, count in self._codes.get(position, {}).items():
             tally.codes[code] = tally.codes.get(code, 0) + count
-        span = slice(self._ends[at - 1] if at else 0, self._ends[at])
+        span = slice(self._ends[position - 1] if position else 0, self._ends[position])
         for bucket, count in zip(self._buckets[span], self._counts[span], strict=True):
             latency[bucket] = latency.get(bucket, 0) + count
 
-    def used(self) -> Iterator[tuple[CapacityTarget, tuple[float, ...]]]:
-        """Yield where units were consumed: those read and written, and the most of each in a second."""
-        for at, target in enumerate(self.places):
-            yield target, tuple(self._units[at * _UNITS : (at + 1) * _UNITS])
+    def capacity_use(self) -> Iterator[tuple[CapacityTarget, tuple[float, ...]]]:
+        """Yield each table and index with its read and write units and their peaks per second."""
+        for position, target in enumerate(self.places):
+            yield target, tuple(self._units[position * _UNITS : (position + 1) * _UNITS])
 
     def matching(self, table: str | None, operation: str | None) -> Iterator[tuple[int, CallKind]]:
-        """Yield the kinds of calls of a table and an operation, each with its place."""
-        for at, kind in enumerate(self.kinds):
+        """Yield the matching kinds of calls, each with its position."""
+        for position, kind in enumerate(self.kinds):
             if kind.matches(table, operation):
-                yield at, kind
+                yield position, kind
 
     def summary(self, table: str | None, operation: str | None) -> tuple[CallTally, tuple[float, ...] | None]:
-        """Return how many such calls there were and how long they took, at the usual shares; None if there were none."""
-        if self._asked != (table, operation):
+        """Return the tally and latency quantiles of matching calls."""
+        if self._summary_filter != (table, operation):
             cell = sum_slices((self,), table, operation)
-            self._told = cell.tally, cell.quantiles()
-            self._asked = (table, operation)
-        return self._told
+            self._summary = cell.tally, cell.quantiles()
+            self._summary_filter = (table, operation)
+        return self._summary
 
-    def unnamed(self) -> ClosedSlice:
-        """Return the same in all, of which nothing is told apart."""
-        whole = CounterSlice(self.start_s, 0)
-        whole.cells[OTHER_KINDS] = sum_slices((self,), None, None)
-        used = whole.places[OTHER_TARGETS] = CapacityUse()
-        for _, units in self.used():
+    def without_kinds(self) -> ClosedSlice:
+        """Return a smaller slice with the same totals, without distinguishing kinds and tables."""
+        merged = CounterSlice(self.start_s, 0)
+        merged.cells[OTHER_KINDS] = sum_slices((self,), None, None)
+        used = merged.places[OTHER_TARGETS] = CapacityUse()
+        for _, units in self.capacity_use():
             used.add(*units)
-        return whole.closed()
+        return merged.freeze()
 
 
 def sum_slices(slices: Iterable[ClosedSlice], table: str | None, operation: str | None) -> CallCounter:
-    """Return what several slices counted of a table and an operation."""
+    """Sum the matching calls of several slices."""
     cell = CallCounter()
-    for each in slices:
-        for at, _ in each.matching(table, operation):
-            each.add_to(cell, at)
+    for time_slice in slices:
+        for position, _ in time_slice.matching(table, operation):
+            time_slice.add_to(cell, position)
     return cell

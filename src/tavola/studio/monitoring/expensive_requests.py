@@ -20,16 +20,18 @@ from math import inf
 from typing import Any, Literal
 
 from tavola.engine import ItemAccess
+from tavola.protocol.arns import table_name_of
 from tavola.protocol.faults import Fault
 from tavola.studio.monitoring.counters import CELLS_MAX, CallKind
 from tavola.studio.monitoring.request_shapes import request_form, request_shape
+from tavola.studio.types import ConsumedUnits
 
 By = Literal["units", "time"]
 
 EACH_MAX = 3  # of one kind, in the running minute
 ALL_MAX = 20  # of all kinds, in a span that is over
 SPAN_BYTES_MAX = 24 * 1024  # of their shapes, in a span that is over
-TOUCHES_MAX = 24  # tables and indexes told of one request
+TARGETS_MAX = 24  # tables and indexes listed for one request
 _MINUTE_S = 60
 _HOUR_S = 3600
 _LATER_S = 600
@@ -37,50 +39,39 @@ _KEPT_S = 21_600
 
 
 @dataclass(frozen=True, slots=True)
-class RequestUnits:
-    """The units that a request consumed in one place."""
-
-    table: str  # the ARN
-    index: str | None
-    reads: float
-    writes: float
-    key: bytes | None  # of the item or the partition, in the order of keys; None of a scan or of several
-
-
-@dataclass(frozen=True, slots=True)
 class ExpensiveRequest:
-    """One request, with what it cost."""
+    """One request and its cost."""
 
-    number: int  # in the order in which they came
+    number: int  # in order of arrival
     kind: CallKind
     at_s: float
     took_s: float
     units: float
-    consumed: tuple[RequestUnits, ...]
-    items: int  # how many items or partitions were touched
+    consumed: tuple[ConsumedUnits, ...]
+    items: int  # items or partitions accessed
     fault: str | None
     shape: bytes  # JSON
-    form: int  # the same of two requests that differ in their values alone
+    form: int  # equal for requests that differ only in values
 
 
 class KindLeaders:
-    """The dearest of one kind in the running minute, by their forms, and what another must exceed to be looked at.
+    """The most expensive requests of one kind in the current minute, by form, and the thresholds for parsing another.
 
-    To know its form a request must be taken apart. So in each second the first is looked at, and then whichever is
-    dearer than all that were: a flood of one form is not taken apart again and again, and hides no other for long.
+    A request must be parsed to know its form, which is slow. So in each second the first request is parsed, and then
+    only requests above the thresholds: a flood of one form is not parsed repeatedly and does not hide other forms.
     """
 
-    __slots__ = ("asked", "by_time", "by_units", "time", "units")
+    __slots__ = ("by_time", "by_units", "kind", "time", "units")
 
     def __init__(self, kind: CallKind) -> None:
-        self.asked = kind
+        self.kind = kind
         self.by_units: dict[int, ExpensiveRequest] = {}
         self.by_time: dict[int, ExpensiveRequest] = {}
         self.units = 0.0
         self.time = -1.0
 
     def keep(self, request: ExpensiveRequest) -> None:
-        """Keep a request where it is the dearest of its form, by what it consumed or by how long it took."""
+        """Keep a request if it is the most expensive of its form, by units or by time."""
         self.units = max(self.units, request.units)
         self.time = max(self.time, request.took_s)
         if request.units > 0.0:
@@ -88,22 +79,22 @@ class KindLeaders:
         _keep_most_expensive("time", self.by_time, request)
 
     def turn(self) -> None:
-        """Begin a second: whatever is dearer than the least that is kept is worth a look."""
+        """Start a new second: lower the thresholds to the least expensive request kept."""
         self.units = min((request.units for request in self.by_units.values()), default=0.0)
         self.time = min((request.took_s for request in self.by_time.values()), default=-1.0)
 
     def of(self, by: By) -> Iterable[ExpensiveRequest]:
-        """Return what is kept."""
+        """Return the kept requests."""
         return (self.by_units if by == "units" else self.by_time).values()
 
 
 _FULL = KindLeaders(CallKind("", ()))
-"""The mark of what is too many to be looked at."""
+"""For kinds beyond the maximum, which are not recorded."""
 _FULL.units = _FULL.time = inf
 
 
 class ExpensiveRequests:
-    """Keeps the dearest requests of some hours; how many is bounded, and how much of each."""
+    """Keeps the most expensive requests of several hours, bounded in number and size."""
 
     def __init__(self) -> None:
         self._minute = -1
@@ -113,13 +104,13 @@ class ExpensiveRequests:
         self._later: deque[tuple[int, dict[By, tuple[ExpensiveRequest, ...]]]] = deque()
 
     def turn(self, second: int) -> None:
-        """Begin a second; what was marked before may be of a minute that is over."""
+        """Start a new second; earlier `KindLeaders` may belong to a finished minute."""
         minute = second // _MINUTE_S
         if minute > self._minute or minute < self._minute - 1:
             self._close(minute)
 
     def leaders_of(self, kind: CallKind, index: str | None) -> KindLeaders:
-        """Return the mark of a kind for a second that begins; requests to an index are a kind of their own."""
+        """Return the leaders of a kind at the start of a second; requests to an index are a kind of their own."""
         leaders = self._marks.get((kind, index))
         if leaders is None:
             if len(self._marks) >= CELLS_MAX:
@@ -138,15 +129,15 @@ class ExpensiveRequests:
         fault: Fault | None,
         body: bytes,
     ) -> None:
-        """Look at a request: keep it if it is the dearest of its form, and its form among the dearest."""
+        """Parse a request and keep it if it is among the most expensive."""
         if mark is _FULL:
             return
-        shape = request_shape(mark.asked.operation, body)
+        shape = request_shape(mark.kind.operation, body)
         self._number += 1
         mark.keep(
             ExpensiveRequest(
                 number=self._number,
-                kind=mark.asked,
+                kind=mark.kind,
                 at_s=began_s,
                 took_s=took_s,
                 units=units,
@@ -159,7 +150,7 @@ class ExpensiveRequests:
         )
 
     def of(self, by: By) -> list[ExpensiveRequest]:
-        """Return all that is kept, in no order."""
+        """Return all kept requests, unordered."""
         spans = [
             request
             for spans in (self._later, self._minutes)
@@ -169,12 +160,12 @@ class ExpensiveRequests:
         return spans + [request for mark in self._marks.values() for request in mark.of(by)]
 
     @property
-    def kept(self) -> int:
-        """How many requests are kept."""
+    def request_count(self) -> int:
+        """The number of kept requests."""
         return len(self.of("units")) + len(self.of("time"))
 
     def _close(self, minute: int) -> None:
-        """End the running minute, and join what is older than an hour."""
+        """Close the current minute, and merge minutes older than an hour."""
         if minute < self._minute - 1:  # the clock was set back
             self._minutes.clear()
             self._later.clear()
@@ -208,9 +199,14 @@ def _cost(by: By, request: ExpensiveRequest) -> float:
 def select_requests(
     by: By, requests: Iterable[ExpensiveRequest], since_s: float, table: str | None, operation: str | None
 ) -> list[ExpensiveRequest]:
-    """Return those since then of a table and an operation, the dearest first; one of each form."""
+    """Return matching requests since a time, the most expensive first, one of each form."""
     return _one_per_form(
-        by, (each for each in requests if each.at_s >= since_s and each.kind.matches(table, operation))
+        by,
+        (
+            request
+            for request in requests
+            if request.at_s >= since_s and request.kind.matches(table, operation)
+        ),
     )
 
 
@@ -222,12 +218,12 @@ def _one_per_form(by: By, requests: Iterable[ExpensiveRequest]) -> list[Expensiv
 
 
 def _most_expensive(by: By, requests: Iterable[ExpensiveRequest]) -> tuple[ExpensiveRequest, ...]:
-    """Return the dearest of a span that is over, as many as there is room for."""
+    """Return the most expensive requests of a finished span, within its size limit."""
     chosen: list[ExpensiveRequest] = []
-    room = SPAN_BYTES_MAX
+    bytes_left = SPAN_BYTES_MAX
     for request in _one_per_form(by, requests)[:ALL_MAX]:
-        room -= len(request.shape)
-        if room < 0:
+        bytes_left -= len(request.shape)
+        if bytes_left < 0:
             break
         chosen.append(request)
     return tuple(chosen)
@@ -241,21 +237,20 @@ def _keep_most_expensive(by: By, forms: dict[int, ExpensiveRequest], request: Ex
             del forms[min(forms, key=lambda form: _cost(by, forms[form]))]
 
 
-def _sum_units(accesses: Sequence[ItemAccess]) -> tuple[RequestUnits, ...]:
-    """Return the units of a request by place; the key where all of a place's units are one key's."""
-    sums: dict[tuple[str, str | None], RequestUnits] = {}
+def _sum_units(accesses: Sequence[ItemAccess]) -> tuple[ConsumedUnits, ...]:
+    """Return the units of a request by table and index."""
+    sums: dict[tuple[str, str | None], ConsumedUnits] = {}
     for access in accesses:
         if not access.reads and not access.writes:
             continue
-        place = access.table, access.index_name
+        place = table_name_of(access.table), access.index_name
         known = sums.get(place)
         if known is None:
-            if len(sums) >= TOUCHES_MAX:
+            if len(sums) >= TARGETS_MAX:
                 continue
-            sums[place] = RequestUnits(*place, access.reads, access.writes, access.key)
+            sums[place] = ConsumedUnits(*place, access.reads, access.writes)
         else:
-            key = known.key if known.key == access.key else None
-            sums[place] = RequestUnits(*place, known.reads + access.reads, known.writes + access.writes, key)
+            sums[place] = ConsumedUnits(*place, known.reads + access.reads, known.writes + access.writes)
     return tuple(sums.values())
 
 
@@ -267,7 +262,7 @@ _SLOW_S = 0.05
 
 
 def explain_request(expensive: ExpensiveRequest, request: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what made a request dear, the weightiest first; none if it was an ordinary one."""
+    """Return the reasons for a request's cost, the most important first; empty if it is ordinary."""
     operation = expensive.kind.operation
     reads = sum(place.reads for place in expensive.consumed)
     writes = sum(place.writes for place in expensive.consumed)
@@ -275,29 +270,29 @@ def explain_request(expensive: ExpensiveRequest, request: Mapping[str, Any]) -> 
     reasons: list[str] = []
     if operation == "Scan":
         reasons.append(
-            f"A scan reads everything that it passes: {_read_size(reads, consistent=consistent)} here."
+            f"A scan is charged for every item it reads: {_read_size(reads, consistent=consistent)} here."
         )
     if operation == "Query" and reads >= _MANY:
         reasons.append(
-            f"A page of {_read_size(reads, consistent=consistent)}: a query is charged for all that its key "
-            "condition selects."
+            f"The page has {_read_size(reads, consistent=consistent)}: a query is charged for every item that matches "
+            "its key condition."
         )
     if request.get("FilterExpression") is not None:
-        reasons.append("The filter is applied after the units are counted: what it drops was paid for.")
+        reasons.append("Filters apply after reading: items that the filter drops are charged too.")
     if request.get("ProjectionExpression") is not None and reads >= _MANY:
-        reasons.append("A projection narrows what is sent, and not what is charged.")
+        reasons.append("A projection reduces the response, not the charge.")
     if consistent and reads:
-        reasons.append("A strongly consistent read costs twice what an eventually consistent one does.")
+        reasons.append("A strongly consistent read costs twice as much as an eventually consistent one.")
     if operation.startswith("Transact") or operation == "ExecuteTransaction":
-        reasons.append("In a transaction every unit counts twice.")
+        reasons.append("A transaction costs twice as much.")
     if operation.startswith(("Batch", "Transact")) and expensive.items > 1:
-        reasons.append(f"It is of {expensive.items:,} items; a batch saves calls and no units.")
+        reasons.append(f"It has {expensive.items:,} items; a batch saves requests, not capacity.")
     reasons += _explain_writes(expensive, writes)
     if expensive.fault is not None:
-        reasons.append(f"It was refused: {expensive.fault}.")
+        reasons.append(f"It failed: {expensive.fault}.")
     if expensive.took_s >= _SLOW_S:
         reasons.append(
-            f"It took {expensive.took_s * 1000:,.0f} ms, waiting for others and for the disk among them."
+            f"It took {expensive.took_s * 1000:,.0f} ms, including waiting for other requests and for the disk."
         )
     return tuple(reasons)
 
@@ -309,18 +304,18 @@ def _explain_writes(expensive: ExpensiveRequest, writes: float) -> list[str]:
         share = sum(place.writes for place in indexes)
         names = ", ".join(dict.fromkeys(place.index or "" for place in indexes))
         reasons.append(
-            f"{share:g} of {writes:g} write units go to {len(indexes)} "
+            f"{share:g} of {writes:g} write units are for {len(indexes)} "
             f"{'index' if len(indexes) == 1 else 'indexes'} ({names})."
         )
-    own = sum(place.writes for place in expensive.consumed if place.index is None)
-    if expensive.items == 1 and own >= _LARGE_ITEM_UNITS:
+    table_writes = sum(place.writes for place in expensive.consumed if place.index is None)
+    if expensive.items == 1 and table_writes >= _LARGE_ITEM_UNITS:
         reasons.append(
-            f"The item is large: a write unit is {_WRITE_BYTES // 1024} KB of all of it, however little changes."
+            f"The item is large: a write is charged for the whole item, one unit per {_WRITE_BYTES // 1024} KB."
         )
     return reasons
 
 
 def _read_size(units: float, *, consistent: bool) -> str:
-    """Return how much a read of so many units reads."""
+    """Return the size of a read of some units as text."""
     kilobytes = units * _READ_BYTES * (1 if consistent else 2) / 1024
     return f"about {kilobytes:,.0f} KB" if kilobytes < 1024 else f"about {kilobytes / 1024:,.1f} MB"

@@ -26,7 +26,7 @@ _SCANNING = frozenset({"BatchExecuteStatement", "ExecuteStatement", "Scan"})  # 
 
 @dataclass(frozen=True, slots=True)
 class KeyHeat:
-    """What one key had: in all, in its busiest second, and when."""
+    """The traffic of one key: in total, in its busiest second, and when."""
 
     label: str
     total: float
@@ -34,44 +34,44 @@ class KeyHeat:
     first_s: float
     last_s: float
     centre_s: float
-    stands_for: float = 1.0  # keys: more than itself, if it is one of a sample
+    stands_for: float = 1.0  # number of keys it represents in a sample
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Reads or writes of a place in a window, by key in key order and by time."""
+    """Reads or writes of a table or index in a window, by key in key order and by time."""
 
     access: Access
     window_s: int
-    keys: tuple[KeyHeat, ...]  # all, or a fair sample of very many
+    keys: tuple[KeyHeat, ...]  # all keys, or a fair sample
     columns: tuple[float, ...]  # units a second, from the first activity to the last
     column_s: int
     total: float
-    count: int  # keys that have a name
-    named: float  # what they had
-    scanned: float = 0.0  # of the total, by scans
-    leader: float = 0.0  # the share that the first of each moment has
+    count: int  # named keys
+    named: float  # units of named keys
+    scanned: float = 0.0  # units of scans
+    leader: float = 0.0  # mean share of the hottest key at each moment
     throttled: float = 0.0  # requests
     throttled_key: str | None = None
     throttled_share: float = 0.0
-    operations: float = 0.0  # in the moments that have some of it
-    asked_s: int = 0  # the time that is looked at, with what is quiet of it
+    operations: float = 0.0  # in slots that have such traffic
+    asked_s: int = 0  # length of the requested time range, idle time included
 
     @property
     def limit(self) -> int:
-        """Units a second that one partition takes."""
+        """Maximum units per second of one partition."""
         return PARTITION_READS_PER_S if self.access == "reads" else PARTITION_WRITES_PER_S
 
     @property
     def units(self) -> str:
-        """What is counted."""
+        """The name of the units."""
         return "read units" if self.access == "reads" else "write units"
 
 
 def window_traffic(window: HeatWindow, keys: Keys, access: Access) -> Traffic:
-    """Return the reads or writes of a window, as the detectors look at them."""
+    """Return the reads or writes of a window for the detectors."""
     at = METRICS[access]
-    # Of very many keys only some are followed; what all of them had is added up without their times.
+    # With very many keys only a sample is followed over time; totals include all keys.
     all_had = key_totals(window, access) if len(named_keys(window)) > KEYS_SHOWN else None
     sample = sample_keys(all_had or {})
     cells: dict[bytes, list[float]] = {}  # total, peak, first, last, moment
@@ -87,13 +87,13 @@ def window_traffic(window: HeatWindow, keys: Keys, access: Access) -> Traffic:
         total += slot.sums[at]
         operations += slot.sums.operations
         taken[slot.start] = taken.get(slot.start, 0.0) + slot.sums[at]
-        here = _by_key(slot, access)
-        if here.pop(None, 0.0):
+        units_by_key = _by_key(slot, access)
+        if units_by_key.pop(None, 0.0):
             scanned += _scanned_units(window, slot, access)
-        led += max(here.values(), default=0.0)
+        led += max(units_by_key.values(), default=0.0)
         if all_had is not None:
-            here = {key: units for key, units in here.items() if key in sample.keys}
-        _follow(cells, here, slot.start, timed.span_s)
+            units_by_key = {key: units for key, units in units_by_key.items() if key in sample.keys}
+        _follow(cells, units_by_key, slot.start, timed.span_s)
     if all_had is None:
         count, named, times = len(cells), sum(cell[0] for cell in cells.values()), 1.0
     else:
@@ -129,8 +129,8 @@ def window_traffic(window: HeatWindow, keys: Keys, access: Access) -> Traffic:
 
 
 def _by_key(slot: HeatSlot, access: Access) -> dict[bytes | None, float]:
-    """Return what each key had in a slot, by all operations together."""
-    scale, amounts = SCALES[access], slot.lane(access)
+    """Return the units of each key in a slot, over all operations."""
+    scale, amounts = SCALES[access], slot.column(access)
     had = [value * scale for value in amounts if value]
     named = list(compress(slot.keys, amounts))
     by_key = dict(zip(named, had, strict=True))
@@ -142,13 +142,13 @@ def _by_key(slot: HeatSlot, access: Access) -> dict[bytes | None, float]:
 
 
 def _follow(
-    cells: dict[bytes, list[float]], here: dict[bytes | None, float], start: int, span_s: int
+    cells: dict[bytes, list[float]], units_by_key: dict[bytes | None, float], start: int, span_s: int
 ) -> None:
-    """Add a slot to what is known of each key."""
+    """Add a slot to the totals of each key."""
     known = cells.get
     middle, last = start + (span_s - 1) / 2, start + span_s - 1
-    for key, units in here.items():
-        cell = known(key)  # type: ignore[arg-type]  # what has no key was taken out
+    for key, units in units_by_key.items():
+        cell = known(key)  # type: ignore[arg-type]  # None was removed
         if cell is None:
             cells[key] = [units, units / span_s, start, last, units * middle]  # type: ignore[index]
         else:
@@ -170,7 +170,7 @@ def _scanned_units(window: HeatWindow, slot: HeatSlot, access: Access) -> float:
 def _add_throttles(
     window: HeatWindow, slot: HeatSlot, access: Access, refused: dict[bytes | None, float]
 ) -> None:
-    """Add up refused requests by key; None for those of no key that is known."""
+    """Add up throttled requests by key; None if the key is unknown."""
     for key, operation, _, _, _, throttles in slot.entries():
         if throttles and (window.operations[operation] in _READING) == (access == "reads"):
             refused[key] = refused.get(key, 0.0) + throttles
@@ -188,7 +188,7 @@ def _active_s(window: HeatWindow) -> int:
 
 
 def _columns(taken: dict[int, float], span: int) -> tuple[float, ...]:
-    """Return the units a second of equal stretches, those with nothing in them too."""
+    """Return the units per second of equal time spans, including idle ones."""
     if not taken:
         return ()
     first, last = min(taken) // span, max(taken) // span
@@ -203,9 +203,9 @@ Kind = Literal[
 ]
 
 _HOT_SHARE = 0.2
-_ALONE = 0.6  # of the traffic of a moment, on one key
+_ALONE = 0.6  # share of one key at a moment
 _IN_ORDER = 0.9  # correlation of keys and times
-_BRIEF = 0.25  # of the window, that a key of a sequence is asked for
+_BRIEF = 0.25  # share of the window in which a key of a sequence is used
 _SEQUENCE_KEYS = 20
 _SEQUENCE_SHARE = 0.2
 _BURST_COLUMNS = 20
@@ -213,34 +213,34 @@ _BURST_SHARE = 0.5
 _BURST_PART = 0.1
 _SCAN_SHARE = 0.5
 _EVEN = 3.0  # times the mean
-_SKEWED_MOST = 500  # keys that are spoken of together
-_ENOUGH = 100  # operations, below which a pattern is chance
-_NEAR = 0.1  # of what a partition takes
-_FEW = 5  # keys of which nobody says that they are even or not
+_SKEWED_MOST = 500  # keys reported together
+_ENOUGH = 100  # operations: with fewer, a pattern is chance
+_NEAR = 0.1  # of a partition's limit
+_FEW = 5  # keys: with fewer, "even" has no meaning
 _PREFIX = re.compile(r"[^0-9]*")
 
 
 @dataclass(frozen=True, slots=True)
 class HeatFinding:
-    """One thing that a map shows."""
+    """One observation about a map."""
 
     kind: Kind
     access: Access | None
     sentence: str
     key: str | None = None
     share: float | None = None  # of the units
-    rate: float | None = None  # units a second, at the busiest
-    limit: int | None = None  # that a partition takes
-    factor: float | None = None  # of that rate, at which the limit is reached
+    rate: float | None = None  # peak units per second
+    limit: int | None = None  # of a partition
+    factor: float | None = None  # limit divided by rate
 
 
 def diagnose(traffics: Sequence[Traffic]) -> tuple[HeatFinding, ...]:
-    """Return what there is to say, the most urgent first; never nothing."""
-    enough = any(not few(traffic) for traffic in traffics)
+    """Return the findings, the most urgent first; never empty."""
+    enough = any(not is_sparse(traffic) for traffic in traffics)
     findings = [
         finding
         for traffic in traffics
-        for detect in ((throttled,) if few(traffic) else DETECTORS)
+        for detect in ((detect_throttling,) if is_sparse(traffic) else DETECTORS)
         if traffic.total or traffic.throttled
         if (finding := detect(traffic)) is not None
     ]
@@ -251,27 +251,31 @@ def diagnose(traffics: Sequence[Traffic]) -> tuple[HeatFinding, ...]:
             if traffic.total
         ]
         if not amounts:
-            return (HeatFinding("idle", None, "Nothing was asked in this time."),)
+            return (HeatFinding("idle", None, "No requests in this period."),)
         if not enough:
-            sentence = f"{' and '.join(amounts)} were consumed: too little traffic to say more."
+            sentence = f"{' and '.join(amounts)} were consumed, too little for a diagnosis."
             return (HeatFinding("few", None, sentence),)
         return (HeatFinding("even", None, f"{' and '.join(amounts)} were consumed, and nothing stands out."),)
-    loud = {traffic.access: traffic.total for traffic in traffics}
-    findings.sort(key=lambda each: (_URGENCY.index(each.kind), -loud.get(each.access or "reads", 0.0)))
+    totals = {traffic.access: traffic.total for traffic in traffics}
+    findings.sort(
+        key=lambda finding: (_URGENCY.index(finding.kind), -totals.get(finding.access or "reads", 0.0))
+    )
     worse = {
-        each.access for each in findings if each.kind in ("hot-key", "moving-key", "skewed", "sequential")
+        finding.access
+        for finding in findings
+        if finding.kind in ("hot-key", "moving-key", "skewed", "sequential")
     }
-    return tuple(each for each in findings if each.kind != "even" or each.access not in worse)
+    return tuple(finding for finding in findings if finding.kind != "even" or finding.access not in worse)
 
 
-def few(traffic: Traffic) -> bool:
-    """Whether there was so little that a pattern in it is chance: few operations, less than a unit a second, no key near its limit."""
+def is_sparse(traffic: Traffic) -> bool:
+    """Return whether there is too little traffic for a diagnosis, and no key near its limit."""
     top = max((key.peak for key in traffic.keys), default=0.0)
     return traffic.operations < _ENOUGH and traffic.total < traffic.asked_s and top < _NEAR * traffic.limit
 
 
-def throttled(traffic: Traffic) -> HeatFinding | None:
-    """Requests were refused for want of throughput."""
+def detect_throttling(traffic: Traffic) -> HeatFinding | None:
+    """Find throttled requests."""
     if not traffic.throttled:
         return None
     sentence = f"{traffic.throttled:,.0f} {_request(traffic)} throttled"
@@ -283,46 +287,46 @@ def throttled(traffic: Traffic) -> HeatFinding | None:
 
 
 def hot_key(traffic: Traffic) -> HeatFinding | None:
-    """One key takes much more than its share: a bright line."""
+    """Find a key with much more than its share: a bright line."""
     top = _top(traffic)
     if top is None:
         return None
     share, count = top.total / traffic.total, traffic.count
     if count > 1 and share < max(_HOT_SHARE, min(0.75, 2.5 / count)):
         return None
-    takes = f"{top.label} takes {_percent(share)} of {traffic.access}"
-    sentence = f"{takes}: {_limited(traffic, top.peak)}"
+    receives = f"{top.label} receives {_percent(share)} of {traffic.access}"
+    sentence = f"{receives}: {_compare_with_limit(traffic, top.peak)}"
     factor = traffic.limit / top.peak
     return HeatFinding("hot-key", traffic.access, sentence, top.label, share, top.peak, traffic.limit, factor)
 
 
-def _limited(traffic: Traffic, peak: float) -> str:
-    """Return how far a key is from what its partition takes."""
+def _compare_with_limit(traffic: Traffic, peak: float) -> str:
+    """Return a key's peak and its distance from the partition limit, as sentences."""
     units = traffic.units.removesuffix("s") if _rate(peak) == "1" else traffic.units
-    busiest = f"{_rate(peak)} {units} a second at its busiest"
+    busiest = f"{_rate(peak)} {units} per second at its peak"
     if peak < traffic.limit:
-        return f"{busiest}. Its partition throttles at {traffic.limit:,}, which is {_times(traffic.limit / peak)} that."
-    cure = "shard the key, or cache what is read" if traffic.access == "reads" else "shard the key"
-    return f"{busiest}, and its partition throttles at {traffic.limit:,}. One item cannot be split over partitions: {cure}."
+        return f"{busiest}. The partition limit is {traffic.limit:,}, which is {_times(traffic.limit / peak)} as much."
+    remedy = "shard the key or cache reads" if traffic.access == "reads" else "shard the key"
+    return f"{busiest}, above the partition limit of {traffic.limit:,}. One key cannot be split: {remedy}."
 
 
 def scan_heavy(traffic: Traffic) -> HeatFinding | None:
-    """Most of what is read is read by scans."""
+    """Find out whether most reads are scans."""
     share = traffic.scanned / traffic.total if traffic.total else 0.0
     if traffic.access != "reads" or share < _SCAN_SHARE:
         return None
     sentence = (
-        f"Scans take {_percent(share)} of reads: an index or a key that answers the question would read less."
+        f"Scans are {_percent(share)} of reads: a query by key, or on a suitable index, would read less."
     )
     return HeatFinding("scan-heavy", "reads", sentence, share=share)
 
 
 def sequential(traffic: Traffic) -> HeatFinding | None:
-    """Keys come in order, each for a while: a diagonal."""
+    """Find keys that are used in order, each for a while: a diagonal."""
     groups: dict[str, list[KeyHeat]] = {}
     for key in traffic.keys:
         groups.setdefault(_PREFIX.match(key.label)[0], []).append(key)  # type: ignore[index]  # it may be empty
-    for keys in sorted(groups.values(), key=lambda each: -sum(key.total for key in each)):
+    for keys in sorted(groups.values(), key=lambda group: -sum(key.total for key in group)):
         total = sum(key.total * key.stands_for for key in keys)
         if len(keys) < _SEQUENCE_KEYS or total < _SEQUENCE_SHARE * traffic.total:
             continue
@@ -345,15 +349,15 @@ def _sequence(traffic: Traffic, keys: Sequence[KeyHeat], total: float, *, rising
         if len(traffic.keys) < traffic.count:
             count = f"about {round(sum(key.stands_for for key in keys), -2):,.0f}"
         sentence = (
-            f"Keys come in order ({named}, {count} keys with {_percent(share)} of {traffic.access}): a diagonal. "
-            "The hash spreads them over partitions, so none gets hot by it."
+            f"Keys are used in order ({named}, {count} keys with {_percent(share)} of {traffic.access}): a diagonal. "
+            "Hashing spreads them over partitions, so none becomes hot."
         )
         return HeatFinding("sequential", traffic.access, sentence, named, share)
     peak = max(key.peak for key in keys)
     factor = traffic.limit / peak
     sentence = (
-        f"Traffic moves from key to key in order ({named}): at any time one key takes {_percent(traffic.leader)} of "
-        f"{traffic.access}, {_limited(traffic, peak)}"
+        f"Traffic moves from key to key in order ({named}): at any time one key receives {_percent(traffic.leader)} of "
+        f"{traffic.access}, {_compare_with_limit(traffic, peak)}"
     )
     return HeatFinding(
         "moving-key", traffic.access, sentence, named, traffic.leader, peak, traffic.limit, factor
@@ -361,25 +365,25 @@ def _sequence(traffic: Traffic, keys: Sequence[KeyHeat], total: float, *, rising
 
 
 def burst(traffic: Traffic) -> HeatFinding | None:
-    """Most of the traffic comes in a small part of the time: a bright column."""
+    """Find traffic that is concentrated in a small part of the time: a bright column."""
     columns = traffic.columns
     if len(columns) < _BURST_COLUMNS:
         return None
-    few = max(1, int(len(columns) * _BURST_PART))
-    top = sorted(columns, reverse=True)[:few]
+    busiest = max(1, int(len(columns) * _BURST_PART))
+    top = sorted(columns, reverse=True)[:busiest]
     share, mean = sum(top) / sum(columns), sum(columns) / len(columns)
     if share < _BURST_SHARE or top[0] < 4 * mean:
         return None
     sentence = (
-        f"It comes in bursts: {few * traffic.column_s:,} s of {len(columns) * traffic.column_s:,} s have "
-        f"{_percent(share)} of {traffic.access}, {_times(top[0] / mean)} the mean at the highest "
-        f"({_rate(top[0])} {traffic.units} a second)."
+        f"Traffic comes in bursts: {busiest * traffic.column_s:,} s of {len(columns) * traffic.column_s:,} s have "
+        f"{_percent(share)} of {traffic.access}, with a peak of {_times(top[0] / mean)} the mean "
+        f"({_rate(top[0])} {traffic.units} per second)."
     )
     return HeatFinding("burst", traffic.access, sentence, share=share, rate=top[0])
 
 
-def skewed(traffic: Traffic) -> HeatFinding | None:
-    """A few keys take much, and none of them most."""
+def detect_skew(traffic: Traffic) -> HeatFinding | None:
+    """Find a small group of keys with much of the traffic."""
     top, count = _top(traffic), traffic.count
     if top is None or count < 2 * _FEW or hot_key(traffic) is not None or even(traffic) is not None:
         return None
@@ -388,7 +392,7 @@ def skewed(traffic: Traffic) -> HeatFinding | None:
     if share < 3 * few / count:
         return None
     sentence = (
-        f"{few:,} of {count:,} keys take {_percent(share)} of {traffic.access}; the hottest ({top.label}) takes "
+        f"{few:,} of {count:,} keys receive {_percent(share)} of {traffic.access}; the hottest ({top.label}) receives "
         f"{_percent(top.total / traffic.total)}."
     )
     return HeatFinding(
@@ -404,16 +408,16 @@ def skewed(traffic: Traffic) -> HeatFinding | None:
 
 
 def even(traffic: Traffic) -> HeatFinding | None:
-    """No key takes much more than another: fine noise."""
+    """Find even traffic, in which no key receives much more than another: fine noise."""
     top, count = _top(traffic), traffic.count
     if top is None or count < _FEW or traffic.scanned > _SCAN_SHARE * traffic.total:
         return None
     mean = traffic.named / count
-    # Chance alone lets the luckiest of many keys have some more than the mean.
+    # By chance, the busiest of many keys always receives somewhat more than the mean.
     if top.total > max(_EVEN * mean, mean + 5 * mean**0.5 + 4):
         return None
     sentence = (
-        f"Even: {count:,} keys share the {traffic.access}, and the busiest ({top.label}) takes "
+        f"{count:,} keys share the {traffic.access} evenly; the busiest ({top.label}) receives "
         f"{_percent(top.total / traffic.total)}."
     )
     return HeatFinding(
@@ -422,12 +426,12 @@ def even(traffic: Traffic) -> HeatFinding | None:
 
 
 DETECTORS: tuple[Callable[[Traffic], HeatFinding | None], ...] = (
-    throttled,
+    detect_throttling,
     hot_key,
     scan_heavy,
     sequential,
     burst,
-    skewed,
+    detect_skew,
     even,
 )
 _URGENCY: tuple[Kind, ...] = (
@@ -449,8 +453,8 @@ def _top(traffic: Traffic) -> KeyHeat | None:
 
 
 def _correlation(times: Sequence[float]) -> float:
-    """Return how well times rise with their place, from -1 to 1, by ranks; equal times share one."""
-    order = sorted(range(len(times)), key=lambda at: times[at])
+    """Return the rank correlation of times with their position, from -1 to 1; equal times share a rank."""
+    order = sorted(range(len(times)), key=lambda position: times[position])
     ranks = [0.0] * len(times)
     at = 0
     while at < len(order):
@@ -473,8 +477,8 @@ def _correlation(times: Sequence[float]) -> float:
 def _percent(share: float) -> str:
     value = share * 100
     if 0 < value < 0.05:
-        return "less than 0.1 %"
-    return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %"
+        return "less than 0.1%"
+    return f"{value:.0f}%" if value >= 10 or value == 0 else f"{value:.1f}%"
 
 
 def _times(factor: float) -> str:

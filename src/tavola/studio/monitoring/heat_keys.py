@@ -1,7 +1,7 @@
-"""Choose the keys of a window to look at one by one, and rank them.
+"""Choose the keys of a window that are processed individually, and rank them.
 
-A window may name hundreds of thousands of keys. Above a bound, the heaviest keys are taken and a sample of the others by their
-hash. The sample is the same at all times, so it is fair.
+A window may name hundreds of thousands of keys. If there are too many, the heaviest keys and a sample of the others are used.
+The sample is chosen by hash, so it does not favour any key and contains the same keys in every window.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from tavola.studio.monitoring.heat_recorder import HeatWindow
 from tavola.studio.monitoring.heat_slots import METRICS, SCALES, HeatCounts, HeatSums, Metric, add_to
 
 KEYS_SHOWN = 10_000
-_HEAVY = 500  # keys that are shown however many there are
+_HEAVY = 500  # the heaviest keys, which are always shown
 
 
 @dataclass(frozen=True, slots=True)
 class ShownKeys:
-    """The keys of a window that are looked at one by one."""
+    """The keys of a window that are processed individually."""
 
     keys: frozenset[bytes]
-    cut: bytes | None = None  # keys from here on are not looked at; None: all are
-    heavy: frozenset[bytes] = frozenset()  # but for these
+    cut: bytes | None = None  # keys from this one on are excluded, except `heavy`; None: all are included
+    heavy: frozenset[bytes] = frozenset()  # always included
 
     def has(self, key: bytes) -> bool:
-        """Tell whether a key is one of them; also one that came later."""
+        """Return whether a key is included, even if it first appeared later."""
         return self.cut is None or key < self.cut or key in self.heavy
 
 
 @dataclass(frozen=True, slots=True)
 class KeyAccesses:
-    """A key and what it had: at least `count`, and at most `error` more."""
+    """A key and its accesses: between `count` and `count + error`."""
 
     key: bytes
     count: float
@@ -43,50 +43,50 @@ class KeyAccesses:
 
 
 def named_keys(window: HeatWindow) -> set[bytes]:
-    """Return the partition keys that a window names."""
+    """Return the partition keys that a window records by name."""
     names: set[bytes | None] = set()
     names.update(*(timed.slot.keys for timed in window.slots))
     names.discard(None)
-    return names  # type: ignore[return-value]  # what has no key was taken out
+    return names  # type: ignore[return-value]  # None was removed
 
 
 def sample_keys(weights: dict[bytes, float], most: int = KEYS_SHOWN) -> ShownKeys:
-    """Return those of many keys that are looked at: the heaviest, and a fair sample of the others."""
+    """Return the keys to process individually: the heaviest, and a fair sample of the others."""
     if len(weights) <= most:
         return ShownKeys(frozenset(weights))
     heavy = frozenset(heaviest(weights, min(_HEAVY, most)))
-    # A key begins with its hash, so what is below some bytes is a sample by chance.
+    # A key starts with its hash, so all keys below a bound are a random sample.
     some = sorted(list(weights)[:: max(1, len(weights) // most)])
     cut = some[len(some) * most // len(weights)]
     return ShownKeys(heavy.union([key for key in weights if key < cut]), cut, heavy)
 
 
 def key_weights(window: HeatWindow) -> dict[bytes, float]:
-    """Return how heavy each named partition key is, all metrics together."""
+    """Return the sum of all metrics for each named partition key."""
     weights: dict[bytes, float] = {}
     known = weights.get
     for timed in window.slots:
         slot = timed.slot
-        lanes = [slot.lane(metric) for metric in METRICS if slot.sums[METRICS[metric]]]
-        for key, weight in zip(slot.keys, map(sum, zip(*lanes, strict=True)), strict=True):
+        columns = [slot.column(metric) for metric in METRICS if slot.sums[METRICS[metric]]]
+        for key, weight in zip(slot.keys, map(sum, zip(*columns, strict=True)), strict=True):
             if key is not None:
                 weights[key] = known(key, 0) + weight
     return weights
 
 
 def heaviest(weights: dict[bytes, float], count: int) -> list[bytes]:
-    """Return the keys of the greatest weight, the heaviest first."""
+    """Return the heaviest keys, the heaviest first."""
     return [key for _, key in nlargest(count, zip(weights.values(), weights, strict=True))]
 
 
 def key_totals(window: HeatWindow, metric: Metric) -> dict[bytes, float]:
-    """Return what each named key had of a metric."""
+    """Return the total of a metric for each named key."""
     totals: dict[bytes | None, int] = {}
     known = totals.get
     for timed in window.slots:
         slot = timed.slot
         if slot.sums[METRICS[metric]]:
-            amounts = slot.lane(metric)
+            amounts = slot.column(metric)
             for key, value in zip(compress(slot.keys, amounts), filter(None, amounts), strict=True):
                 totals[key] = known(key, 0) + value
     totals.pop(None, None)
@@ -97,7 +97,7 @@ def key_totals(window: HeatWindow, metric: Metric) -> dict[bytes, float]:
 def hottest_keys(
     window: HeatWindow, metric: Metric, count: int = 10, among: frozenset[bytes] | None = None
 ) -> list[KeyAccesses]:
-    """Return the partition keys that had most, the heaviest first; only those among some, where they are given."""
+    """Return the hottest partition keys, the hottest first; optionally only those in `among`."""
     totals = key_totals(window, metric)
     if among is not None:
         totals = {key: value for key, value in totals.items() if key in among}
@@ -111,7 +111,7 @@ def hottest_keys(
         named = chosen.intersection(slot.keys)
         if named:
             for key, operation, *sums in compress(slot.entries(), map(named.__contains__, slot.keys)):
-                assert key is not None, "no key is not among the hottest"
+                assert key is not None, "`named` has only keys"
                 add_to(cells[key], operation, sums)
         if slot.floor[at]:
             for key in order:
@@ -132,7 +132,7 @@ def hottest_keys(
 def hottest_items(
     window: HeatWindow, metric: Metric, count: int = 10, among: Iterable[bytes] | None = None
 ) -> list[KeyAccesses]:
-    """Return the whole keys that had most; none where partition keys are whole."""
+    """Return the hottest items by their full keys; none if the table has no sort key."""
     totals: dict[bytes, HeatCounts] = {}
     for timed in window.slots:
         for key, sums in timed.slot.items:
@@ -140,7 +140,7 @@ def hottest_items(
     at = METRICS[metric]
     amounts = {key: cell[at] for key, cell in totals.items() if cell[at]}
     if among is not None:
-        # A whole key begins with its partition's, and partitions are of few lengths.
+        # A full key starts with its partition key, and partition keys have only a few lengths.
         partitions = frozenset(among)
         lengths = {len(partition) for partition in partitions}
         amounts = {
@@ -164,6 +164,8 @@ def _sums(cell: HeatCounts) -> HeatSums:
     return HeatSums(*cell)
 
 
-def _by_operation(window: HeatWindow, cells: dict[int, HeatCounts], at: int) -> tuple[tuple[str, float], ...]:
-    operations = [(window.operations[number], cell[at]) for number, cell in cells.items() if cell[at]]
-    return tuple(sorted(operations, key=lambda each: (-each[1], each[0])))
+def _by_operation(
+    window: HeatWindow, cells: dict[int, HeatCounts], column: int
+) -> tuple[tuple[str, float], ...]:
+    operations = [(window.operations[number], cell[column]) for number, cell in cells.items() if cell[column]]
+    return tuple(sorted(operations, key=lambda operation: (-operation[1], operation[0])))

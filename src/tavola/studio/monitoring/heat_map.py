@@ -1,8 +1,8 @@
 """A window of accesses as a map: rows of keys, columns of time.
 
-Rows are in key order. While there is room every key has its own row. Otherwise the heaviest keys keep a row and the others
-share rows by key range. Accesses without a known key (scans, unnamed keys) have rows at the end, so the map adds up to what
-was consumed. A map between two keys has finer rows for that range only.
+Rows are in key order. Every key has its own row if there are few enough. Otherwise the heaviest keys keep a row and the
+others share rows by key range. Accesses without a known key (scans, unnamed keys) have rows at the end, so the map adds up
+to the consumed capacity. A map between two keys has finer rows for that range only.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ RowKind = Literal["key", "range", "rest", "none"]
 ROWS_MAX = 1000
 COLUMNS_MAX = 600
 _NEAT = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
-_KEYS_WITHIN = 50_000  # that are looked at where only those between two keys are wanted
-_OUTSTANDING = 2.0  # times the mean of a row, from which on a key keeps its own
+_KEYS_WITHIN = 50_000  # keys processed for a map between two keys
+_OUTSTANDING = 2.0  # times the mean of a row: heavier keys have their own row
 
 
 @dataclass(frozen=True, slots=True)
 class HeatRow:
-    """A key, a range of keys, or what has none."""
+    """A row: a key, a range of keys, or accesses without a known key."""
 
     kind: RowKind
     label: str
@@ -51,29 +51,43 @@ class HeatRow:
 
 @dataclass(frozen=True, slots=True)
 class HeatLayout:
-    """The rows of a map, and how long a column is."""
+    """The rows of a map and the duration of a column."""
 
     column_s: int
     rows: tuple[HeatRow, ...]
     keyed: int  # rows with keys; the others come after them
-    shared: bool  # some rows are ranges, so a new key has one already
-    shown: ShownKeys  # which keys have a place in these rows, and which are among the rest
-    within: tuple[Order, Order] | None = None  # what lies outside is not on the map
+    shared: bool  # some rows are ranges, so every new key fits an existing row
+    shown: ShownKeys  # the keys that have a row; others are in the "rest" row
+    within: tuple[Order, Order] | None = None  # keys outside are not on the map
 
     @property
     def none_row(self) -> int | None:
-        """The row of what has no key."""
-        return next((at for at in range(self.keyed, len(self.rows)) if self.rows[at].kind == "none"), None)
+        """The row of accesses without a key."""
+        return next(
+            (
+                position
+                for position in range(self.keyed, len(self.rows))
+                if self.rows[position].kind == "none"
+            ),
+            None,
+        )
 
     @property
     def rest_row(self) -> int | None:
-        """The row of keys that were too many to be named."""
-        return next((at for at in range(self.keyed, len(self.rows)) if self.rows[at].kind == "rest"), None)
+        """The row of keys that are not named."""
+        return next(
+            (
+                position
+                for position in range(self.keyed, len(self.rows))
+                if self.rows[position].kind == "rest"
+            ),
+            None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class HeatLayer:
-    """Whole numbers of every cell, row by row, in as many bits as the largest needs; `scale` gives the metric."""
+    """The cells of a metric as integers, row by row; multiply by `scale`."""
 
     bits: int
     scale: float
@@ -82,7 +96,7 @@ class HeatLayer:
 
 
 def column_s(window: HeatWindow) -> int:
-    """Return how long a column is: long enough for the slots there are, and for the columns that fit."""
+    """Return the duration of a column: at least that of a slot, and long enough to limit the columns."""
     needed = max(1, -(-(window.to_s - window.from_s) // COLUMNS_MAX))
     spans = (timed.span_s for timed in window.slots)
     least = max(needed, max(spans, default=1))
@@ -92,7 +106,7 @@ def column_s(window: HeatWindow) -> int:
 def build_layout(
     window: HeatWindow, keys: Keys, rows_max: int = ROWS_MAX, within: tuple[Order, Order] | None = None
 ) -> HeatLayout:
-    """Return the rows that show a window best; of the keys between two of them, where they are given."""
+    """Return the rows for a window, optionally only for keys in a range."""
     most = KEYS_SHOWN if within is None else _KEYS_WITHIN
     names = named_keys(window)
     weights = key_weights(window) if len(names) > min(most, rows_max) else {}
@@ -100,31 +114,31 @@ def build_layout(
     tail: list[HeatRow] = []
     if within is None:
         if sampled.cut is not None or any(timed.slot.rest for timed in window.slots):
-            tail.append(HeatRow("rest", "other keys, too many to name"))
+            tail.append(HeatRow("rest", "other keys"))
         if any(timed.slot.has_keyless for timed in window.slots):
-            tail.append(HeatRow("none", "no single key, as of scans"))
-    room = max(1, rows_max - len(tail))
+            tail.append(HeatRow("none", "no single key (scans)"))
+    keyed_max = max(1, rows_max - len(tail))
     ordered = sorted((keys.order(key), key) for key in sampled.keys)
     if within is not None:
         low = bisect_left(ordered, within[0], key=itemgetter(0))
         ordered = ordered[low : bisect_right(ordered, within[1], key=itemgetter(0))]
-    if len(ordered) <= room:
+    if len(ordered) <= keyed_max:
         rows = [HeatRow("key", keys.label(key), order, order, 1) for order, key in ordered]
     else:
-        rows = _shared_rows(ordered, weights or key_weights(window), keys, room)
-    shared = len(ordered) > room
+        rows = _shared_rows(ordered, weights or key_weights(window), keys, keyed_max)
+    shared = len(ordered) > keyed_max
     return HeatLayout(
         column_s(window), (*rows, *tail), len(rows), shared, replace(sampled, keys=frozenset()), within
     )
 
 
 def _shared_rows(
-    ordered: Sequence[tuple[Order, bytes]], weights: dict[bytes, float], keys: Keys, room: int
+    ordered: Sequence[tuple[Order, bytes]], weights: dict[bytes, float], keys: Keys, rows_max: int
 ) -> list[HeatRow]:
-    """Give keys that stand out their own rows, and share what is left among the runs between them."""
+    """Return own rows for the hottest keys, and the remaining rows shared among the runs between them."""
     weights = {key: weights[key] for _, key in ordered}
-    mean = sum(weights.values()) / room
-    hot = {key for key in heaviest(weights, (room - 1) // 2) if weights[key] >= _OUTSTANDING * mean}
+    mean = sum(weights.values()) / rows_max
+    hot = {key for key in heaviest(weights, (rows_max - 1) // 2) if weights[key] >= _OUTSTANDING * mean}
     runs: list[list[tuple[Order, bytes]]] = [[]]
     for pair in ordered:
         if pair[1] in hot:
@@ -132,8 +146,8 @@ def _shared_rows(
         else:
             runs[-1].append(pair)
     cold = [run for run in runs if run and run[0][1] not in hot]
-    # Each run has a row for certain; what is left goes by the number of keys.
-    spare, over = room - len(hot) - len(cold), sum(len(run) - 1 for run in cold)
+    # Each run has at least one row; further rows are distributed by number of keys.
+    spare, over = rows_max - len(hot) - len(cold), sum(len(run) - 1 for run in cold)
     rows: list[HeatRow] = []
     for run in runs:
         if not run:
@@ -142,11 +156,12 @@ def _shared_rows(
             order, key = run[0]
             rows.append(HeatRow("key", keys.label(key), order, order, 1))
             continue
-        more = spare * (len(run) - 1) // over if over else 0
-        spare, over = spare - more, over - (len(run) - 1)
-        share = 1 + more
+        extra_rows = spare * (len(run) - 1) // over if over else 0
+        spare, over = spare - extra_rows, over - (len(run) - 1)
+        share = 1 + extra_rows
         rows += [
-            _range(run[at * len(run) // share : (at + 1) * len(run) // share], keys) for at in range(share)
+            _range(run[position * len(run) // share : (position + 1) * len(run) // share], keys)
+            for position in range(share)
         ]
     return rows
 
@@ -159,7 +174,7 @@ def _range(pairs: Sequence[tuple[Order, bytes]], keys: Keys) -> HeatRow:
 
 
 class RowLookup(dict[bytes | None, int | None]):
-    """The row of each key, found when it is asked for: None if it has none yet, one too many if it is not on the map."""
+    """The row of each key, computed on demand: None if it has none yet, the number of rows if it is off the map."""
 
     def __init__(self, layout: HeatLayout, keys: Keys) -> None:
         super().__init__()
@@ -172,7 +187,7 @@ class RowLookup(dict[bytes | None, int | None]):
     def __missing__(self, key: bytes) -> int | None:
         layout = self._layout
         if not layout.shown.has(key):
-            # Not kept: there may be very many of them.
+            # Not cached: there may be very many.
             return layout.rest_row if layout.within is None else self._beyond
         row = self[key] = self._search(self._keys.order(key))
         return row
@@ -187,7 +202,7 @@ class RowLookup(dict[bytes | None, int | None]):
             return at
         if not layout.shared:
             return None
-        # Between two rows: with a range before or after it, since a key's own row is for that key alone.
+        # Between two rows: use the nearest range, because the row of a key is for that key only.
         near = (row for away in range(8) for row in (at - away, at + 1 + away) if 0 <= row < layout.keyed)
         return next((row for row in near if rows[row].kind == "range"), max(0, at))
 
@@ -195,9 +210,9 @@ class RowLookup(dict[bytes | None, int | None]):
 def extend_layout(
     layout: HeatLayout, window: HeatWindow, keys: Keys
 ) -> tuple[HeatLayout, tuple[int, ...]] | None:
-    """Return a layout that has a row for each key of a window, and the places of those that are new.
+    """Return a layout with rows for all keys of a window, and the positions of the new rows.
 
-    None: there is no room for them, or for what has no key, and a new layout is better.
+    None: a new layout is needed, because the new rows do not fit.
     """
     places = RowLookup(layout, keys)
     missing: dict[bytes, Order] = {}
@@ -216,28 +231,28 @@ def extend_layout(
     added = set(missing.values())
     fresh = [HeatRow("key", keys.label(key), order, order, 1) for key, order in missing.items()]
     keyed = sorted((*layout.rows[: layout.keyed], *fresh), key=lambda row: row.first)
-    new_rows = tuple(at for at, row in enumerate(keyed) if row.first in added)
+    new_rows = tuple(position for position, row in enumerate(keyed) if row.first in added)
     return replace(layout, rows=(*keyed, *layout.rows[layout.keyed :]), keyed=len(keyed)), new_rows
 
 
 def first_column_s(layout: HeatLayout, at_s: int) -> int:
-    """Return where the column of a moment begins."""
+    """Return the start of the column of a moment."""
     return at_s // layout.column_s * layout.column_s
 
 
 def column_count(layout: HeatLayout, window: HeatWindow) -> int:
-    """Return how many columns a window has."""
+    """Return the number of columns of a window."""
     return max(1, -(-(window.to_s - first_column_s(layout, window.from_s)) // layout.column_s))
 
 
 def column_of(layout: HeatLayout, window: HeatWindow, slot: HeatSlot) -> int:
-    """Return the column that a slot is in."""
+    """Return the column of a slot."""
     at = (slot.start - first_column_s(layout, window.from_s)) // layout.column_s
     return min(column_count(layout, window) - 1, max(0, at))
 
 
 def paint_cells(window: HeatWindow, layout: HeatLayout, keys: Keys, metric: Metric) -> HeatLayer:
-    """Return a metric of every cell."""
+    """Return the cells of a metric."""
     width, height = column_count(layout, window), len(layout.rows)
     cells = array("I", bytes(4 * width * height))
     scale, place = SCALES[metric], METRICS[metric]
@@ -245,20 +260,20 @@ def paint_cells(window: HeatWindow, layout: HeatLayout, keys: Keys, metric: Metr
     row_of = RowLookup(layout, keys).__getitem__
     busy = (timed.slot for timed in window.slots if timed.slot.sums[place])
     for column, slots in groupby(busy, lambda slot: column_of(layout, window, slot)):
-        line = [0] * (height + 1)  # what is not on the map goes into the last
+        amounts = [0] * (height + 1)  # the last one collects what is off the map
         for slot in slots:
-            for row, value in zip(_rows_of(slot, layout, row_of), slot.lane(metric), strict=True):
-                line[row] += value  # type: ignore[index]  # a layout has a row for each key that it is painted with
+            for row, value in zip(_rows_of(slot, layout, row_of), slot.column(metric), strict=True):
+                amounts[row] += value  # type: ignore[index]  # the layout has a row for every key
             if slot.rest and rest_row is not None:
-                line[rest_row] += round(slot.rest_of(metric) / scale)
-        cells[column::width] = array("I", line[:height])
+                amounts[rest_row] += round(slot.rest_of(metric) / scale)
+        cells[column::width] = array("I", amounts[:height])
     return pack_cells(cells, scale)
 
 
 def _rows_of(
     slot: HeatSlot, layout: HeatLayout, row_of: Callable[[bytes | None], int | None]
 ) -> Iterable[int | None]:
-    """Give the row of each key of a slot; of very many keys most are among the rest, which is told at a glance."""
+    """Return the row of each key of a slot; with very many keys, most are in the rest and need no lookup."""
     cut, heavy = layout.shown.cut, layout.shown.heavy
     if cut is None or layout.within is not None:
         return map(row_of, slot.keys)
@@ -267,7 +282,7 @@ def _rows_of(
 
 
 def pack_cells(cells: array[int], scale: float) -> HeatLayer:
-    """Return numbers packed for a page."""
+    """Return numbers in the fewest bits, compressed."""
     most = max(cells, default=0)
     bits = 8 if most < 1 << 8 else 16 if most < 1 << 16 else 32
     packed = cells if bits == 32 else array("B" if bits == 8 else "H", cells)

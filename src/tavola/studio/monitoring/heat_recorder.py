@@ -22,8 +22,7 @@ import msgspec
 
 from tavola.clock import Clock, ManualClock
 from tavola.engine import ItemAccess
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import Scope, table_arn
+from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 from tavola.protocol.faults import THROTTLING_CODES, Fault, ThrottlingFault
 from tavola.studio.monitoring.heat_slots import (
     KEYS_KEPT,
@@ -37,18 +36,15 @@ from tavola.studio.monitoring.heat_slots import (
     without_names,
 )
 from tavola.studio.monitoring.key_order import hash_count, partition_of
+from tavola.studio.monitoring.request_shapes import qualified_arn
 
 PLACES_MAX = 256
-ENTRIES_MAX = (
-    800_000  # keys in slots, of all places together; some twenty bytes each, and the keys themselves
-)
-_OPEN_MAX = 8_192  # whole keys of one second before they are put into their slot
+ENTRIES_MAX = 800_000  # keys in all slots, about twenty bytes each besides the keys themselves
+_OPEN_MAX = 8_192  # full keys collected before they are put into a slot
 _KNOWN_MAX = 65_536
-_THINNED_AT_ONCE = 4_000  # entries: more than come in a second, and not so many that a call has to wait
+_THINNED_AT_ONCE = 4_000  # entries: more than arrive per second, few enough not to delay a call
 _OPERATIONS_MAX = 255
-_SET_BACK_S = (
-    60  # a call so long before the last one: the clock was set back, and what was counted is of another time
-)
+_SET_BACK_S = 60  # a call this long before the last one means that the clock was set back
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,7 @@ assert all(tier.reach_s % after.span_s == 0 for tier, after in pairwise(TIERS)),
 
 @dataclass(frozen=True, slots=True)
 class TimedSlot:
-    """A slot and how long it is."""
+    """A slot and its duration."""
 
     slot: HeatSlot
     span_s: int
@@ -74,62 +70,62 @@ class TimedSlot:
 
 @dataclass(frozen=True, slots=True)
 class HeatWindow:
-    """All that is known of a place in a time, oldest first; it does not change any more."""
+    """The recorded accesses of a table or index in a time range, oldest first; immutable."""
 
     table: str  # the ARN
     index: str | None
     from_s: int
     to_s: int
     slots: tuple[TimedSlot, ...]
-    operations: tuple[str, ...]  # by their numbers
-    note: str = ""  # what is to be said of it
+    operations: tuple[str, ...]  # by number
+    note: str = ""
 
     @property
     def sums(self) -> HeatSums:
-        """What was asked in all."""
+        """Totals over all slots."""
         return sum((timed.slot.sums for timed in self.slots), HeatSums())
 
 
 def window_part(window: HeatWindow, from_s: int, to_s: int) -> HeatWindow:
-    """Return what a window has from a second up to another."""
+    """Return the part of a window in a time range."""
     slots = [
-        each for each in window.slots if each.slot.start < to_s and each.slot.start + each.span_s > from_s
+        slot for slot in window.slots if slot.slot.start < to_s and slot.slot.start + slot.span_s > from_s
     ]
     return replace(window, from_s=from_s, to_s=to_s, slots=tuple(slots))
 
 
 class _TargetHeat:
-    """One table or index."""
+    """The accesses of one table or index."""
 
     __slots__ = ("known", "open", "open_keys", "parts", "since_s", "tiers", "touched_s", "until_s")
 
     def __init__(self, parts: int | None) -> None:
-        self.parts = parts  # values in the hash of its keys; None: not seen yet, 0: keys are hashes already
+        self.parts = parts  # values in the hash of its keys; None: unknown yet, 0: keys are hashes
         self.open: dict[str, dict[bytes | None, HeatCounts]] = {}
         self.open_keys = 0
-        self.until_s = 0.0  # the end of the second that is open
-        self.since_s = 0.0  # a call before this is of a clock that was set back
+        self.until_s = 0.0  # the end of the open second
+        self.since_s = 0.0  # an earlier call means that the clock was set back
         self.touched_s = 0.0
         self.tiers: tuple[deque[HeatSlot], ...] = tuple(deque() for _ in TIERS)
-        self.known: dict[bytes | None, bytes | None] = {}  # keys that slots name, each once
+        self.known: dict[bytes | None, bytes | None] = {}  # interned keys
 
     @property
     def entries(self) -> int:
         return sum(len(slot) + len(slot.items) for slot in chain(*self.tiers))
 
-    def gathered(self, numbers: dict[str, int]) -> HeatSlot:
+    def build_open_slot(self, numbers: dict[str, int]) -> HeatSlot:
         """Return the open second as a slot."""
         cells: SlotCells = {}
         items: list[dict[bytes | None, HeatCounts]] = []
         for operation, by_key in self.open.items():
             mine: dict[bytes | None, HeatCounts] = {}
-            whole: dict[bytes | None, HeatCounts] = {}
+            counts_by_key: dict[bytes | None, HeatCounts] = {}
             for key, cell in by_key.items():
                 partition = None if key is None else self._partition(key)
                 if key is None or partition is None or len(partition) == len(key):
                     existing = mine.setdefault(key, cell)
                 else:
-                    whole[key] = cell
+                    counts_by_key[key] = cell
                     existing = mine.setdefault(partition, [0.0, 0.0, 0.0, 0.0])
                 if existing is not cell:
                     existing[0] += cell[0]
@@ -137,7 +133,7 @@ class _TargetHeat:
                     existing[2] += cell[2]
                     existing[3] += cell[3]
             cells[numbers[operation]] = mine
-            items.append(whole)
+            items.append(counts_by_key)
         slot = build_slot(int(self.until_s) - 1, cells, *heaviest_items(items))
         known = self.known if len(self.known) < _KNOWN_MAX else {}
         slot.keys = tuple(map(known.setdefault, slot.keys, slot.keys))
@@ -154,10 +150,10 @@ class _TargetHeat:
         return partition_of(key, self.parts)
 
     def close(self, numbers: dict[str, int]) -> None:
-        """Put what is open into its slot."""
+        """Put the open counts into a slot."""
         if not self.open_keys:
             return
-        slot = self.gathered(numbers)
+        slot = self.build_open_slot(numbers)
         seconds = self.tiers[0]
         if seconds and seconds[-1].start == slot.start:
             slot = merge_slots(slot.start, (seconds.pop(), slot), KEYS_KEPT)
@@ -166,7 +162,7 @@ class _TargetHeat:
         self.open_keys = 0
 
     def clear(self) -> None:
-        """Forget all that was counted."""
+        """Discard all counts."""
         self.open = {}
         self.open_keys = 0
         self.until_s = self.since_s = 0.0
@@ -174,10 +170,10 @@ class _TargetHeat:
             slots.clear()
 
     def age(self, now_s: int) -> None:
-        """Make longer slots of what is long ago, and forget what is too long ago.
+        """Merge old slots into longer ones, and drop the oldest.
 
-        One slot of each length at a time, since calls wait meanwhile: what is left of a busy hour is made longer while
-        others come, and until then it is only finer than it need be.
+        Only one slot of each length is merged at a time, because calls wait meanwhile. Slots that are not merged yet are
+        merely finer than necessary.
         """
         for number, (tier, after) in enumerate(pairwise(TIERS)):
             horizon = (now_s - tier.reach_s) // after.span_s * after.span_s
@@ -193,31 +189,31 @@ class _TargetHeat:
                 slots.popleft()
 
     def thin(self, entries: int) -> int:
-        """Let the names of the oldest keys go, so many at least; what they had stays in the sums. Tell how many went."""
+        """Remove the names of at least `entries` of the oldest keys, keeping their totals; return how many."""
         gone = 0
         for slots in reversed(self.tiers):
-            for at, slot in enumerate(slots):
+            for position, slot in enumerate(slots):
                 if gone >= entries:
                     return gone
                 bare = without_names(slot)
                 if len(bare) < len(slot) or slot.items:
                     gone += len(slot) + len(slot.items) - len(bare)
-                    slots[at] = bare
+                    slots[position] = bare
         return max(gone, 1)
 
 
 class HeatRecorder:
-    """Counts what is asked of each key; whoever notes or reads holds the watch's lock."""
+    """Counts the accesses of each key. Not thread-safe: callers hold the monitor's lock."""
 
     def __init__(self, clock: Clock, *, hashed: bool = False, entries_max: int = ENTRIES_MAX) -> None:
         self._clock = clock
-        self._hashed = hashed  # keys come as hashes, and are their own partitions
+        self._hashed = hashed  # keys are hashes of partition keys
         self._entries_max = entries_max
         self._places: dict[tuple[str, str | None], _TargetHeat] = {}
         self._operations: list[str] = []
         self._numbers: dict[str, int] = {}
         self._closed = 0  # slots, since entries were last counted
-        self._over = 0  # entries, by which there are too many
+        self._over = 0  # number of entries above the maximum
 
     def note(
         self,
@@ -246,9 +242,9 @@ class HeatRecorder:
                 self._turn(place, began_s)
             by_key = place.open.get(operation)
             if by_key is None:
-                by_key = place.open.setdefault(self._numbered(operation), {})
+                by_key = place.open.setdefault(self._register(operation), {})
             if index is not None and (entry is not None or writes):
-                key = entry  # of a write, the table's key says nothing of the index
+                key = entry  # a write's own key is the table's, not the index's
             cell = by_key.get(key)
             if cell is None:
                 cell = by_key[key] = [0.0, 0.0, 0.0, 0.0]
@@ -258,16 +254,16 @@ class HeatRecorder:
                 cell[1] += reads
                 cell[2] += writes
             elif key is not None or fault is not None:
-                cell[3] += 1.0  # what is served takes units
+                cell[3] += 1.0  # throttled: a successful access consumes units
             else:
                 cell[0] += 1.0
 
     def places(self) -> list[tuple[str, str | None, float]]:
-        """Return the tables and indexes that were asked for something, and when last."""
+        """Return the accessed tables and indexes, and the time of the last access."""
         return [(table, index, place.touched_s) for (table, index), place in self._places.items()]
 
     def window(self, table: str, index: str | None, from_s: int, to_s: int) -> HeatWindow:
-        """Return what is known of a place from a second up to another; what overlaps them is there whole."""
+        """Return the accesses of a table or index in a time range, extended to whole slots."""
         place = self._places.get((table, index))
         timed_slots: list[TimedSlot] = []
         if place is not None:
@@ -282,7 +278,7 @@ class HeatRecorder:
         return HeatWindow(table, index, from_s, to_s, tuple(timed_slots), tuple(self._operations))
 
     def earliest_s(self, table: str, index: str | None) -> int | None:
-        """Return when the oldest that is known of a place began."""
+        """Return the time of the oldest recorded access of a table or index."""
         place = self._places.get((table, index))
         if place is None:
             return None
@@ -290,12 +286,14 @@ class HeatRecorder:
         return min(starts) if starts else (int(place.until_s) - 1 if place.open_keys else None)
 
     def entries(self) -> int:
-        """Return how many keys are held by name, the same key once for each slot."""
+        """Return the number of named keys, counted once per slot."""
         return sum(place.entries for place in self._places.values())
 
     def _place(self, table: str, index: str | None) -> _TargetHeat:
         if len(self._places) >= PLACES_MAX:
-            oldest = min(self._places, key=lambda at: (self._places[at].touched_s, at[0], at[1] or ""))
+            oldest = min(
+                self._places, key=lambda place: (self._places[place].touched_s, place[0], place[1] or "")
+            )
             del self._places[oldest]
         target = self._places[table, index] = _TargetHeat(0 if self._hashed else None)
         return target
@@ -303,7 +301,7 @@ class HeatRecorder:
     def _turn(self, place: _TargetHeat, now_s: float) -> None:
         if now_s < place.since_s:
             place.clear()
-        second = max(int(now_s), int(place.until_s) - 1)  # a call that came late counts where the clock is
+        second = max(int(now_s), int(place.until_s) - 1)  # late calls count in the current second
         place.close(self._numbers)
         place.age(second)
         place.until_s = second + 1.0
@@ -314,40 +312,42 @@ class HeatRecorder:
             self._closed = 0
             self._over = self.entries() - self._entries_max
         if self._over > 0:
-            fullest = max(self._places.values(), key=lambda each: each.entries)
+            fullest = max(self._places.values(), key=lambda place: place.entries)
             self._over -= fullest.thin(min(self._over, _THINNED_AT_ONCE))
 
-    def _numbered(self, operation: str) -> str:
+    def _register(self, operation: str) -> str:
         if operation not in self._numbers:
-            if len(self._operations) >= _OPERATIONS_MAX:  # only a log that somebody else wrote has so many
+            if len(self._operations) >= _OPERATIONS_MAX:  # possible only with a foreign log
                 return self._operations[-1]
             self._numbers[operation] = len(self._operations)
             self._operations.append(operation)
         return operation
 
     def _note_unplaced(self, operation: str, scope: Scope, began_s: float, body: bytes) -> None:
-        """Count a throttled call of which nobody has told the key: an endpoint's answer says the table alone."""
-        named = _named(body)
+        """Count a throttled call whose keys are unknown: only its tables can be read from the request."""
+        named = _parse_names(body)
         places: list[tuple[str, str | None]] = [(name, None) for name in named.RequestItems]
         if named.TableName is not None:
             places.append((named.TableName, named.IndexName))
         for name, index in places:
-            table = _arn(scope, name)
+            table = qualified_arn(scope, name)
             place = self._places.get((table, index)) or self._place(table, index)
             if not place.since_s <= began_s < place.until_s:
                 self._turn(place, began_s)
-            by_key = place.open.setdefault(self._numbered(operation), {})
+            by_key = place.open.setdefault(self._register(operation), {})
             place.open_keys += None not in by_key
             by_key.setdefault(None, [0.0, 0.0, 0.0, 0.0])[3] += 1.0
 
     def _forget(self, operation: str, scope: Scope, body: bytes) -> None:
-        """Forget a table or an index that was deleted: another of its name may have other keys."""
-        named = _named(body)
+        """Discard a deleted table or index: a new one of the same name may have other keys."""
+        named = _parse_names(body)
         if named.TableName is None:
             return
-        table = _arn(scope, named.TableName)
+        table = qualified_arn(scope, named.TableName)
         gone = {
-            each.Delete.IndexName for each in named.GlobalSecondaryIndexUpdates if each.Delete is not None
+            update.Delete.IndexName
+            for update in named.GlobalSecondaryIndexUpdates
+            if update.Delete is not None
         }
         for place in [place for place in self._places if place[0] == table]:
             if operation == "DeleteTable" or place[1] in gone:
@@ -361,13 +361,13 @@ class _Deleted(msgspec.Struct):
 
 
 class _IndexUpdate(msgspec.Struct):
-    """What a request does to an index."""
+    """A request's change of an index."""
 
     Delete: _Deleted | None = None
 
 
 class _Named(msgspec.Struct):
-    """What a request says of where it goes."""
+    """The tables and indexes that a request names."""
 
     TableName: str | None = None
     IndexName: str | None = None
@@ -375,22 +375,18 @@ class _Named(msgspec.Struct):
     GlobalSecondaryIndexUpdates: list[_IndexUpdate] = []
 
 
-def _named(body: bytes) -> _Named:
-    """Return what a request says; nothing of one that nobody can read."""
+def _parse_names(body: bytes) -> _Named:
+    """Return the tables and indexes that a request names; none if it cannot be parsed."""
     try:
         return msgspec.json.decode(body, type=_Named)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _Named()
 
 
-def _arn(scope: Scope, name: str) -> str:
-    return name if name.startswith("arn:") else table_arn(scope, name)
-
-
 def record_log(records: Iterable[Mapping[str, Any]]) -> tuple[HeatRecorder, int | None]:
-    """Return what records say, the oldest first, and the last second that they tell of; places by table name.
+    """Return a recorder filled from log records, oldest first, and the time of the last one.
 
-    A record that is not as the server writes it is passed over.
+    Tables are recorded by name instead of ARN. Records in another format than the server's are skipped.
     """
     clock = ManualClock(0.0)
     recorder = HeatRecorder(clock, hashed=True)
@@ -413,16 +409,16 @@ def record_log(records: Iterable[Mapping[str, Any]]) -> tuple[HeatRecorder, int 
 
 
 class _LogTarget(msgspec.Struct, rename="camel"):
-    """A table or index that a record names, and the hashes of keys."""
+    """A table or index in a record, with hashes of keys."""
 
     table_name: str = ""
     index_name: str | None = None
     keys: list[str] | None = None
-    tables: list[_LogTarget] | None = None  # of a call of several, each by itself
+    tables: list[_LogTarget] | None = None  # of a call to several tables
 
 
 class _LogUnits(msgspec.Struct):
-    """What was consumed at one place."""
+    """The capacity consumed in one table or index."""
 
     table: str
     index: str | None = None
@@ -431,7 +427,7 @@ class _LogUnits(msgspec.Struct):
 
 
 class _LogDetails(msgspec.Struct):
-    """What a record says beside the request."""
+    """The further data of a record."""
 
     consumed: list[_LogUnits] | None = None
 
@@ -439,7 +435,7 @@ class _LogDetails(msgspec.Struct):
 def _log_accesses(record: Mapping[str, Any], *, refused: bool) -> list[ItemAccess]:
     try:
         target = msgspec.convert(record.get("requestParameters") or {}, _LogTarget)
-        more = msgspec.convert(record.get("additionalEventData") or {}, _LogDetails)
+        details = msgspec.convert(record.get("additionalEventData") or {}, _LogDetails)
     except msgspec.ValidationError:
         return []
     named: dict[tuple[str, str | None], list[bytes]] = {
@@ -454,9 +450,11 @@ def _log_accesses(record: Mapping[str, Any], *, refused: bool) -> list[ItemAcces
             for key in keys or (None,)
         ]
     accesses: list[ItemAccess] = []
-    for each in more.consumed or ():
-        keys = named.get((each.table, each.index), [])
-        accesses += _divide_units(each.table, each.index, keys, each.reads or 0.0, each.writes or 0.0)
+    for consumed in details.consumed or ():
+        keys = named.get((consumed.table, consumed.index), [])
+        accesses += _divide_units(
+            consumed.table, consumed.index, keys, consumed.reads or 0.0, consumed.writes or 0.0
+        )
     return accesses
 
 
@@ -466,18 +464,18 @@ def _divide_units(
     if not keys:
         return [ItemAccess(table, index, None, reads, writes)]
     accesses: list[ItemAccess] = []
-    for at, key in enumerate(keys):
-        parts = [_part(units, at, len(keys)) for units in (reads, writes)]
-        # Of an index that is written the log has the table's keys, which say nothing of its own.
+    for position, key in enumerate(keys):
+        parts = [_part(units, position, len(keys)) for units in (reads, writes)]
+        # For index writes the log has only the table's keys, so the index entry is counted under them.
         entry = key if index is not None else None
         if any(parts):
             accesses.append(ItemAccess(table, index, key, parts[0], parts[1], entry))
     return accesses
 
 
-def _part(units: float, at: int, count: int) -> float:
+def _part(units: float, position: int, count: int) -> float:
     halves = round(units * 2)
-    return (halves // count + (at < halves % count)) / 2
+    return (halves // count + (position < halves % count)) / 2
 
 
 def _second(value: object) -> int | None:

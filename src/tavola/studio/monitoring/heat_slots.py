@@ -19,44 +19,44 @@ Metric = Literal["operations", "reads", "writes", "throttles"]
 HeatCounts = list[float]
 """Operations, read units, write units and throttled requests."""
 
-KEYS_KEPT = 1000  # by name, of a second
-KEYS_KEPT_LATER = 400  # of a longer stretch
-ITEMS_KEPT = 24  # whole keys
+KEYS_KEPT = 1000  # named keys per second
+KEYS_KEPT_LATER = 400  # named keys in a longer slot
+ITEMS_KEPT = 24  # full keys
 _HALF = (0.5).__mul__
 
 
 class HeatSums(NamedTuple):
-    """What was asked, in the four metrics."""
+    """Totals of the four metrics."""
 
     operations: float = 0.0
     reads: float = 0.0
     writes: float = 0.0
     throttles: float = 0.0
 
-    def __add__(self, other: Iterable[float]) -> HeatSums:  # type: ignore[override]  # sums add up, and do not line up
+    def __add__(self, other: Iterable[float]) -> HeatSums:  # type: ignore[override]  # adds, does not concatenate
         return HeatSums(*(mine + its for mine, its in zip(self, other, strict=True)))
 
 
 _NOTHING = HeatSums()
 METRICS: Mapping[Metric, int] = {"operations": 0, "reads": 1, "writes": 2, "throttles": 3}
-"""The place of each metric in sums."""
+"""The position of each metric in `HeatSums`."""
 SCALES: Mapping[Metric, float] = {"operations": 1.0, "reads": 0.5, "writes": 0.5, "throttles": 1.0}
-"""What a whole number of a slot stands for."""
+"""The value of one unit in a slot's columns."""
 
 Entry = tuple[bytes | None, int, float, float, float, float]
-"""A partition key (None: no single one, as of a scan), the number of an operation, and what it asked of the key."""
+"""A partition key (None for a scan), the number of an operation, and its four metrics."""
 
 SlotCells = dict[int, dict[bytes | None, HeatCounts]]
-"""By the number of the operation, then by partition key."""
+"""Counts by operation number and partition key."""
 Items = tuple[tuple[bytes, HeatSums], ...]
-"""Whole keys, the heaviest first."""
+"""Full keys, the heaviest first."""
 
 
 class HeatSlot:
-    """One stretch of time at one place."""
+    """The accesses of a table or index in one span of time."""
 
     __slots__ = (
-        "_lanes",
+        "_columns",
         "_ops",
         "exact",
         "floor",
@@ -83,46 +83,46 @@ class HeatSlot:
     ) -> None:
         self.start = start
         self.keys: tuple[bytes | None, ...] = tuple(chain.from_iterable(key_cells.values()))
-        """The keys that are named, one as often as operations asked for it."""
+        """The named keys, once for each operation."""
         self._ops = b"".join([bytes((operation,)) * len(cells) for operation, cells in key_cells.items()])
         cells = [cell for by_key in key_cells.values() for cell in by_key.values()]
-        self._lanes = (
+        self._columns = (
             array("I", [int(cell[0]) for cell in cells]),
             array("I", [int(cell[1] * 2.0 + 0.5) for cell in cells]),
             array("I", [int(cell[2] * 2.0 + 0.5) for cell in cells]),
             array("I", [int(cell[3]) for cell in cells]),
         )
         self.rest = {operation: HeatSums(*cell) for operation, cell in rest.items()}
-        operations, reads, writes, throttles = map(sum, self._lanes)
+        operations, reads, writes, throttles = map(sum, self._columns)
         self.sums = sum(self.rest.values(), HeatSums(operations, reads / 2, writes / 2, throttles))
-        """What was asked in all."""
-        self.floor = floor  # the most that a key can have had which is not named
+        """Totals over all keys."""
+        self.floor = floor  # upper bound for a key that is not named
         self.items = items
-        self.items_floor = items_floor  # the same of a whole key
-        self.exact = exact  # a named key has here all that it had
+        self.items_floor = items_floor  # the same for a full key
+        self.exact = exact  # the counts of named keys are complete
         self.items_exact = items_exact
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def entries(self) -> Iterator[Entry]:
-        """Give what is known by key."""
-        counts, reads, writes, throttles = self._lanes
+        """Return the counts by key and operation."""
+        counts, reads, writes, throttles = self._columns
         return zip(
             self.keys, self._ops, counts, map(_HALF, reads), map(_HALF, writes), throttles, strict=True
         )
 
     @property
     def has_keyless(self) -> bool:
-        """Whether something was asked of no single key."""
+        """Whether there are accesses without a single key, such as scans."""
         return None in self.keys
 
-    def lane(self, metric: Metric) -> array[int]:
-        """Return a metric of each key, beside `keys`, in whole numbers; times its scale it is the metric."""
-        return self._lanes[METRICS[metric]]
+    def column(self, metric: Metric) -> array[int]:
+        """Return a metric for each of `keys` as integers; multiply by its scale."""
+        return self._columns[METRICS[metric]]
 
     def rest_of(self, metric: Metric) -> float:
-        """Return what keys without a name had of a metric."""
+        """Return the total of a metric over keys that are not named."""
         at = METRICS[metric]
         return sum((sums[at] for sums in self.rest.values()), 0.0)
 
@@ -134,12 +134,12 @@ def build_slot(
     items_floor: HeatSums = _NOTHING,
     keys_max: int = KEYS_KEPT,
 ) -> HeatSlot:
-    """Return a slot of all that was gathered; what is lightest goes into the rest."""
+    """Return a slot of collected counts; the lightest keys go into the rest."""
     return _slot(start, gathered, {}, _NOTHING, items, items_floor, keys_max, items_exact=True)
 
 
 def merge_slots(start: int, slots: Iterable[HeatSlot], keys_max: int = KEYS_KEPT_LATER) -> HeatSlot:
-    """Return one slot in the place of several; sums stay, and so does what each named key had."""
+    """Return one slot for several; totals and the counts of named keys are preserved."""
     gathered: SlotCells = {}
     items: dict[bytes | None, HeatCounts] = {}
     rest: dict[int, HeatCounts] = {}
@@ -169,7 +169,7 @@ def merge_slots(start: int, slots: Iterable[HeatSlot], keys_max: int = KEYS_KEPT
 
 
 def without_names(slot: HeatSlot) -> HeatSlot:
-    """Return a slot without names: all that its keys had is in the rest."""
+    """Return a slot with all counts in the rest."""
     merged = merge_slots(slot.start, (slot,), 0)
     merged.items_floor += _most(sums for _, sums in merged.items)
     merged.items = ()
@@ -177,7 +177,7 @@ def without_names(slot: HeatSlot) -> HeatSlot:
 
 
 def add_to(into: dict[Key, HeatCounts], place: Key, sums: Sequence[float]) -> None:
-    """Add to what is counted at a place."""
+    """Add to the counts of a key."""
     cell = into.get(place)
     if cell is None:
         into[place] = list(sums)
@@ -189,7 +189,7 @@ def add_to(into: dict[Key, HeatCounts], place: Key, sums: Sequence[float]) -> No
 
 
 def heaviest_items(gathered: Collection[Mapping[bytes | None, HeatCounts]]) -> tuple[Items, HeatSums]:
-    """Return the heaviest of whole keys, and the most that any of the others can have had."""
+    """Return the heaviest full keys, and an upper bound for the others."""
     weights: dict[bytes, float] = {}
     for by_key in gathered:
         for key, cell in by_key.items():
@@ -197,13 +197,13 @@ def heaviest_items(gathered: Collection[Mapping[bytes | None, HeatCounts]]) -> t
                 weights[key] = weights.get(key, 0.0) + sum(cell)
     top = [key for _, key in nlargest(ITEMS_KEPT, zip(weights.values(), weights, strict=True))]
     heaviest = tuple(
-        (key, sum((HeatSums(*each[key]) for each in gathered if key in each), _NOTHING)) for key in top
+        (key, sum((HeatSums(*cells[key]) for cells in gathered if key in cells), _NOTHING)) for key in top
     )
     if len(top) == len(weights):
         return heaviest, _NOTHING
     named = {None, *top}
     return heaviest, sum(
-        (_most(cell for key, cell in each.items() if key not in named) for each in gathered), _NOTHING
+        (_most(cell for key, cell in cells.items() if key not in named) for cells in gathered), _NOTHING
     )
 
 
@@ -227,21 +227,20 @@ def _slot(
             gone = [cell for key, cell in by_key.items() if key not in chosen]
             if gone:
                 add_to(rest, operation, [sum(amounts) for amounts in zip(*gone, strict=True)])
-                floor += _most(gone)  # of a key by several operations, it may be less
+                floor += _most(gone)  # an upper bound: the maxima may be of different keys
         gathered = cells
     return HeatSlot(start, gathered, rest, floor, items, items_floor, exact=exact, items_exact=items_exact)
 
 
 def _most(cells: Iterable[Sequence[float]]) -> HeatSums:
-    """Return the most of each metric that any of them has."""
+    """Return the maximum of each metric."""
     return HeatSums(*(max(amounts) for amounts in zip(_NOTHING, *cells, strict=True)))
 
 
-def _heaviest(gathered: SlotCells, room: int) -> set[bytes | None]:
-    """Return the heaviest keys for which there is room with all their operations; what has no key stays.
+def _heaviest(gathered: SlotCells, entries_max: int) -> set[bytes | None]:
+    """Return the heaviest keys that fit with all their operations; None is always included.
 
-    Of keys that are as heavy as one another their hash decides, with which they begin: so those that stay are of all
-    times and all places.
+    Ties are broken by the hash that keys start with, so the kept keys are a random sample.
     """
     weights: dict[bytes, float] = {}
     for by_key in gathered.values():
@@ -249,10 +248,11 @@ def _heaviest(gathered: SlotCells, room: int) -> set[bytes | None]:
             if key is not None:
                 weights[key] = weights.get(key, 0.0) + sum(cell)
     chosen: set[bytes | None] = {None}
-    several = len(gathered) > 1
-    for key in sorted(sorted(weights), key=weights.__getitem__, reverse=True)[:room]:
-        room -= sum(key in by_key for by_key in gathered.values()) if several else 1
-        if room < 0:
+    is_merged = len(gathered) > 1
+    entries_left = entries_max
+    for key in sorted(sorted(weights), key=weights.__getitem__, reverse=True)[:entries_max]:
+        entries_left -= sum(key in by_key for by_key in gathered.values()) if is_merged else 1
+        if entries_left < 0:
             break
         chosen.add(key)
     return chosen

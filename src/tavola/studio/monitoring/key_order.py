@@ -17,36 +17,36 @@ from tavola.values import Value
 _HASH_BYTES = 4
 _LENGTH_BYTES = 2
 _NUMBERED = re.compile(r"(?<![0-9A-Za-z])([A-Za-z]*)0*([0-9]+)(?![0-9A-Za-z])")  # not a ULID
-_SHOWN = 120  # characters of a key; the rest is of no use on a map
+_SHOWN = 120  # characters of a key in a label
 
 Order: TypeAlias = tuple[object, ...]
 """Compares with another of the same schema; never equal for two keys."""
 
 
 class Keys(Protocol):
-    """How the keys of a table or index are ordered and told."""
+    """The order and labels of the keys of a table or index."""
 
     def order(self, partition: bytes) -> Order:
-        """Return what a partition key sorts by."""
+        """Return the sort order of a partition key."""
         ...
 
     def label(self, key: bytes) -> str:
-        """Return a key as a person reads it; of a whole key, its parts with a space between."""
+        """Return a key as text, its parts separated by a space."""
         ...
 
     def values(self, key: bytes) -> dict[str, Value] | None:
-        """Return the attributes of a key, None where nobody knows them."""
+        """Return the attributes of a key; None if unknown."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaKeys:
-    """Keys of the engine, read by their schema."""
+    """Encoded keys of the engine, decoded with their schema."""
 
     schema: KeySchema
 
     def order(self, partition: bytes) -> Order:
-        """Return the values of a partition key in the order they sort by, and the key itself."""
+        """Return the values of a partition key as they sort, and the key itself."""
         at = _HASH_BYTES
         parts: list[object] = []
         for attribute in self.schema.hash:
@@ -57,7 +57,7 @@ class SchemaKeys:
         return (*parts, partition)
 
     def label(self, key: bytes) -> str:
-        """Return the values of a key with a space between them; binary in base64."""
+        """Return the values of a key separated by a space; binary in base64."""
         values = self.values(key)
         if values is None:
             return f"key {key.hex()[:_SHOWN]}"
@@ -65,7 +65,7 @@ class SchemaKeys:
         return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
     def values(self, key: bytes) -> dict[str, Value] | None:
-        """Return the attributes of a key; None of one that another schema made, as of an index that was made anew."""
+        """Return the attributes of a key; None for a key of an older schema, as of an index that was recreated."""
         try:
             return values_of(self.schema, key)
         except (ArithmeticError, IndexError, ValueError):
@@ -74,33 +74,33 @@ class SchemaKeys:
 
 @dataclass(frozen=True, slots=True)
 class HashedKeys:
-    """Keys of which an access log has the hash alone: they lie anywhere, and say nothing."""
+    """Hashed keys of an access log, which have neither order nor values."""
 
     def order(self, partition: bytes) -> Order:
         """Return the hash."""
         return (partition,)
 
     def label(self, key: bytes) -> str:
-        """Return the hash as the log writes it."""
+        """Return the hash as in the log."""
         return f"hash {key.decode('ascii', 'replace')}"
 
     def values(self, key: bytes) -> None:
-        """Return nothing: a hash does not go back."""
+        """Return None: a hash cannot be reversed."""
         return
 
 
 def natural(text: str) -> str:
-    """Return what a text sorts by: a word that ends in digits by their value, before words that go on otherwise."""
+    """Return a sort key for a text in which trailing numbers of words sort by value."""
     return _NUMBERED.sub(_by_value, text)
 
 
 def _by_value(match: re.Match[str]) -> str:
-    # The more digits the larger; a nought before them, since digits sort before letters.
+    # More digits mean a larger number; a leading 0 because digits sort before letters.
     return f"{match[1]}0{chr(0x30 + len(match[2]))}{match[2]}"
 
 
 def hash_count(key: bytes) -> int | None:
-    """Return how many values the hash of a key was made of, which its checksum tells; None if it is no such key."""
+    """Return the number of values in a key's hash, found by its checksum; None if it is not an encoded key."""
     hash_value = int.from_bytes(key[:_HASH_BYTES], "big")
     at, count = _HASH_BYTES, 0
     while at + _LENGTH_BYTES <= len(key):
@@ -112,7 +112,7 @@ def hash_count(key: bytes) -> int | None:
 
 
 def partition_of(key: bytes, count: int) -> bytes:
-    """Return the partition of a key whose hash has so many values."""
+    """Return the partition key part of a key whose hash has `count` values."""
     at = _HASH_BYTES + _LENGTH_BYTES + (key[_HASH_BYTES] << 8 | key[_HASH_BYTES + 1])
     for _ in range(count - 1):
         at += _LENGTH_BYTES + (key[at] << 8 | key[at + 1])

@@ -15,31 +15,35 @@ from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 
-from tavola.backends.errors import PastUnavailable
-from tavola.client.backend import AsyncBackend, AsyncGathering, AsyncRemembering, encode_request
+from tavola.client.backend import (
+    AsOfUnsupported,
+    AsyncAsOfBackend,
+    AsyncBackend,
+    AsyncConcurrentBackend,
+    encode_request,
+)
+from tavola.client.connection import AsyncConnection
 from tavola.clock import SYSTEM_CLOCK, Clock, monotonic
 from tavola.engine import ItemAccess, ObserverNotifier
 from tavola.errors import TavolaError
-from tavola.handles import AsyncConnection
-from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.protocol.arns import Scope, table_arn
+from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 from tavola.protocol.faults import Fault, InternalServerFault
 from tavola.studio.monitoring.heat_recorder import HeatRecorder
 from tavola.studio.monitoring.request_metrics import RequestMetrics
-from tavola.studio.monitoring.request_shapes import is_read
+from tavola.studio.monitoring.request_shapes import is_read, qualified_arn
 
 _own: ContextVar[bool] = ContextVar("tavola_studio_own", default=False)
 _counted: ContextVar[bool] = ContextVar("tavola_studio_counted", default=False)
 
 
 def is_studio_call() -> bool:
-    """Whether the call that is made here and now is the studio's."""
+    """Return whether the current call is the studio's own."""
     return _own.get()
 
 
 @contextmanager
 def count_own_calls() -> Iterator[None]:
-    """Have the studio's calls counted as a program's: they are made to be seen."""
+    """Count the studio's calls like a program's in this context."""
     before = _counted.set(True)
     try:
         yield
@@ -48,7 +52,7 @@ def count_own_calls() -> Iterator[None]:
 
 
 @contextmanager
-def _marked() -> Iterator[None]:
+def _mark_calls() -> Iterator[None]:
     before = _own.set(not _counted.get())
     try:
         yield
@@ -57,59 +61,62 @@ def _marked() -> Iterator[None]:
 
 
 def mark_connection(connection: AsyncConnection) -> AsyncConnection:
-    """Return the same connection, whose calls are marked as the studio's."""
-    context = connection.context
-    return AsyncConnection(_mark_backend(connection.backend), connection.target, context)
+    """Return the same connection with calls marked as the studio's own."""
+    return AsyncConnection(_mark_backend(connection.backend), connection.target, connection.context)
 
 
 def _mark_backend(backend: AsyncBackend) -> MarkedBackend:
-    return _MarkedBatchBackend(backend) if isinstance(backend, AsyncGathering) else MarkedBackend(backend)
+    return (
+        _MarkedBatchBackend(backend)
+        if isinstance(backend, AsyncConcurrentBackend)
+        else MarkedBackend(backend)
+    )
 
 
 class MarkedBackend:
-    """Passes calls on under the mark."""
+    """Passes calls to another backend, marked as the studio's own."""
 
     def __init__(self, backend: AsyncBackend) -> None:
         self.backend = backend
 
     async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the backend behind answers."""
-        with _marked():
+        """Return the other backend's response."""
+        with _mark_calls():
             return await self.backend.call(operation, request)
 
     async def as_of(self, at_us: int) -> AsyncBackend:
-        """Return the tables as they were."""
-        if not isinstance(self.backend, AsyncRemembering):
-            raise PastUnavailable("The endpoint")
+        """Return the tables as of a moment."""
+        if not isinstance(self.backend, AsyncAsOfBackend):
+            raise AsOfUnsupported("The endpoint")
         return _mark_backend(await self.backend.as_of(at_us))
 
     async def close(self) -> None:
-        """Close the backend behind."""
+        """Close the other backend."""
         await self.backend.close()
 
 
 class _MarkedBatchBackend(MarkedBackend):
-    """The same of a backend that takes several calls at once."""
+    """The same for a backend that takes several calls at once."""
 
     async def call_all(
         self, calls: Sequence[tuple[str, Mapping[str, Any]]]
     ) -> list[dict[str, Any] | TavolaError]:
-        """Return what the backend behind makes of each call."""
-        assert isinstance(self.backend, AsyncGathering), "it was chosen for that"
-        with _marked():
+        """Return the other backend's response to each call."""
+        assert isinstance(self.backend, AsyncConcurrentBackend), "see _mark_backend"
+        with _mark_calls():
             return await self.backend.call_all(calls)
 
 
 class Monitor:
-    """Keeps what was asked of an engine since it was made; `Engine.observe` takes it."""
+    """Records the calls to an engine; pass it to `Engine.observe`."""
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self.clock = clock
-        self.lock = Lock()  # held while a call is noted, and by whoever reads what was noted
+        self.lock = Lock()  # held while a call is recorded, and by readers
         self.began_s = clock.now()
         self.metrics = RequestMetrics(clock)
         self.heat = HeatRecorder(clock)
-        self.own_calls = 0  # calls of the studio itself
+        self.own_calls = 0  # of the studio itself
 
     def note(
         self,
@@ -121,7 +128,7 @@ class Monitor:
         fault: Fault | None,
         body: bytes,
     ) -> None:
-        """Take note of a call, unless it is the studio's own."""
+        """Record a call, unless it is the studio's own."""
         with self.lock:
             if is_studio_call():
                 self.own_calls += 1
@@ -137,76 +144,76 @@ METERED = frozenset(
         *("TransactWriteItems", "UpdateItem"),
     }
 )
-"""Operations that can say what they consumed."""
+"""Operations that can report consumed capacity."""
 _INDEXES = ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
 
 
 def observe_connection(
     connection: AsyncConnection, monitor: Monitor, scope: Scope = DEFAULT_SCOPE
 ) -> AsyncConnection:
-    """Return the same connection, of whose calls a watch is told."""
+    """Return the same connection with every call recorded by a monitor."""
     return AsyncConnection(ObservedBackend(connection.backend, monitor, scope), connection.target)
 
 
 class ObservedBackend:
-    """Passes calls on, and tells a watch of each as an engine would; keys are not told."""
+    """Passes calls to another backend and reports each to a monitor as an engine would, but without keys."""
 
     def __init__(self, backend: AsyncBackend, monitor: Monitor, scope: Scope = DEFAULT_SCOPE) -> None:
         self.backend = backend
         self._clock = monitor.clock
-        self._telling = ObserverNotifier(monitor)
+        self._notifier = ObserverNotifier(monitor)
         self._scope = scope
 
     async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the backend behind answers, or raise what it raises."""
+        """Return or raise what the other backend does."""
         mode = request.get("ReturnConsumedCapacity", "NONE")
-        asks = operation in METERED and mode in ("NONE", "TOTAL")  # what it may not be, the endpoint refuses
-        sent = {**request, "ReturnConsumedCapacity": "INDEXES"} if asks else request
+        # Invalid modes are the endpoint's to refuse
+        adds_units = operation in METERED and mode in (
+            "NONE",
+            "TOTAL",
+        )
+        sent = {**request, "ReturnConsumedCapacity": "INDEXES"} if adds_units else request
         body = encode_request(operation, request)
         began_s, began = self._clock.now(), monotonic()
         try:
             response = await self.backend.call(operation, sent)
         except TavolaError as error:
             fault = error if isinstance(error, Fault) else InternalServerFault(str(error))
-            self._telling.report((operation, self._scope, began_s, began, (), fault, body))
+            self._notifier.report((operation, self._scope, began_s, began, (), fault, body))
             raise
         accesses = consumed_accesses(response, self._scope, writes=not is_read(operation, request))
-        self._telling.report((operation, self._scope, began_s, began, accesses, None, body))
-        if asks and mode == "NONE":
+        self._notifier.report((operation, self._scope, began_s, began, accesses, None, body))
+        if adds_units and mode == "NONE":
             response.pop("ConsumedCapacity", None)
-        elif asks and "ConsumedCapacity" in response:
+        elif adds_units and "ConsumedCapacity" in response:
             response["ConsumedCapacity"] = _total(response["ConsumedCapacity"])
         return response
 
     async def as_of(self, at_us: int) -> AsyncBackend:
-        """Return the tables as they were; what is asked of the past is not told."""
-        if not isinstance(self.backend, AsyncRemembering):
-            raise PastUnavailable("The endpoint")
+        """Return the tables as of a moment; those calls are not recorded."""
+        if not isinstance(self.backend, AsyncAsOfBackend):
+            raise AsOfUnsupported("The endpoint")
         return await self.backend.as_of(at_us)
 
     async def close(self) -> None:
-        """Close the backend behind."""
+        """Close the other backend."""
         await self.backend.close()
 
 
 def consumed_accesses(response: Mapping[str, Any], scope: Scope, *, writes: bool) -> tuple[ItemAccess, ...]:
-    """Return what an answer says was consumed, by table and index; of units that are not told apart, whether they are written."""
+    """Return the capacity a response reports, by table and index; `writes` says how to count undivided units."""
     consumed = response.get("ConsumedCapacity") or ()
     accesses: list[ItemAccess] = []
-    for each in (consumed,) if isinstance(consumed, Mapping) else consumed:
-        arn = _arn(each.get("TableName", ""), scope)
-        places: list[tuple[str | None, Mapping[str, Any]]] = [(None, each.get("Table") or {})]
+    for table_capacity in (consumed,) if isinstance(consumed, Mapping) else consumed:
+        arn = qualified_arn(scope, table_capacity.get("TableName", ""))
+        places: list[tuple[str | None, Mapping[str, Any]]] = [(None, table_capacity.get("Table") or {})]
         for member in _INDEXES:
-            places += (each.get(member) or {}).items()
+            places += (table_capacity.get(member) or {}).items()
         for index, units in places:
             read, written = _units(units, writes=writes)
             if read or written:
                 accesses.append(ItemAccess(arn, index, None, read, written))
     return tuple(accesses)
-
-
-def _arn(name: str, scope: Scope) -> str:
-    return name if name.startswith("arn:") else table_arn(scope, name)
 
 
 def _units(consumed: Mapping[str, Any], *, writes: bool) -> tuple[float, float]:
@@ -217,7 +224,7 @@ def _units(consumed: Mapping[str, Any], *, writes: bool) -> tuple[float, float]:
 
 
 def _total(consumed: Any) -> Any:
-    """Return what was consumed as who asked for the total is told it: without the places."""
+    """Return consumed capacity as in TOTAL mode: without tables and indexes."""
     if not isinstance(consumed, Mapping):
-        return [_total(each) for each in consumed]
+        return [_total(table_capacity) for table_capacity in consumed]
     return {name: units for name, units in consumed.items() if name not in ("Table", *_INDEXES)}

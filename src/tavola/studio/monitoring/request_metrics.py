@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tavola.clock import Clock
 from tavola.engine import ItemAccess
-from tavola.protocol.arns import Scope
+from tavola.protocol.arns import Scope, table_name_of
 from tavola.protocol.faults import THROTTLING_CODES, Fault, TransactionCanceledFault
 from tavola.protocol.operations import OPERATIONS
 from tavola.studio.monitoring.counters import (
@@ -29,11 +29,11 @@ from tavola.studio.monitoring.counters import (
     CounterSlice,
 )
 from tavola.studio.monitoring.expensive_requests import By, ExpensiveRequest, ExpensiveRequests, KindLeaders
-from tavola.studio.monitoring.request_shapes import BODY_BYTES_MAX, named_table, table_name_only
+from tavola.studio.monitoring.request_shapes import BODY_BYTES_MAX, named_table
 
 
 class SliceLength(NamedTuple):
-    """A length of slices, and for how long they are kept."""
+    """A length of slices and how long they are kept."""
 
     length_s: int
     kept_s: int
@@ -42,12 +42,12 @@ class SliceLength(NamedTuple):
 SLICE_LENGTHS = (SliceLength(1, 600), SliceLength(10, 3600), SliceLength(60, 21_600))
 WINDOW_S_MAX = SLICE_LENGTHS[-1].kept_s
 SET_BACK_S = 60
-"""A call that came so long before the last one: the clock was set back, and what was counted is of another time."""
+"""A call this long before the last one means that the clock was set back, so older counts are discarded."""
 BYTES_MAX = 16 * 1024 * 1024
 
 
 class Timeline:
-    """What was counted, by when; `slice_at` gives where to count."""
+    """Counts over time in slices of three lengths."""
 
     def __init__(self, bytes_max: int = BYTES_MAX) -> None:
         self._bytes_max = bytes_max
@@ -56,13 +56,13 @@ class Timeline:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Discard all counts."""
         self._open = [None for _ in SLICE_LENGTHS]
         self._closed = [deque() for _ in SLICE_LENGTHS]
-        self.bytes = 0  # about, of what is closed
+        self.bytes = 0  # approximate memory of closed slices
 
     def slice_at(self, second: int) -> CounterSlice:
-        """Return the slice of a second; a call that came a little earlier is counted with those that come now."""
+        """Return the open slice for a second; slightly late calls count in the current second."""
         current = self._open[0]
         if current is not None and second <= current.start_s:
             if current.start_s - second <= SET_BACK_S:
@@ -75,10 +75,10 @@ class Timeline:
         return current
 
     def _close(self, level: int, second: int) -> None:
-        """End the open slice of a level, add it to the longer one, and drop what is too old by now."""
+        """Close the open slice of a level, add it to the next longer one, and drop old slices."""
         current = self._open[level]
         assert current is not None
-        closed = current.closed()
+        closed = current.freeze()
         self._open[level] = None
         slices = self._closed[level]
         slices.append(closed)
@@ -101,26 +101,26 @@ class Timeline:
         longer.take(current)
 
     def _thin(self) -> None:
-        """Sum up the oldest seconds, then tens of seconds, then minutes, until all of it has room."""
+        """Drop the details of the oldest seconds, then tens of seconds, then minutes, until memory suffices."""
         for slices in self._closed:
-            for at, each in enumerate(slices):
+            for position, time_slice in enumerate(slices):
                 if self.bytes <= self._bytes_max:
                     return
-                if each.kinds != (OTHER_KINDS,):
-                    slices[at] = unnamed = each.unnamed()
-                    self.bytes += unnamed.bytes - each.bytes
+                if time_slice.kinds != (OTHER_KINDS,):
+                    slices[position] = thinned = time_slice.without_kinds()
+                    self.bytes += thinned.bytes - time_slice.bytes
 
     def since(self, start_s: int, level: int, end_s: float = inf) -> list[ClosedSlice]:
-        """Return what was counted since then in slices of a level, the last ones shorter, in order of time."""
-        slices = [each for each in self._closed[level] if start_s <= each.start_s < end_s]
+        """Return the slices of a level in a time range, in order; the last ones may be shorter."""
+        slices = [time_slice for time_slice in self._closed[level] if start_s <= time_slice.start_s < end_s]
         for lower in range(level, -1, -1):
             current = self._open[lower]
             if current is not None and start_s <= current.start_s < end_s:
-                slices.append(current.closed())
+                slices.append(current.freeze())
         return slices
 
-    def summed(self, start_s: int, level: int) -> list[ClosedSlice]:
-        """Return what was counted since then in few slices, for sums: longer ones where they lie wholly inside."""
+    def fewest_slices(self, start_s: int, level: int) -> list[ClosedSlice]:
+        """Return the slices since a time for totals, using longer ones where they fit entirely."""
         slices: list[ClosedSlice] = []
         for longer in range(level + 1, len(SLICE_LENGTHS)):
             length_s = SLICE_LENGTHS[longer].length_s
@@ -130,13 +130,15 @@ class Timeline:
         return slices + self.since(start_s, len(SLICE_LENGTHS) - 1)
 
     @property
-    def kept(self) -> int:
-        """How many slices are kept."""
-        return sum(len(kept) for kept in self._closed) + sum(each is not None for each in self._open)
+    def slice_count(self) -> int:
+        """The number of slices in memory."""
+        return sum(len(slices) for slices in self._closed) + sum(
+            time_slice is not None for time_slice in self._open
+        )
 
 
 def level_of(window_s: int) -> int:
-    """Return the level whose slices reach back so far."""
+    """Return the level whose slices cover a window."""
     for level, step in enumerate(SLICE_LENGTHS):
         if window_s <= step.kept_s:
             return level
@@ -144,21 +146,21 @@ def level_of(window_s: int) -> int:
 
 
 def group_by_step(slices: Iterable[ClosedSlice], step_s: int) -> dict[int, list[ClosedSlice]]:
-    """Return slices by the start of the step that they lie in."""
+    """Return slices by the start of their step."""
     by_step: dict[int, list[ClosedSlice]] = {}
-    for each in slices:
-        by_step.setdefault(each.start_s - each.start_s % step_s, []).append(each)
+    for time_slice in slices:
+        by_step.setdefault(time_slice.start_s - time_slice.start_s % step_s, []).append(time_slice)
     return by_step
 
 
 FAILED_CALLS_MAX = 200
-UNKNOWN = "(unknown)"  # an operation that there is not, whatever it is called
+UNKNOWN = "(unknown)"  # stands for all operations that DynamoDB does not have
 _NAMES_MAX = 1024
 
 _THROTTLES = frozenset(
     {
         *THROTTLING_CODES,
-        *("ProvisionedThroughputExceeded", "ThrottlingError"),  # as the reasons of a cancellation call them
+        *("ProvisionedThroughputExceeded", "ThrottlingError"),  # in cancellation reasons
     }
 )
 _BATCHES = frozenset({"BatchExecuteStatement", "BatchGetItem", "BatchWriteItem"})
@@ -170,28 +172,28 @@ _CONFLICTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FailedCall:
-    """A call that was throttled, met another transaction, or whose condition did not hold."""
+    """A call that was throttled, conflicted with a transaction, or failed its condition."""
 
     at_s: float
     kind: CallKind
     code: str
-    reasons: tuple[str, ...]  # of a cancelled transaction, for each of its actions
+    reasons: tuple[str, ...]  # for a cancelled transaction, one per action
     body: bytes | None  # None: too long to keep
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsView:
-    """What was counted in a window, in slices that change no more."""
+    """The counts of a window as immutable slices."""
 
     start_s: int  # of the first step
     step_s: int
     steps: int
     slices: list[ClosedSlice]  # for a series
-    summed: list[ClosedSlice]  # the same in fewer, for sums
+    summed: list[ClosedSlice]  # the same time in fewer slices, for totals
 
 
 class _KindCounter(NamedTuple):
-    """Where the calls of a kind are counted in the running second."""
+    """The counters for a kind of call in the current second."""
 
     kind: CallKind
     cell: CallCounter
@@ -199,18 +201,18 @@ class _KindCounter(NamedTuple):
 
 
 class RequestMetrics:
-    """Counts what is asked. Not safe from several threads: whoever calls it holds the watch's lock."""
+    """Counts requests. Not thread-safe: callers hold the monitor's lock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._timeline = Timeline()
-        self._dearest = ExpensiveRequests()
-        self._troubles: deque[FailedCall] = deque(maxlen=FAILED_CALLS_MAX)
-        self._names: dict[str, str] = {}  # of tables, by ARN
-        self._kinds: dict[CallKind, CallKind] = {}  # one object of each, however long it is kept
+        self._expensive = ExpensiveRequests()
+        self._failed: deque[FailedCall] = deque(maxlen=FAILED_CALLS_MAX)
+        self._names: dict[str, str] = {}  # table names by ARN
+        self._kinds: dict[CallKind, CallKind] = {}  # interned
         self._slice = CounterSlice(-1)
         self._second = -1
-        # Of the running second, so that a call need not be named: where it is counted, and its units.
+        # Counters of the current second, so that most calls need only one lookup.
         self._at: dict[tuple[str, str, str | None], _KindCounter] = {}  # by operation, ARN and index
         self._counted: dict[tuple[CallKind, str | None], _KindCounter] = {}
         self._places: dict[tuple[str, str | None], CapacityUse] = {}
@@ -233,7 +235,7 @@ class RequestMetrics:
             self._turn(second)
         read = written = 0.0
         first = None
-        several = False
+        has_several = False
         for arn, index, _, reads, writes, _ in accesses:
             used = self._places.get((arn, index)) or self._place(arn, index)
             used.reads += reads
@@ -243,14 +245,14 @@ class RequestMetrics:
             if first is None:
                 first = operation, arn, index
             elif arn != first[1]:
-                several = True
-        known = None if several or first is None else self._at.get(first)
+                has_several = True
+        known = None if has_several or first is None else self._at.get(first)
         if known is None:
-            looks, known = self._named(operation, accesses, body)
-            if first is not None and not several:
+            is_first, known = self._find_counter(operation, accesses, body)
+            if first is not None and not has_several:
                 self._at[first] = known
         else:
-            looks = False
+            is_first = False
         kind, cell, mark = known
         cell.took.append(took_s)
         if len(cell.took) >= TOOK_MAX:
@@ -258,18 +260,18 @@ class RequestMetrics:
         tally = cell.tally
         tally.reads += read
         tally.writes += written
-        if looks or took_s > mark.time or read + written > mark.units:
-            self._dearest.keep(mark, began_s, took_s, accesses, read + written, fault, body)
+        if is_first or took_s > mark.time or read + written > mark.units:
+            self._expensive.keep(mark, began_s, took_s, accesses, read + written, fault, body)
         if fault is not None:
-            self._refused(tally, kind, began_s, fault, body)
+            self._count_fault(tally, kind, began_s, fault, body)
         elif operation in _BATCHES and any(_is_refused(access) for access in accesses):
-            tally.throttles += 1  # some of a batch was left for later, and no fault tells of it
+            tally.throttles += 1  # part of a batch was throttled, which is not a fault
 
     def view(self, window_s: int) -> MetricsView:
-        """Return what was counted in the last so many seconds, the running one among them."""
+        """Return the counts of the last `window_s` seconds, including the current one."""
         level = level_of(window_s)
         step_s = SLICE_LENGTHS[level].length_s
-        now_s = max(int(self._clock.now()), self._second)  # a clock that is set back a little stands still
+        now_s = max(int(self._clock.now()), self._second)  # ignores small steps back of the clock
         last_s = now_s - now_s % step_s
         steps = max(1, window_s // step_s)
         start_s = last_s - (steps - 1) * step_s
@@ -278,45 +280,45 @@ class RequestMetrics:
             step_s,
             steps,
             self._timeline.since(start_s, level),
-            self._timeline.summed(start_s, level),
+            self._timeline.fewest_slices(start_s, level),
         )
 
     def expensive_requests(self, by: By) -> list[ExpensiveRequest]:
-        """Return the dearest requests of hours; `chosen` picks those of a window."""
-        return self._dearest.of(by)
+        """Return the most expensive requests of all hours; `select_requests` picks those of a window."""
+        return self._expensive.of(by)
 
     def failed_calls(self, window_s: int, table: str | None, operation: str | None) -> list[FailedCall]:
-        """Return the last calls that were throttled or lost a race, the newest first."""
+        """Return the latest failed calls, newest first."""
         since_s = self._clock.now() - window_s
         return [
-            each
-            for each in reversed(self._troubles)
-            if each.at_s >= since_s and each.kind.matches(table, operation)
+            call
+            for call in reversed(self._failed)
+            if call.at_s >= since_s and call.kind.matches(table, operation)
         ]
 
     @property
-    def kept(self) -> int:
-        """How many slices and requests are kept, which is bounded."""
-        return self._timeline.kept + self._dearest.kept + len(self._troubles)
+    def record_count(self) -> int:
+        """The number of slices and requests in memory, which is bounded."""
+        return self._timeline.slice_count + self._expensive.request_count + len(self._failed)
 
     @property
     def slice_bytes(self) -> int:
-        """About how much memory the slices take."""
+        """The approximate memory use of the slices."""
         return self._timeline.bytes
 
     def _turn(self, second: int) -> None:
-        """Begin a second."""
+        """Start a new second."""
         self._slice = self._timeline.slice_at(second)
         self._second = self._slice.start_s
         self._at.clear()
         self._counted.clear()
         self._places.clear()
-        self._dearest.turn(second)
+        self._expensive.turn(second)
 
-    def _named(
+    def _find_counter(
         self, operation: str, accesses: Sequence[ItemAccess], body: bytes
     ) -> tuple[bool, _KindCounter]:
-        """Return where a call is counted, and whether it is the first of its kind in this second."""
+        """Return the counter of a call, and whether the call is the first of its kind in this second."""
         if accesses:
             tables = tuple(dict.fromkeys(self._name(access.table) for access in accesses))
         else:
@@ -330,7 +332,7 @@ class RequestMetrics:
         if len(self._kinds) >= _NAMES_MAX:
             self._kinds.clear()
         kind = self._kinds.setdefault(kind, kind)
-        counter = _KindCounter(kind, self._slice.cell(kind), self._dearest.leaders_of(kind, index))
+        counter = _KindCounter(kind, self._slice.cell(kind), self._expensive.leaders_of(kind, index))
         if len(self._counted) < _NAMES_MAX:
             self._counted[kind, index] = counter
         return True, counter
@@ -344,16 +346,18 @@ class RequestMetrics:
         if name is None:
             if len(self._names) >= _NAMES_MAX:
                 self._names.clear()
-            name = self._names[arn] = table_name_only(arn)
+            name = self._names[arn] = table_name_of(arn)
         return name
 
-    def _refused(
+    def _count_fault(
         self, tally: CallTally, call_kind: CallKind, began_s: float, fault: Fault, body: bytes
     ) -> None:
         tally.faults += 1
         tally.codes[fault.code] = tally.codes.get(fault.code, 0) + 1
         reasons = (
-            tuple(each.code for each in fault.reasons) if isinstance(fault, TransactionCanceledFault) else ()
+            tuple(reason.code for reason in fault.reasons)
+            if isinstance(fault, TransactionCanceledFault)
+            else ()
         )
         codes = {fault.code, *reasons}
         throttled, conditional, conflict = (
@@ -364,9 +368,9 @@ class RequestMetrics:
         tally.conflicts += conflict
         if throttled or conditional or conflict:
             body_to_keep = body if len(body) <= BODY_BYTES_MAX // 16 else None
-            self._troubles.append(FailedCall(began_s, call_kind, fault.code, reasons, body_to_keep))
+            self._failed.append(FailedCall(began_s, call_kind, fault.code, reasons, body_to_keep))
 
 
 def _is_refused(access: ItemAccess) -> bool:
-    """Return whether an access was throttled: only those consume nothing."""
+    """Return whether an access was throttled: only throttled ones consume nothing."""
     return not access.reads and not access.writes

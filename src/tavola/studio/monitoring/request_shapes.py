@@ -12,9 +12,11 @@ from typing import Any
 
 import msgspec
 
+from tavola.protocol.arns import Scope, table_arn, table_name_of
+
 SHAPE_BYTES_MAX = 8 * 1024
-BODY_BYTES_MAX = 64 * 1024  # a longer body is not looked into
-_SHOWN_MAX = 3  # members of a long list
+BODY_BYTES_MAX = 64 * 1024  # longer bodies are not parsed
+_SHOWN_MAX = 3  # elements of a long list
 
 READS = frozenset(
     {"BatchGetItem", "GetItem", "Query", "Scan", "SearchVectors", "TransactGetItems", "ListItemVersions"}
@@ -22,7 +24,7 @@ READS = frozenset(
 """Operations that read items and change nothing."""
 
 _STATEMENTS = {"BatchExecuteStatement": "Statements", "ExecuteTransaction": "TransactStatements"}
-"""Operations of several texts, each of which says whether it reads or writes, and where these are."""
+"""Operations with several PartiQL statements, and the parameter that holds them."""
 
 _WHOLE = frozenset({"Key", "Keys", "ExpressionAttributeNames", "KeySchema", "AttributeDefinitions"})
 _VALUES = frozenset(
@@ -41,21 +43,21 @@ _decode = msgspec.json.Decoder().decode
 
 
 def request_shape(operation: str, body: bytes) -> bytes:
-    """Return what is kept of a request, as JSON; of one that is too long to keep, how long it was."""
+    """Return the displayed part of a request as JSON; only its length if it is too long."""
     if len(body) > BODY_BYTES_MAX:
-        return _omitted(len(body))
+        return _omission(len(body))
     try:
         request = _decode(body)
     except (msgspec.DecodeError, RecursionError):
-        return _omitted(len(body))
+        return _omission(len(body))
     if isinstance(request, dict):
         request.pop("ReturnConsumedCapacity", None)
     shape = msgspec.json.encode(request if is_read(operation, request) else _without_values(request))
-    return shape if len(shape) <= SHAPE_BYTES_MAX else _omitted(len(body))
+    return shape if len(shape) <= SHAPE_BYTES_MAX else _omission(len(body))
 
 
 def request_form(shape: bytes) -> tuple[tuple[str, str], ...]:
-    """Return what two requests of one form have in common: the index and the expressions, whatever their values."""
+    """Return the form of a request: its index and expressions without values."""
     request = _decode(shape)
     if not isinstance(request, dict):
         return ()
@@ -63,9 +65,9 @@ def request_form(shape: bytes) -> tuple[tuple[str, str], ...]:
 
 
 def is_read(operation: str, request: Any) -> bool:
-    """Tell whether a request reads items and changes nothing, so that it may be made again.
+    """Return whether a request only reads items, so that it can be repeated safely.
 
-    Only what the operation itself looks at counts: a harmless member beside it, which it ignores, proves nothing.
+    Only the parameters that the operation itself uses count, since further ones may be there to deceive.
     """
     if operation in READS:
         return True
@@ -83,25 +85,25 @@ def _is_select(statement: Any) -> bool:
 
 
 def named_table(body: bytes) -> str | None:
-    """Return the table that a request names first, without taking it apart; None if it names none."""
+    """Return the first table name in a request without parsing it; None if there is none."""
     match = _NAMED.search(body, 0, BODY_BYTES_MAX)
     if match is None:
         return None
-    return table_name_only(match[1].decode())
+    return table_name_of(match[1].decode())
 
 
-def table_name_only(name_or_arn: str) -> str:
-    """Return the name of a table that is told by its name or its ARN."""
-    return name_or_arn.partition(":table/")[2].partition("/")[0] or name_or_arn
+def qualified_arn(scope: Scope, name_or_arn: str) -> str:
+    """Return the ARN of a table from its name or ARN."""
+    return name_or_arn if name_or_arn.startswith("arn:") else table_arn(scope, name_or_arn)
 
 
-def _omitted(bytes_: int) -> bytes:
+def _omission(bytes_: int) -> bytes:
     return msgspec.json.encode({"omitted": f"a request of {bytes_:,} bytes"})
 
 
 def _without_values(node: Any) -> Any:
     if isinstance(node, list):
-        elements = [_without_values(each) for each in node[:_SHOWN_MAX]]
+        elements = [_without_values(element) for element in node[:_SHOWN_MAX]]
         return elements if len(node) <= _SHOWN_MAX else [*elements, f"… and {len(node) - _SHOWN_MAX} more"]
     if not isinstance(node, dict):
         return node
@@ -110,9 +112,9 @@ def _without_values(node: Any) -> Any:
         if name in _WHOLE:
             copy[name] = value
         elif name in _VALUES and isinstance(value, dict):
-            copy[name] = {each: _describe_value(content) for each, content in value.items()}
+            copy[name] = {name: _describe_value(content) for name, content in value.items()}
         elif name == "Parameters" and isinstance(value, list):
-            copy[name] = [_describe_value(each) for each in value]
+            copy[name] = [_describe_value(element) for element in value]
         elif name == "Statement":
             copy[name] = _LITERAL.sub("'…'", str(value))
         else:
@@ -121,7 +123,7 @@ def _without_values(node: Any) -> Any:
 
 
 def _describe_value(value: Any) -> str:
-    """Return the type and the length of an attribute value."""
+    """Return the type and size of an attribute value as text."""
     if isinstance(value, dict) and len(value) == 1:
         ((kind, content),) = value.items()
         if kind in _TYPES:
@@ -129,7 +131,7 @@ def _describe_value(value: Any) -> str:
                 case str():
                     return f"{kind}, {len(content.encode()):,} bytes"
                 case list() | dict():
-                    return f"{kind}, {len(content):,} members"
+                    return f"{kind}, {len(content):,} elements"
                 case _:
                     return str(kind)
     return "…"

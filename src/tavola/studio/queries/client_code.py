@@ -1,8 +1,8 @@
 """Express a query in terms of the design's access patterns.
 
-Each pattern's templates parse the key values of the query. If one of them could have written those values, the parsed
-fields become the pattern's arguments. A query that no pattern expresses (a range inside a template, a filter on something
-other than a plain field) has no such code.
+Each pattern's templates parse the key values of the query. If they match, the parsed fields become the pattern's
+arguments. A query that no pattern expresses (a range inside a template, a filter on something other than a plain field)
+has no such code.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _FILTERS = {
     "begins_with": "begins_with", "contains": "contains", "in": "is_in", "exists": "exists", "not_exists": "not_exists",
 }  # fmt: skip
 DEFAULT_ENDPOINT = "http://127.0.0.1:8000"
-"""Where `tavola serve` listens if nothing else is said."""
+"""The default address of `tavola serve`."""
 _PLAIN = frozenset({"text", "int", "decimal", "bool"})
 
 
 @dataclass(slots=True)
-class _CodeWriter:
-    """Gathers what the code imports while its values are written."""
+class PythonWriter:
+    """Renders Python values and collects the imports they need."""
 
     imports: set[str] = field(default_factory=set)
 
     def value(self, value: Any) -> str:
-        """Return a value as Python spells it."""
+        """Return a value as a Python expression."""
         match value:
             case Enum():
                 return repr(value.value)
@@ -66,66 +66,66 @@ class _CodeWriter:
                 self.imports.add("from uuid import UUID")
                 return f'UUID("{value}")'
             case _:
-                raise _NotExpressible
+                raise NotExpressible
 
     def arguments(self, values: Mapping[str, Any]) -> str:
         """Return keyword arguments."""
         return ", ".join(f"{name}={self.value(value)}" for name, value in values.items())
 
 
-class _NotExpressible(Exception):
-    """Something that no pattern asks, or that Python does not spell in a line."""
+class NotExpressible(Exception):
+    """A query that no pattern expresses, or a value without a short Python expression."""
 
 
 def query_code(question: ItemQuery, planned: QueryPlan, where: TablesLocation) -> str | None:
-    """Return a question in terms of the design's classes; None: no pattern of them asks it."""
+    """Return a query as a program with the design's classes; None if no pattern expresses it."""
     operation, index = planned.route.operation, planned.route.target.index
-    if operation == "Scan" or planned.route.numbers("studio"):
+    if operation == "Scan" or planned.route.positions("studio"):
         return None
-    conditions = [question.conditions[at] for at in planned.route.numbers("key")]
-    filters = [question.conditions[at] for at in planned.route.numbers("filter")]
+    conditions = [question.conditions[position] for position in planned.route.positions("key")]
+    filters = [question.conditions[position] for position in planned.route.positions("filter")]
     for entity in _entities(question.table):
         shape = shape_of(entity)
-        assert shape.key is not None, "it lives in a table"
+        assert shape.key is not None, "a stored entity has a key"
         patterns = [shape.key] if operation == "GetItem" else list(shape.patterns.values())
         for pattern in patterns:
             at = None if pattern.key.index is None else pattern.key.index.name
             if at != index:
                 continue
-            writer = _CodeWriter()
+            writer = PythonWriter()
             try:
                 call = _pattern_call(entity, pattern, conditions, writer)
                 if operation == "Query":
                     _check_only_entity(entity, pattern, conditions)
-                call += "".join(f".where({_filter_call(entity, each, writer)})" for each in filters)
-            except _NotExpressible:
+                call += "".join(f".where({_filter_call(entity, filter_, writer)})" for filter_ in filters)
+            except NotExpressible:
                 continue
             if operation == "GetItem":
-                return _program(entity, writer, where, f"print(db.get({call}))")
+                return client_program(entity, writer, where, f"print(db.get({call}))")
             arguments = ", newest_first=True" if question.descending else ""
             arguments += ", consistent=True" if planned.consistent else ""
-            line = f"for found in db.query({call}{arguments}):\n        print(found)"
-            return _program(entity, writer, where, line)
+            line = f"for entity in db.query({call}{arguments}):\n        print(entity)"
+            return client_program(entity, writer, where, line)
     return None
 
 
 def item_code(table: str, key: Item, where: TablesLocation) -> str | None:
-    """Return how an item is got by its entity's key; None: the design has no such entity."""
+    """Return a program that gets an item by its entity's key; None if no entity has such a key."""
     conditions = [QueryCondition(name, "=", (value,)) for name, value in key.items()]
     for entity in _entities(table):
         pattern = shape_of(entity).key
-        assert pattern is not None, "it lives in a table"
-        writer = _CodeWriter()
+        assert pattern is not None, "a stored entity has a key"
+        writer = PythonWriter()
         try:
             call = _pattern_call(entity, pattern, conditions, writer)
-        except _NotExpressible:
+        except NotExpressible:
             continue
-        return _program(entity, writer, where, f"print(db.get({call}))")
+        return client_program(entity, writer, where, f"print(db.get({call}))")
     return None
 
 
 def connection_target(where: TablesLocation) -> str:
-    """Return what `connect` is told to find the tables: where other programs reach them, if that is known."""
+    """Return the argument for `connect`: the address where other programs reach the tables, if known."""
     if where.endpoint is not None:
         return where.endpoint
     match where.kind:
@@ -140,35 +140,41 @@ def connection_target(where: TablesLocation) -> str:
 
 
 def endpoint_url(where: TablesLocation) -> str | None:
-    """Return the endpoint that other clients are told; None: it is AWS's own."""
+    """Return the endpoint URL for other clients; None for AWS."""
     if where.kind == "aws":
         return None
     return where.endpoint or (where.text if where.kind == "http" else DEFAULT_ENDPOINT)
 
 
 def setup_comment(where: TablesLocation, sign: str = "#") -> str:
-    """Return the comment that says what must be done before the code finds the tables; empty: nothing."""
+    """Return a comment about what to do before the code can reach the tables; empty if nothing."""
     if where.endpoint is not None or where.kind in ("aws", "http"):
         return ""
     if where.kind == "memory":
-        comment = "These tables are in the studio's memory, where no other program reaches them."
-        return f"{sign} {comment}\n{sign} `tavola serve --studio` shows tables in memory and serves them at {DEFAULT_ENDPOINT}.\n"
+        comment = "These tables are in the studio's memory; other programs cannot reach them."
+        return f"{sign} {comment}\n{sign} `tavola serve --studio` serves tables in memory at {DEFAULT_ENDPOINT}, with the studio.\n"
     file = where.text.removeprefix("file:")
-    comment = f"The studio has {file} open, and one process at a time can: stop the studio first."
+    comment = f"The studio has {file} open, and only one process can: stop the studio first."
     return f"{sign} {comment}\n{sign} `tavola serve {shlex.quote(file)} --studio` serves it at {DEFAULT_ENDPOINT}, with the studio.\n"
 
 
 def _entities(table: str) -> list[type[Entity]]:
     return [
-        entity for each in declared_tables() if each.settings.name == table for entity in entities_of(each)
+        entity
+        for declared_table in declared_tables()
+        if declared_table.settings.name == table
+        for entity in entities_of(declared_table)
     ]
 
 
-def _program(entity: type[Entity], writer: _CodeWriter, where: TablesLocation, line: str) -> str:
+def client_program(
+    entity: type[Entity], writer: PythonWriter, where: TablesLocation, line: str, name: str = ""
+) -> str:
+    """Return a program that imports an entity, or another name of its module, and runs a line with a connection."""
     target = connection_target(where)
     region = "" if where.kind == "aws" else f", region={where.region!r}"
-    imports = "".join(f"{each}\n" for each in sorted(writer.imports))
-    name = entity.__qualname__.split(".")[0]
+    imports = "".join(f"{statement}\n" for statement in sorted(writer.imports))
+    name = name or entity.__qualname__.split(".")[0]
     return (
         f"{imports}{chr(10) if imports else ''}from tavola import connect\nfrom {entity.__module__} import {name}\n\n"
         f"{setup_comment(where)}with connect({target!r}{region}) as db:\n    {line}\n"
@@ -176,16 +182,16 @@ def _program(entity: type[Entity], writer: _CodeWriter, where: TablesLocation, l
 
 
 def _pattern_call(
-    entity: type[Entity], pattern: Pattern, conditions: list[QueryCondition], writer: _CodeWriter
+    entity: type[Entity], pattern: Pattern, conditions: list[QueryCondition], writer: PythonWriter
 ) -> str:
     by_attribute = {condition.name: condition for condition in conditions}
     if len(by_attribute) < len(conditions):
-        raise _NotExpressible  # two conditions on one sort attribute
+        raise NotExpressible  # two conditions on one sort attribute
     values: dict[str, Any] = {}
     for source in pattern.key.hash:
         values |= _parse_source(source, _equality_value(by_attribute, source.attribute))
     if SHARD in values:
-        raise _NotExpressible  # a pattern asks all shards, and this is one
+        raise NotExpressible  # a pattern queries all shards, this query only one
     fixed: dict[str, Any] = {}
     ranged = ""
     for source in pattern.key.range:
@@ -200,38 +206,39 @@ def _pattern_call(
         elif condition.operator == "begins_with":
             fixed |= _parse_prefix(source.template, str(condition.values[0].get("S")))
         else:
-            raise _NotExpressible
+            raise NotExpressible
     sorts = {name: value for name, value in fixed.items() if name not in values}
     if pattern.sorts or not pattern.partition:
         _check_sorts(pattern, values, sorts, ranged)
     else:
-        values |= sorts  # a whole key, or a query whose sort key is given with its arguments
+        values |= sorts  # a primary key, or a query whose arguments include the sort key
         sorts = {}
     arguments = {name: values[name] for name in pattern.partition if name in values}
     if len(arguments) < len(pattern.partition) or len(arguments) < len(values):
-        raise _NotExpressible
+        raise NotExpressible
     steps = "".join(f".{name}.eq({writer.value(value)})" for name, value in sorts.items())
     return f"{entity.__qualname__}.{pattern.name}({writer.arguments(arguments)}){steps}{ranged}"
 
 
 def _check_only_entity(entity: type[Entity], pattern: Pattern, conditions: list[QueryCondition]) -> None:
-    """Refuse a pattern that would leave out what other entities have in the same collection: it asks another question."""
+    """Reject a pattern if the query may also return other entities, which the pattern would leave out."""
     by_attribute = {condition.name: condition for condition in conditions}
     table = shape_of(entity).table
-    assert table is not None, "it lives in a table"
+    assert table is not None, "a stored entity has a table"
     for other in entities_of(table):
         if other is entity:
             continue
         shape = shape_of(other)
-        own = () if shape.key is None else (shape.key.key,)
+        primary_keys = () if shape.key is None else (shape.key.key,)
         if any(
-            key.index is pattern.key.index and _may_hold(key, by_attribute) for key in (*own, *shape.keys)
+            key.index is pattern.key.index and _may_hold(key, by_attribute)
+            for key in (*primary_keys, *shape.keys)
         ):
-            raise _NotExpressible
+            raise NotExpressible
 
 
 def _may_hold(key: KeyShape, by_attribute: Mapping[str | None, QueryCondition]) -> bool:
-    """Tell whether items with such a key may be among those that conditions ask for."""
+    """Return whether items with such a key may match the conditions."""
     for source in key.sources:
         condition = by_attribute.get(source.attribute)
         if condition is None or source.template is None:
@@ -247,17 +254,17 @@ def _may_hold(key: KeyShape, by_attribute: Mapping[str | None, QueryCondition]) 
 
 def _check_sorts(pattern: Pattern, values: Mapping[str, Any], sorts: Mapping[str, Any], ranged: str) -> None:
     if tuple(sorts) != pattern.sorts[: len(sorts)]:
-        raise _NotExpressible
+        raise NotExpressible
     if ranged and ranged.split(".")[1] not in pattern.sorts:
-        raise _NotExpressible
+        raise NotExpressible
     if not set(values) <= set(pattern.partition):
-        raise _NotExpressible
+        raise NotExpressible
 
 
 def _equality_value(by_attribute: Mapping[str | None, QueryCondition], name: str) -> AttributeValue:
     condition = by_attribute.get(name)
     if condition is None or condition.operator != "=":
-        raise _NotExpressible
+        raise NotExpressible
     return condition.values[0]
 
 
@@ -266,18 +273,18 @@ def _parse_source(source: KeySource, value: AttributeValue) -> dict[str, Any]:
         return {source.fields[0]: _decode(source, value)}
     values = source.template.read(str(value.get("S", "")))
     if values is None:
-        raise _NotExpressible
+        raise NotExpressible
     return values
 
 
 def _decode(source: KeySource, value: AttributeValue) -> Any:
     if source.field is None or source.tag not in value:
-        raise _NotExpressible
+        raise NotExpressible
     return source.field.decode(dict(value))
 
 
 def _parse_prefix(template: BoundTemplate, text: str) -> dict[str, Any]:
-    """Return the first fields of a template whose values a prefix fixes, to the last character."""
+    """Return the leading fields of a template whose values a prefix contains exactly."""
     for upto in range(len(template.fields), -1, -1):
         steps = template.steps[:upto]
         closing = template.steps[upto].literal if upto < len(template.steps) else template.tail
@@ -287,19 +294,19 @@ def _parse_prefix(template: BoundTemplate, text: str) -> dict[str, Any]:
         match = re.fullmatch(pattern, text, re.DOTALL)
         if match is None:
             continue
-        values = {step.field: step.part.decode(match[at]) for at, step in enumerate(steps, 1)}
+        values = {step.field: step.part.decode(match[position]) for position, step in enumerate(steps, 1)}
         if template.prefix(values, upto) == text:
             return values
-    raise _NotExpressible
+    raise NotExpressible
 
 
-def _filter_call(entity: type[Entity], condition: QueryCondition, writer: _CodeWriter) -> str:
+def _filter_call(entity: type[Entity], condition: QueryCondition, writer: PythonWriter) -> str:
     shape = shape_of(entity)
     field = shape.by_attribute.get(condition.name or "")
     method = _FILTERS.get(condition.operator)
     if field is None or method is None or field.converter.word not in _PLAIN:
-        raise _NotExpressible
+        raise NotExpressible
     if not all(set(value) <= field.converter.tags for value in condition.values):
-        raise _NotExpressible
+        raise NotExpressible
     operands = ", ".join(writer.value(field.decode(dict(value))) for value in condition.values)
     return f"{entity.__qualname__}.{field.name}.{method}({operands})"

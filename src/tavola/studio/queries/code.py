@@ -22,35 +22,38 @@ _BUFFER = "\x00buffer:"
 
 
 def python_literal(value: Any, *, indent: int = 0) -> str:
-    """Return DynamoDB JSON as Python has it for boto3's client: binary as bytes, a line where it fits on one."""
+    """Return DynamoDB JSON as a Python literal for boto3's client: binary as bytes, on one line if it fits."""
     return _python(_with_bytes(value), indent, _WIDTH)
 
 
-def _python(value: Any, margin: int, room: int) -> str:
+def _python(value: Any, margin: int, width: int) -> str:
     if not isinstance(value, dict | list):
-        return _quoted(value) if isinstance(value, str) else repr(value)
+        return _quote(value) if isinstance(value, str) else repr(value)
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     within = margin + 4
     parts = (
-        [f"{_quoted(name)}: {_python(each, within, room - len(name) - 6)}" for name, each in value.items()]
+        [
+            f"{_quote(name)}: {_python(member, within, width - len(name) - 6)}"
+            for name, member in value.items()
+        ]
         if isinstance(value, dict)
-        else [_python(each, within, room) for each in value]
+        else [_python(element, within, width) for element in value]
     )
     line = f"{opening}{', '.join(parts)}{closing}"
-    if len(line) + margin <= room and "\n" not in line:
+    if len(line) + margin <= width and "\n" not in line:
         return line
     lines = "".join(f"{' ' * within}{part},\n" for part in parts)
     return f"{opening}\n{lines}{' ' * margin}{closing}"
 
 
-def _quoted(text: str) -> str:
-    """Return text as Python spells it, in double quotes where that needs no escape."""
+def _quote(text: str) -> str:
+    """Return text as a Python literal, in double quotes if that needs no escape."""
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in text and "\\'" not in literal else literal
 
 
 def plain_json(item: Item) -> str:
-    """Return an item as plain JSON; every digit of a number is kept, sets become arrays, binary base64 text."""
+    """Return an item as plain JSON with exact numbers; sets become arrays, binary becomes base64."""
     return _plain({"M": item}, "")
 
 
@@ -60,7 +63,7 @@ def dynamodb_json(value: Any) -> str:
 
 
 def aws_cli_command(operation: str, request: Mapping[str, Any], *, region: str, endpoint: str | None) -> str:
-    """Return a request as a command of the AWS CLI, an option on each line."""
+    """Return a request as an AWS CLI command, one option per line."""
     words = [f"aws dynamodb {_kebab(operation)}"]
     for name, value in request.items():
         if value is True or value is False:
@@ -77,11 +80,11 @@ def aws_cli_command(operation: str, request: Mapping[str, Any], *, region: str, 
 def typescript_program(
     operation: str, request: Mapping[str, Any], *, region: str, endpoint: str | None
 ) -> str:
-    """Return a request as TypeScript for AWS's SDK of JavaScript, version 3."""
+    """Return a request as TypeScript for the AWS SDK for JavaScript v3."""
     settings = {"region": region} | ({} if endpoint is None else {"endpoint": endpoint})
     body = json.dumps(_with_buffers(request), ensure_ascii=False, indent=2)
     body = re.sub(
-        r'"\\u0000buffer:([A-Za-z0-9+/=]*)"', lambda found: f'Buffer.from("{found[1]}", "base64")', body
+        r'"\\u0000buffer:([A-Za-z0-9+/=]*)"', lambda match: f'Buffer.from("{match[1]}", "base64")', body
     )
     return (
         f'import {{ DynamoDBClient, {operation}Command }} from "@aws-sdk/client-dynamodb";\n\n'
@@ -91,13 +94,13 @@ def typescript_program(
 
 
 def boto3_client_line(region: str, endpoint: str | None) -> str:
-    """Return the Python line that makes boto3's client."""
+    """Return the Python line that creates boto3's client."""
     where = f'"dynamodb", region_name="{region}"'
     return f"client = boto3.client({where}{'' if endpoint is None else f', endpoint_url={endpoint!r}'})\n"
 
 
 def snake_case(operation: str) -> str:
-    """Return an operation as boto3 calls it."""
+    """Return the name of an operation in boto3."""
     return _CAPITAL.sub("_", operation).lower()
 
 
@@ -110,32 +113,32 @@ def _flag(name: str, value: bool) -> str:
 
 
 def _with_bytes(value: Any) -> Any:
-    """Return DynamoDB JSON with bytes in place of base64; a B and a BS are told by their tags."""
+    """Return DynamoDB JSON with bytes instead of base64 in B and BS values."""
     if isinstance(value, Mapping):
         if len(value) == 1:
             tag, content = next(iter(value.items()))
             if tag == "B" and isinstance(content, str):
                 return {"B": b64decode(content)}
             if tag == "BS" and isinstance(content, Sequence):
-                return {"BS": [b64decode(each) for each in content]}
-        return {name: _with_bytes(each) for name, each in value.items()}
+                return {"BS": [b64decode(element) for element in content]}
+        return {name: _with_bytes(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_bytes(each) for each in value]
+        return [_with_bytes(element) for element in value]
     return value
 
 
 def _with_buffers(value: Any) -> Any:
-    """Return DynamoDB JSON with a mark where TypeScript makes a buffer."""
+    """Return DynamoDB JSON with placeholders where TypeScript creates a buffer."""
     if isinstance(value, Mapping):
         if len(value) == 1:
             tag, content = next(iter(value.items()))
             if tag == "B" and isinstance(content, str):
                 return {"B": _BUFFER + content}
             if tag == "BS" and isinstance(content, Sequence):
-                return {"BS": [_BUFFER + each for each in content]}
-        return {name: _with_buffers(each) for name, each in value.items()}
+                return {"BS": [_BUFFER + element for element in content]}
+        return {name: _with_buffers(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_buffers(each) for each in value]
+        return [_with_buffers(element) for element in value]
     return value
 
 
@@ -149,19 +152,19 @@ def _plain(value: AttributeValue, margin: str) -> str:
             return "null"
         case "M":
             parts = [
-                f"{json.dumps(name, ensure_ascii=False)}: {_plain(each, within)}"
-                for name, each in content.items()
+                f"{json.dumps(name, ensure_ascii=False)}: {_plain(member, within)}"
+                for name, member in content.items()
             ]
-            return _bracketed("{", parts, "}", margin)
+            return _enclose("{", parts, "}", margin)
         case "L":
-            return _bracketed("[", [_plain(each, within) for each in content], "]", margin)
+            return _enclose("[", [_plain(element, within) for element in content], "]", margin)
         case "SS" | "NS" | "BS":
-            return _bracketed("[", [_plain({tag[0]: each}, within) for each in content], "]", margin)
+            return _enclose("[", [_plain({tag[0]: element}, within) for element in content], "]", margin)
         case _:
             return json.dumps(content, ensure_ascii=False)
 
 
-def _bracketed(opening: str, parts: Sequence[str], closing: str, margin: str) -> str:
+def _enclose(opening: str, parts: Sequence[str], closing: str, margin: str) -> str:
     if not parts:
         return opening + closing
     lines = ",\n".join(f"{margin}  {part}" for part in parts)
@@ -173,7 +176,7 @@ _EXAMPLES_BYTES_MAX = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class QueryCode:
-    """One question in several languages; `tavola` is None where no access pattern of the design asks it."""
+    """One query in several languages; `tavola` is None if no access pattern expresses it."""
 
     boto3: str
     cli: str
@@ -184,14 +187,14 @@ class QueryCode:
 
 @dataclass(frozen=True, slots=True)
 class ItemCode:
-    """One item in several languages; plain JSON keeps every digit and loses what tells sets and binary apart."""
+    """One item in several languages; plain JSON keeps every digit but not the types of sets and binary."""
 
     json: str
     dynamodb_json: str
     boto3: str
     cli: str
     typescript: str
-    tavola: str | None  # how it is got; None: no entity of the design has such a key
+    tavola: str | None  # a program that gets it; None: no entity of the design has such a key
 
 
 def render_query_code(
@@ -201,7 +204,7 @@ def render_query_code(
     examples: Sequence[Item],
     where: TablesLocation,
 ) -> QueryCode:
-    """Return a planned question as code; `examples` are items that it finds, for the test."""
+    """Return a planned query as code; `examples` are matching items for the generated test."""
     operation, request = planned.route.operation, planned.request
     endpoint = endpoint_url(where)
     return QueryCode(
@@ -221,7 +224,7 @@ def render_query_code(
 
 
 def render_item_code(table: str, key: Item, item: Item, where: TablesLocation) -> ItemCode:
-    """Return an item as code that stores it, and as text."""
+    """Return an item as code that writes it, and as text."""
     request = {"TableName": table, "Item": item}
     endpoint = endpoint_url(where)
     return ItemCode(
@@ -237,10 +240,10 @@ def render_item_code(table: str, key: Item, item: Item, where: TablesLocation) -
 
 
 def _filter_comment(question: ItemQuery, planned: QueryPlan) -> str:
-    conditions = [str(question.conditions[at]) for at in planned.route.numbers("studio")]
+    conditions = [str(question.conditions[position]) for position in planned.route.positions("studio")]
     if not conditions:
         return ""
-    return f"# DynamoDB filters no Query by a key attribute; test what comes yourself: {' and '.join(conditions)}\n"
+    return f"# A Query cannot filter by a key attribute, so filter the results yourself: {' and '.join(conditions)}\n"
 
 
 def _boto3_program(
@@ -259,12 +262,12 @@ def _boto3_program(
 
 
 def _limit_examples(examples: Sequence[Item]) -> list[Item]:
-    """Return the first examples that a test can hold without being a page of its own."""
+    """Return the first examples that fit the size limit."""
     chosen: list[Item] = []
-    room = _EXAMPLES_BYTES_MAX
+    bytes_left = _EXAMPLES_BYTES_MAX
     for item in examples:
-        room -= item_size(item)  # type: ignore[arg-type]  # what came is an item
-        if room < 0:
+        bytes_left -= item_size(item)  # type: ignore[arg-type]  # DynamoDB JSON both
+        if bytes_left < 0:
             break
         chosen.append(item)
     return chosen
@@ -293,17 +296,19 @@ def _test_program(planned: QueryPlan, described: Mapping[str, Any], items: list[
 
 
 def _docstring(sentence: str) -> str:
-    """Return a sentence as a docstring, whatever quotes and backslashes stand in it."""
+    """Return a sentence as an escaped docstring."""
     escaped = sentence.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ").replace("\r", " ")
     return f'"""{escaped}"""'
 
 
 def _identifier(text: str) -> str:
-    return "".join(sign if sign.isalnum() and sign.isascii() else "_" for sign in text).lower()
+    return "".join(
+        character if character.isalnum() and character.isascii() else "_" for character in text
+    ).lower()
 
 
 def create_table_request(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the CreateTable that makes a table with the same keys and indexes, billed on demand."""
+    """Return a CreateTable request for an on-demand table with the same keys and indexes."""
     request: dict[str, Any] = {
         "TableName": described["TableName"],
         "KeySchema": described["KeySchema"],
@@ -313,7 +318,7 @@ def create_table_request(described: Mapping[str, Any]) -> dict[str, Any]:
     for members in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         if described.get(members):
             request[members] = [
-                {name: each[name] for name in ("IndexName", "KeySchema", "Projection")}
-                for each in described[members]
+                {name: index[name] for name in ("IndexName", "KeySchema", "Projection")}
+                for index in described[members]
             ]
     return request

@@ -1,4 +1,4 @@
-"""Conditions on attributes: as a person enters them, and as DynamoDB expressions."""
+"""Conditions on attributes, as entered and as DynamoDB expressions."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Operator = Literal[
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 _NUMBER_OF_VALUES = {"between": 2, "exists": 0, "not_exists": 0}
-_OF_NOTHING = frozenset({"<>", "not_contains", "not_exists", "size <>"})
+_MATCH_ABSENT = frozenset({"<>", "not_contains", "not_exists", "size <>"})
 _IN_MAX = 100
 _STEP = re.compile(r'"((?:[^"]|"")*)"|([^.\["]+)|\[([0-9]+)\]')
 _WORDS = {
     "<>": "is not", "between": "is between", "begins_with": "begins with", "contains": "contains",
-    "not_contains": "does not contain", "in": "is one of", "exists": "is there", "not_exists": "is not there",
-    "type": "is of type",
+    "not_contains": "does not contain", "in": "is one of", "exists": "exists", "not_exists": "does not exist",
+    "type": "has type",
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class QueryCondition:
-    """One condition; `attribute` is a name or a document path, names with dots in double quotes: `"a.b".c[0]`."""
+    """One condition; `attribute` is a name or document path. Names with dots need double quotes: `"a.b".c[0]`."""
 
     attribute: str
     operator: Operator
@@ -47,14 +47,14 @@ class QueryCondition:
 
     @property
     def name(self) -> str | None:
-        """The attribute, where the condition is of all of it."""
+        """The attribute, if the condition is on the whole attribute."""
         steps = self.steps
         return str(steps[0]) if len(steps) == 1 else None
 
     @property
     def matches_absent(self) -> bool:
-        """Whether it may hold of an item that has no such attribute."""
-        return self.operator in _OF_NOTHING
+        """Whether items without the attribute can match."""
+        return self.operator in _MATCH_ABSENT
 
     def __str__(self) -> str:
         values = (
@@ -69,7 +69,7 @@ class QueryCondition:
 
 
 def parse_path(text: str) -> tuple[str | int, ...]:
-    """Return the steps of a document path; refuse a text that is none."""
+    """Return the steps of a document path; refuse an invalid one."""
     steps: list[str | int] = []
     at = 0
     while at < len(text):
@@ -86,61 +86,58 @@ def parse_path(text: str) -> tuple[str | int, ...]:
     if at < len(text) or not steps or "" in steps:
         raise RequestRefused(
             "condition-malformed",
-            "An attribute is missing",
-            f"{text!r} names no attribute.",
-            'Write a name, or a path such as address.city[0]; a name with a dot in it stands in quotes: "a.b".',
+            "Invalid attribute",
+            f"{text!r} is not an attribute name or path.",
+            'Enter a name, or a path such as address.city[0]. Names that contain a dot need quotes: "a.b".',
         )
     return tuple(steps)
 
 
 def check_condition(condition: QueryCondition) -> QueryCondition:
-    """Return a condition with its values as DynamoDB keeps them, so that `1.0` is 1; refuse one that cannot be asked."""
-    condition.steps  # noqa: B018  # refuses what is no path
+    """Return a condition with canonical values, so that `1.0` equals 1; refuse an invalid one."""
+    condition.steps  # noqa: B018  # refuses an invalid path
     operator, values = condition.operator, condition.values
     value_count = _NUMBER_OF_VALUES.get(operator, 1)
     if operator == "in":
         if not 1 <= len(values) <= _IN_MAX:
-            raise _condition_error(condition, f"IN takes 1 to {_IN_MAX} values, and there are {len(values)}")
+            raise _condition_error(condition, f"IN takes 1 to {_IN_MAX} values, not {len(values)}")
     elif len(values) != value_count:
         raise _condition_error(
-            condition,
-            f"it takes {value_count} value{'' if value_count == 1 else 's'}, and there are {len(values)}",
+            condition, f"it takes {value_count} value{'' if value_count == 1 else 's'}, not {len(values)}"
         )
     for value in values:
         if len(value) != 1 or next(iter(value)) not in TAGS:
-            raise _condition_error(condition, f"{dict(value)!r} is no attribute value")
+            raise _condition_error(condition, f"{dict(value)!r} is not an attribute value")
     if operator.startswith("size ") and "N" not in values[0]:
-        raise _condition_error(condition, "a size is compared with a number")
+        raise _condition_error(condition, "a size must be compared with a number")
     if operator == "type" and values[0].get("S") not in TAGS:
-        raise _condition_error(condition, f"a type is one of {', '.join(TAGS)}")
+        raise _condition_error(condition, f"the type must be one of {', '.join(TAGS)}")
     if operator == "begins_with" and not values[0].keys() <= {"S", "B"}:
-        raise _condition_error(condition, "only texts and bytes begin with something")
+        raise _condition_error(condition, "begins_with needs a string or binary value")
     return replace(condition, values=tuple(_canonical_value(condition, value) for value in values))
 
 
 def _canonical_value(condition: QueryCondition, value: AttributeValue) -> AttributeValue:
-    """Return a value in its one spelling; what compares values trusts that they have it."""
+    """Return a value in canonical form, which comparisons rely on."""
     raw: dict[str, Any] = deepcopy(dict(value))
     try:
         admit_value(raw)
     except TavolaError as error:
-        raise _condition_error(
-            condition, f"{str(dict(value))[:80]} is no value that DynamoDB takes: {error}"
-        ) from error
+        raise _condition_error(condition, f"{str(dict(value))[:80]} is not a valid value: {error}") from error
     return raw
 
 
 def _condition_error(condition: QueryCondition, problem: str) -> RequestRefused:
     return RequestRefused(
         "condition-malformed",
-        "A condition cannot be asked",
+        "Invalid condition",
         f"{condition.attribute} {condition.operator}: {problem}.",
-        "Complete it, or take it away.",
+        "Complete or remove the condition.",
     )
 
 
 def condition_node(condition: QueryCondition) -> ConditionNode:
-    """Return a checked condition as the tree of an expression."""
+    """Return a checked condition as an expression tree."""
     path = Path(condition.steps)
     values = [Constant(dict(value)) for value in condition.values]
     match condition.operator:
@@ -163,7 +160,7 @@ def condition_node(condition: QueryCondition) -> ConditionNode:
 
 
 def combine_conditions(conditions: Sequence[QueryCondition]) -> ConditionNode | None:
-    """Return conditions that must all hold as one; None: there are none."""
+    """Return the conjunction of conditions; None if there are none."""
     nodes = tuple(map(condition_node, conditions))
     if not nodes:
         return None
@@ -171,7 +168,7 @@ def combine_conditions(conditions: Sequence[QueryCondition]) -> ConditionNode | 
 
 
 def describe_value(value: AttributeValue) -> str:
-    """Return a value as a sentence names it."""
+    """Return a value as text for a sentence."""
     tag, content = next(iter(value.items()))
     if tag == "S":
         text = content if len(content) <= 60 else content[:59] + "…"

@@ -1,10 +1,11 @@
-"""Estimate what a read will consume before it runs: a range, and what the estimate is based on."""
+"""Estimate the capacity of a read before it runs: a range, and what the estimate is based on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
 
+from tavola.design.text import format_count, format_size
 from tavola.limits import ITEM_BYTES_MAX, PAGE_BYTES_MAX
 from tavola.model.document import AccessPattern, TableDesign
 from tavola.prices import PriceBook
@@ -13,22 +14,22 @@ from tavola.studio.queries.rows import PAGE_ROWS
 from tavola.studio.recognition import Recogniser
 from tavola.values import read_units
 
-_LATE = "; it counts every six hours or so"
+_DELAYED = " (updated about every six hours)"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadEstimate:
-    """Read units of the whole answer, from the least to the most that is likely, and the dollars of a million such.
+    """The likely range of read units of a whole result, and the price of a million such reads.
 
-    A Scan and a Query of which the design says nothing take no more than `units_high`, as far as DescribeTable counted. A
-    Get and what the design foretells may: the reason says what it stands on.
+    For a Scan, and for a Query that the design does not describe, `units_high` is an upper bound by DescribeTable's counts.
+    For a GetItem, and for estimates from the design, it is not; `reason` says what the estimate is based on.
     """
 
     units_low: float
     units_high: float
     bytes_high: int
     pages_high: int
-    dollars_low: Decimal  # of a million requests like this, on demand
+    dollars_low: Decimal  # for a million such reads, on demand
     dollars_high: Decimal
     priced: str  # which price book
     reason: str
@@ -40,48 +41,50 @@ def estimate_read(
     book: PriceBook,
     table_class: str,
     *,
-    late: bool = False,
-    past: bool = False,
+    delayed_counts: bool = False,
+    reads_past: bool = False,
 ) -> ReadEstimate:
-    """Return what an answer will take, by what DescribeTable counted and by what the design says.
+    """Return the estimate of a read from DescribeTable's counts and the design.
 
-    `late`: who counts does so now and then, as AWS does. `past`: it is asked of another moment than was counted.
+    `delayed_counts`: the counts are updated with a delay, as on AWS. `reads_past`: the read is as of an earlier time than
+    the counts.
     """
     target, consistent = planned.route.target, planned.consistent
-    least = read_units(0, consistent=consistent)
+    min_units = read_units(0, consistent=consistent)
     match planned.route.operation:
         case "GetItem":
             high = target.mean_bytes or ITEM_BYTES_MAX
             reason = (
-                f"Items average {_format_bytes(high)}; the largest that there may be takes {_max_units(consistent)} units, one that is "
-                "not there the least."
+                f"Items average {format_size(high)}. An item of the maximum size consumes {_max_units(consistent)} units, a "
+                "missing item the minimum."
                 if target.items
-                else "Nothing is known of how large items are; an item has 400 KB at most."
+                else "The item size is unknown; the maximum is 400 KB."
             )
-            low_units, high_units = least, read_units(high, consistent=consistent)
+            low_units, high_units = min_units, read_units(high, consistent=consistent)
         case "Query":
             declared = _declared_access(planned, recogniser)
             if declared is None:
                 high, items = target.bytes, target.items
-                reason = f"How many items have this key is seen when they are read: at most all of {target}"
-                reason += f", {_describe_count(target.items, target.bytes)}."
+                reason = "The number of items with this key is not known in advance: at most all of "
+                reason += f"{target}, {_describe_count(target.items, target.bytes)}."
             else:
                 access, entity = declared
-                each = access.item_bytes or target.mean_bytes
+                bytes_per_item = access.item_bytes or target.mean_bytes
                 items = access.items or 1
-                high = items * each
-                reason = f"The design says of {entity}, “{access.title}”: about {items} items of {_format_bytes(each)}."
-            low_units, high_units = least, _page_units(high, items, consistent)
+                high = items * bytes_per_item
+                reason = f"The design declares about {items} items of {format_size(bytes_per_item)} for “{access.title}” ({entity})."
+            low_units, high_units = min_units, _page_units(high, items, consistent)
         case "Scan":
             high = target.bytes
             low_units, high_units = (
                 read_units(high, consistent=consistent),
                 _page_units(high, target.items, consistent),
             )
-            reason = f"DescribeTable counts {_describe_count(target.items, target.bytes)} in {target}{_LATE if late else ''}."
-            if past:
-                low_units = least
-                reason += " That is how many there are now; at another moment there were fewer or more."
+            count = _describe_count(target.items, target.bytes)
+            reason = f"DescribeTable reports {count} in {target}{_DELAYED if delayed_counts else ''}."
+            if reads_past:
+                low_units = min_units
+                reason += " That is the current count; it may have been different then."
     prefix = "ia_" if table_class == "STANDARD_INFREQUENT_ACCESS" else ""
     kind = f"{prefix}read_request_unit"
     return ReadEstimate(
@@ -97,11 +100,10 @@ def estimate_read(
 
 
 def _page_units(bytes_: int, items: int, consistent: bool) -> float:
-    """Return the units of so many bytes read in the studio's pages; each page is rounded up for itself."""
-    more = max(
-        bytes_ // PAGE_BYTES_MAX, items // PAGE_ROWS
-    )  # pages after the first, if only to hear that it was the last
-    return read_units(bytes_, consistent=consistent) + more * read_units(0, consistent=consistent)
+    """Return the units of reading some bytes in the studio's pages; each page is rounded up."""
+    # Further pages, including a last empty one
+    extra_pages = max(bytes_ // PAGE_BYTES_MAX, items // PAGE_ROWS)
+    return read_units(bytes_, consistent=consistent) + extra_pages * read_units(0, consistent=consistent)
 
 
 def _max_units(consistent: bool) -> str:
@@ -109,7 +111,7 @@ def _max_units(consistent: bool) -> str:
 
 
 def _declared_access(planned: QueryPlan, recogniser: Recogniser) -> tuple[AccessPattern, str] | None:
-    """Return what the design says of a query by this partition key, of those that say most items."""
+    """Return the declared access pattern with the most items that queries this partition key, and its entity."""
     design = recogniser.design
     if design is None or planned.route.pinned:
         return None
@@ -118,7 +120,7 @@ def _declared_access(planned: QueryPlan, recogniser: Recogniser) -> tuple[Access
         for access, entity in _patterns_with_counts(design, planned.route.target.index)
         if recogniser.can_make(entity, planned.route.target.index, planned.route.partition)
     ]
-    return max(candidates, key=lambda each: each[0].items or 0, default=None)
+    return max(candidates, key=lambda candidate: candidate[0].items or 0, default=None)
 
 
 def _patterns_with_counts(design: TableDesign, index: str | None) -> list[tuple[AccessPattern, str]]:
@@ -131,12 +133,4 @@ def _patterns_with_counts(design: TableDesign, index: str | None) -> list[tuple[
 
 
 def _describe_count(items: int, bytes_: int) -> str:
-    return f"{items:,} item{'' if items == 1 else 's'} of {_format_bytes(bytes_)}"
-
-
-def _format_bytes(bytes_: int) -> str:
-    if bytes_ < 1024:
-        return f"{bytes_} B"
-    if bytes_ < 1024 * 1024:
-        return f"{bytes_ / 1024:.1f} KB"
-    return f"{bytes_ / 1024 / 1024:.1f} MB"
+    return f"{format_count(items, 'item')} of {format_size(bytes_)}"

@@ -1,7 +1,7 @@
-"""Suggest a Query where a Scan's conditions name the fields a key is made of.
+"""Suggest a Query when a Scan's conditions name all fields of a key.
 
-People ask for `ticket_id = x`; the key is `PK = TICKET#x`, which the design's templates can render. It is only a suggestion
-because the writer of an item may have written the field without the key.
+For the condition `ticket_id = x` the design's templates render the key `PK = TICKET#x`. It is only a suggestion, because an
+item may have the field without the key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SUGGESTIONS_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class KeySuggestion:
-    """The conditions that ask by a key what was asked by its fields."""
+    """Conditions by key that replace conditions by field."""
 
     text: str
     conditions: tuple[QueryCondition, ...]
@@ -32,13 +32,13 @@ class KeySuggestion:
 def suggest_keys(
     design: TableDesign | None, layout: TableLayout, question: ItemQuery
 ) -> tuple[KeySuggestion, ...]:
-    """Return the keys that equalities of a question make, the table's own first; none where other code makes the keys."""
+    """Return the keys that a query's equalities render, the table's first; none if other code writes the keys."""
     if design is None or design.foreign:
         return ()
     suggestions: dict[tuple[tuple[str, str], ...], KeySuggestion] = {}
     checked = tuple(map(check_condition, question.conditions))
     candidates = [(entity, key) for entity in design.entities for key in (entity.key, *entity.keys) if key]
-    for entity, key in sorted(candidates, key=lambda each: each[1].index is not None):
+    for entity, key in sorted(candidates, key=lambda candidate: candidate[1].index is not None):
         index = question.index or (key.index if question.choose else None)
         if key.index != index or all(target.index != index or not target.ready for target in layout.targets):
             continue
@@ -46,11 +46,11 @@ def suggest_keys(
         if rendered is None:
             continue
         partition, used = rendered
-        others = tuple(each for at, each in enumerate(checked) if at not in used)
+        others = tuple(condition for position, condition in enumerate(checked) if position not in used)
         conditions = tuple(QueryCondition(name, "=", (value,)) for name, value in partition.items())
-        fields = " and ".join(dict.fromkeys(checked[at].attribute for at in sorted(used)))
+        fields = " and ".join(dict.fromkeys(checked[position].attribute for position in sorted(used)))
         keys = " and ".join(f"{name} = {describe_value(value)}" for name, value in partition.items())
-        text = f"{fields} makes {' and '.join(partition)} of {entity.name}: ask {keys}"
+        text = f"{entity.name} has a key with {fields}: query {keys}"
         suggestions.setdefault(
             tuple((name, str(value)) for name, value in partition.items()),
             KeySuggestion(text, conditions + others),
@@ -61,8 +61,8 @@ def suggest_keys(
 def _render_partition(
     layout: TableLayout, entity: EntityDesign, key: KeyDesign, conditions: Sequence[QueryCondition]
 ) -> tuple[Mapping[str, AttributeValue], set[int]] | None:
-    """Return the partition key that equalities make, and which of them it is made of; None: they do not."""
-    target = next(each for each in layout.targets if each.index == key.index)
+    """Return the partition key that equalities render, and the positions of those used; None if they do not suffice."""
+    target = next(target for target in layout.targets if target.index == key.index)
     sources = {source.attribute: source for source in key.sources}
     partition: dict[str, AttributeValue] = {}
     used: set[int] = set()
@@ -82,7 +82,7 @@ def _render_partition(
                 return None
             used.add(at)
         bound = entity.bind_template(source)
-        assert bound is not None, "it has a template"
+        assert bound is not None, "the source has a template"
         try:
             partition[name] = {"S": bound.render(values)}
         except TavolaError:
@@ -92,7 +92,7 @@ def _render_partition(
 
 def _equalities(conditions: Sequence[QueryCondition], attribute: str) -> Iterator[int]:
     return (
-        at
-        for at, each in enumerate(conditions)
-        if each.operator == "=" and each.name == attribute and each.values[0] != {"S": ""}
+        position
+        for position, condition in enumerate(conditions)
+        if condition.operator == "=" and condition.name == attribute and condition.values[0] != {"S": ""}
     )

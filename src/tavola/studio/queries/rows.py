@@ -26,20 +26,20 @@ from tavola.studio.types import AttributeValue, Item
 from tavola.values import item_size, read_units
 
 KeyLengths = tuple[int, ...]
-"""The number of a key's shape, then the lengths of all values but the last, as JavaScript counts characters."""
+"""The number of a key's shape, then the lengths of all values but the last, in UTF-16 code units."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyTextField:
-    """A value between two literals: the field that it is of, if known, and what that has where it is written otherwise."""
+    """A value between two literals: its field, if known, and the field's values where they differ from the text."""
 
     name: str | None
-    values: Mapping[str, str]  # by what is written; a moment says it plainly, and is left out
+    values: Mapping[str, str]  # by text
 
 
 @dataclass(frozen=True, slots=True)
 class KeyTextShape:
-    """How texts of a key attribute are made: literals, with a field between each two of them."""
+    """The structure of a key attribute's texts: literals with fields between them."""
 
     attribute: str
     literals: tuple[str, ...]
@@ -50,7 +50,7 @@ _Memo = dict[str, KeyLengths]
 
 
 class KeyEncoder:
-    """Cuts the keys of one page, and gathers their shapes."""
+    """Encodes the keys of one page and collects their shapes."""
 
     def __init__(self, recogniser: Recogniser, index: str | None) -> None:
         self._recogniser = recogniser
@@ -61,18 +61,18 @@ class KeyEncoder:
 
     @property
     def shapes(self) -> tuple[KeyTextShape, ...]:
-        """The shapes of all keys that were cut, in the order of their numbers."""
+        """The shapes of all encoded keys, by number."""
         return tuple(self._shapes)
 
     def encode(self, item: Item, recognised: RecognisedItem) -> tuple[KeyLengths, ...]:
-        """Return the keys of an item that are texts: the index's first, then the table's."""
+        """Return the string keys of an item: the index's first, then the table's."""
         encoders = self._readers.get(recognised.entity)
         if encoders is None:
             readers = self._recogniser.key_readers(recognised.entity, self._index)
             encoders = self._readers[recognised.entity] = tuple(
                 (name, reader, {}) for name, reader in readers
             )
-        cuts: list[KeyLengths] = []
+        encoded_keys: list[KeyLengths] = []
         for name, reader, memo in encoders:
             value = item.get(name)
             text = None if value is None else value.get("S")
@@ -80,30 +80,30 @@ class KeyEncoder:
                 continue
             encoded = memo.get(text)
             if encoded is None:
-                encoded = memo[text] = self._cut(name, reader, text)
-            cuts.append(encoded)
-        return tuple(cuts)
+                encoded = memo[text] = self._encode_text(name, reader, text)
+            encoded_keys.append(encoded)
+        return tuple(encoded_keys)
 
-    def _cut(self, name: str, reader: KeyReader | None, text: str) -> KeyLengths:
+    def _encode_text(self, name: str, reader: KeyReader | None, text: str) -> KeyLengths:
         written = None if reader is None else reader.split(text)
-        if reader is None or written is None or not self._tell(name, reader, written):
+        if reader is None or written is None or not self._add_values(name, reader, written):
             literals, written = guess_parts(text)
             number = self._number(name, literals, (None,) * len(written))
         else:
             number = self._number(name, reader.literals, reader.fields)
         return (number, *map(_units, written[:-1]))
 
-    def _tell(self, name: str, reader: KeyReader, written: tuple[str, ...]) -> bool:
-        """Tell what the fields have that are written otherwise; False: what is written is no value of its field."""
-        for at in reader.converted:
-            text = written[at]
+    def _add_values(self, name: str, reader: KeyReader, written: tuple[str, ...]) -> bool:
+        """Add field values that differ from their text to the shape; return False if a text is invalid."""
+        for position in reader.converted:
+            text = written[position]
             try:
-                value = reader.value(at, text)
+                value = reader.value(position, text)
             except (ValueError, KeyError, TavolaError):
                 return False
             if value != text:
                 shape = self._shapes[self._number(name, reader.literals, reader.fields)]
-                shape.fields[at].values[text] = value  # type: ignore[index]  # its own dict, while the page is made
+                shape.fields[position].values[text] = value  # type: ignore[index]  # still a dict while the page is built
         return True
 
     def _number(self, name: str, literals: tuple[str, ...], fields: tuple[str | None, ...]) -> int:
@@ -121,11 +121,9 @@ def _units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-PAGE_ROWS = 1_000  # of a page, where nobody says how many
+PAGE_ROWS = 1_000  # rows per page by default
 ROWS_MAX = 5_000
-FILTERED_MIN = (
-    5_000  # items that one page of a filtered read looks at, so that few hits do not mean many calls
-)
+FILTERED_MIN = 5_000  # items read at least for a filtered page, so that rare matches need few requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +131,14 @@ class ItemRow:
     """An item, or an entry of an index."""
 
     item: Item
-    entity: int  # what it is, by its place in the page's entities
-    keys: tuple[KeyLengths, ...]  # of the index that was asked first, then the table's; see the page's shapes
-    indexes: tuple[int, ...] | None  # that the item is in, by their place; None: an entry does not tell
+    entity: int  # its position in the page's entities
+    keys: tuple[KeyLengths, ...]  # the queried index's first, then the table's; see the page's shapes
+    indexes: tuple[int, ...] | None  # positions of the indexes that contain the item; None: unknown
 
 
 @dataclass(frozen=True, slots=True)
 class ItemRows:
-    """Rows, and what they refer to by number."""
+    """Rows, and the entities and shapes they refer to by number."""
 
     rows: tuple[ItemRow, ...]
     entities: tuple[RecognisedItem, ...]
@@ -149,18 +147,18 @@ class ItemRows:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows with one partition key; what is counted is of these rows, and of all items with it where it is `whole`."""
+    """Rows with one partition key; the totals include all items with that key only if `whole`."""
 
-    first: int  # its first row
+    first: int  # position of its first row
     count: int
     bytes: int
-    units: float  # of reading these rows at once, not consistently
+    units: float  # of an eventually consistent read of these rows
     whole: bool
 
 
 @dataclass(frozen=True, slots=True)
 class RowPage:
-    """A page of an answer, and where to go on."""
+    """A page of a query's results."""
 
     operation: ReadOperation
     index: str | None
@@ -168,12 +166,12 @@ class RowPage:
     entities: tuple[RecognisedItem, ...]
     shapes: tuple[KeyTextShape, ...]
     groups: tuple[RowGroup, ...]
-    scanned: int  # items that were read and paid
+    scanned: int  # items read and charged
     returned: int
-    units: float  # as DynamoDB counted them
-    total: int  # items there are, as DescribeTable counts
-    complete: bool  # nothing was left out of what the keys hold: no filter, no range of the sort key
-    cursor: Item | None  # None: this was the end
+    units: float  # as DynamoDB reported them
+    total: int  # items in the table or index, by DescribeTable
+    complete: bool  # no filter and no sort key range, so groups can be whole
+    cursor: Item | None  # None: this was the last page
 
 
 async def read_page(
@@ -187,7 +185,7 @@ async def read_page(
     limit: int,
     filtered_min: int = FILTERED_MIN,
 ) -> RowPage:
-    """Ask for one page and return its rows; a page is one request. With a filter it looks at `filtered_min` items or more."""
+    """Read one page with one request; with a filter it reads at least `filtered_min` items."""
     operation, target = planned.route.operation, planned.route.target
     request = {**planned.request, "ReturnConsumedCapacity": "TOTAL"}
     limit = max(1, min(limit, ROWS_MAX))
@@ -202,7 +200,7 @@ async def read_page(
     matching = _apply_studio_test(planned, read_items)
     scanned = answer.get("ScannedCount", len(read_items))
     after = answer.get("LastEvaluatedKey")
-    whole = scanned == len(matching) and operation != "GetItem" and planned.route.pinned == 0
+    shows_full_partitions = scanned == len(matching) and operation != "GetItem" and planned.route.pinned == 0
     built = build_rows(matching, layout, target, recogniser)
     return RowPage(
         operation,
@@ -210,69 +208,71 @@ async def read_page(
         built.rows,
         built.entities,
         built.shapes,
-        group_rows(matching, target, whole=whole, begun=cursor is not None, goes_on=after is not None),
+        group_rows(
+            matching, target, whole=shows_full_partitions, begun=cursor is not None, goes_on=after is not None
+        ),
         scanned,
         len(matching),
         answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0),
         target.items,
-        whole,
+        shows_full_partitions,
         after,
     )
 
 
 def _apply_studio_test(planned: QueryPlan, items: list[Item]) -> list[Item]:
-    """Return the items that the conditions hold of which DynamoDB could not be asked."""
+    """Return the items that match the conditions which DynamoDB could not evaluate."""
     if planned.studio_test is None:
         return items
     test = compile_decider(planned.studio_test)
-    return [item for item in items if test(dict(item), {})]  # type: ignore[arg-type]  # what came is an item
+    return [item for item in items if test(dict(item), {})]  # type: ignore[arg-type]  # DynamoDB JSON both
 
 
 def build_rows(
     items: Sequence[Item], layout: TableLayout, target: TargetLayout, recogniser: Recogniser
 ) -> ItemRows:
-    """Return items as rows of the table or of an index."""
-    cutter = KeyEncoder(recogniser, target.index)
+    """Return items as rows of the table or an index."""
+    encoder = KeyEncoder(recogniser, target.index)
     entities: dict[RecognisedItem, int] = {}
     memberships = layout.index_numbers if target.projection == "ALL" else _unknown_memberships
     rows: list[ItemRow] = []
     for item in items:
         recognised = recogniser.recognise(item)
         number = entities.setdefault(recognised, len(entities))
-        rows.append(ItemRow(item, number, cutter.encode(item, recognised), memberships(item)))
-    return ItemRows(tuple(rows), tuple(entities), cutter.shapes)
+        rows.append(ItemRow(item, number, encoder.encode(item, recognised), memberships(item)))
+    return ItemRows(tuple(rows), tuple(entities), encoder.shapes)
 
 
 def _unknown_memberships(item: Item) -> None:
-    """An entry with a part of the item says nothing of other indexes."""
+    """Return None: a partial entry does not show which other indexes contain the item."""
 
 
 def group_rows(
     items: Sequence[Item], target: TargetLayout, *, whole: bool, begun: bool, goes_on: bool
 ) -> tuple[RowGroup, ...]:
-    """Return the groups of items; `begun` and `goes_on` say that there are pages before and after."""
+    """Return the groups of items; `begun` and `goes_on` mean that there are pages before and after."""
     starts: list[int] = []
     before: list[AttributeValue | None] | None = None
-    for at, item in enumerate(items):
+    for position, item in enumerate(items):
         key = [item.get(name) for name in target.hash]
         if key != before:
-            starts.append(at)
+            starts.append(position)
             before = key
     groups: list[RowGroup] = []
     for number, (start, end) in enumerate(pairwise((*starts, len(items)))):
         last = end == len(items)
-        bytes_ = sum(map(item_size, items[start:end]))  # type: ignore[arg-type]  # what came are items
+        bytes_ = sum(map(item_size, items[start:end]))  # type: ignore[arg-type]  # DynamoDB JSON both
         complete = whole and not (begun and number == 0) and not (goes_on and last)
         groups.append(RowGroup(start, end - start, bytes_, read_units(bytes_, consistent=False), complete))
     return tuple(groups)
 
 
-PAGES_MAX = 32  # of 1 MB each: more is told as "at least"
+PAGES_MAX = 32  # of 1 MB each; beyond that the totals are lower bounds
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionRequest:
-    """Which collection: the partition key's values, in the table or in an index."""
+    """The partition key of a collection in the table or an index."""
 
     table: str
     key: Item
@@ -282,27 +282,27 @@ class CollectionRequest:
 
 @dataclass(frozen=True, slots=True)
 class CollectionTotals:
-    """What a collection holds; where it is not `whole` there is more than was read."""
+    """The totals of a collection; lower bounds unless `whole`."""
 
     count: int
     bytes: int
-    units: float  # of reading it all, not consistently: what this question took as well
+    units: float  # of an eventually consistent read, which this request consumed
     consistent_units: float
-    entities: Mapping[str, int]  # how many of each, the unknown under ""
+    entities: Mapping[str, int]  # number of items by entity; unknown ones under ""
     whole: bool
 
 
 async def count_collection(
     studio: Studio, params: CollectionRequest, layout: TableLayout, recogniser: Recogniser
 ) -> CollectionTotals:
-    """Return the exact numbers of a collection; it is read for that, and paid."""
+    """Return the totals of a collection by reading all of it, which is charged."""
     target = layout.target(params.index)
     if not params.key.keys() >= set(target.hash):
         raise RequestRefused(
             "key-incomplete",
-            "The partition key is not complete",
-            f"{target} is keyed by {', '.join(target.hash)}, and only {', '.join(params.key) or 'nothing'} is given.",
-            "Give every part of it.",
+            "Incomplete partition key",
+            f"The partition key of {target} is {', '.join(target.hash)}, but the request has {', '.join(params.key) or 'none'}.",
+            "Send every part of the key.",
         )
     renderer = Renderer()
     nodes = tuple(Comparison("=", Path((name,)), Literal(dict(params.key[name]))) for name in target.hash)

@@ -1,8 +1,8 @@
 // The build: content-hashed files beside one index that works under any base path. `npm run dev` serves the sources with hot
-// reload and forwards the API to a running studio (TAVOLA_STUDIO, by default http://127.0.0.1:8010/).
+// reload and forwards the API to a running studio (TAVOLA_STUDIO, by default http://127.0.0.1:8001/).
 import { defineConfig } from "vite";
 
-const studio = process.env.TAVOLA_STUDIO ?? "http://127.0.0.1:8010/";
+const studio = process.env.TAVOLA_STUDIO ?? "http://127.0.0.1:8001/";
 
 export default defineConfig({
   base: "./",

@@ -1,20 +1,20 @@
-// The theme: light, dark, or what the system says; and an address that does not say for ever what was done once.
-// Pages work without this; it runs before the first paint.
+// Applies the selected theme before the first paint, and removes one-time notices from the URL.
+// Pages work without this script.
 "use strict";
 (() => {
   const KEY = "tavola-theme";
   const root = document.documentElement;
 
-  function chosen() {
+  function selectedTheme() {
     try {
-      const kept = localStorage.getItem(KEY);
-      return kept === "light" || kept === "dark" ? kept : "system";
+      const stored = localStorage.getItem(KEY);
+      return stored === "light" || stored === "dark" ? stored : "system";
     } catch {
-      return "system"; // a browser that keeps nothing
+      return "system"; // the browser blocks storage
     }
   }
 
-  function show(theme) {
+  function applyTheme(theme) {
     if (theme === "system") {
       delete root.dataset.theme;
     } else {
@@ -22,29 +22,29 @@
     }
   }
 
-  show(chosen());
+  applyTheme(selectedTheme());
 
-  const here = new URL(location.href);
-  if (here.searchParams.has("done") || here.searchParams.has("made")) {
-    here.searchParams.delete("done");
-    here.searchParams.delete("made");
-    history.replaceState(history.state, "", here);
+  const url = new URL(location.href);
+  if (url.searchParams.has("done") || url.searchParams.has("made")) {
+    url.searchParams.delete("done");
+    url.searchParams.delete("made");
+    history.replaceState(history.state, "", url);
   }
 
   document.addEventListener("DOMContentLoaded", () => {
-    const place = document.querySelector("[data-theme-switch]");
+    const themeSwitch = document.querySelector("[data-theme-switch]");
     const select = document.getElementById("theme");
-    if (!place || !select) {
+    if (!themeSwitch || !select) {
       return;
     }
-    place.hidden = false;
-    select.value = chosen();
+    themeSwitch.hidden = false;
+    select.value = selectedTheme();
     select.addEventListener("change", () => {
-      show(select.value);
+      applyTheme(select.value);
       try {
         localStorage.setItem(KEY, select.value);
       } catch {
-        // it holds for this page
+        // applies to this page only
       }
     });
   });

@@ -51,13 +51,13 @@ ROUTERS = (
     tickets.customers,
 )
 TAGS = (
-    ("tickets", "Tickets: opened, read, listed, changed"),
-    ("escalations", "Tickets in the hands of engineers"),
-    ("timeline", "What happened to a ticket"),
-    ("feedback", "What operators said"),
-    ("attachments", "Files that hang on a ticket"),
-    ("dashboard", "The desk's numbers"),
-    ("sessions", "Who is at the desk"),
-    ("customers", "Customers, with their own access keys"),
-    ("service", "Health and measures"),
+    ("tickets", "Open, read, list and change tickets"),
+    ("escalations", "Tickets assigned to engineers"),
+    ("timeline", "Events of a ticket"),
+    ("feedback", "Operators' ratings of answers"),
+    ("attachments", "Files of a ticket"),
+    ("dashboard", "Statistics"),
+    ("sessions", "Sessions of users"),
+    ("customers", "Customers' own tickets, read with their own access keys"),
+    ("service", "Health checks and metrics"),
 )

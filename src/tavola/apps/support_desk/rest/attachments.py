@@ -24,7 +24,7 @@ from tavola.apps.support_desk import service
 from tavola.apps.support_desk.model import Attachment
 from tavola.apps.support_desk.rest.desk import desk_of
 from tavola.apps.support_desk.rest.tickets import TicketId
-from tavola.apps.support_desk.schemas import FILE_NAME, AttachmentResponse, attachment_response
+from tavola.apps.support_desk.schemas import FILE_NAME, AttachmentResponse
 
 router = APIRouter(tags=["attachments"])
 
@@ -36,13 +36,16 @@ FileName = Annotated[str, Path(pattern=FILE_NAME, max_length=200, description="T
 _CONTENT_TYPE = re.compile(
     r"[\w!#$&^.+-]{1,60}/[\w!#$&^.+-]{1,60}(?:\s*;\s*[\w-]{1,40}=[\w!#$&^.+-]{1,80}){0,4}", re.ASCII
 )
-_ETAG = {"ETag": {"description": "Of the file's content and type.", "schema": {"type": "string"}}}
-_ETAG_AND_LOCATION = {**_ETAG, "Location": {"description": "Where it is.", "schema": {"type": "string"}}}
+_ETAG = {"ETag": {"description": "ETag of the file's content and type.", "schema": {"type": "string"}}}
+_ETAG_AND_LOCATION = {
+    **_ETAG,
+    "Location": {"description": "The URL of the file.", "schema": {"type": "string"}},
+}
 _IF_NONE_MATCH = {
     "name": "If-None-Match",
     "in": "header",
     "required": False,
-    "description": "`*`: only where there is no file of this name.",
+    "description": "`*`: only if no file has this name.",
     "schema": {"type": "string"},
 }
 _BINARY = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
@@ -53,14 +56,14 @@ _BINARY = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
     operation_id="put_attachment",
     status_code=201,
     summary="Attach a file to a ticket",
-    description=f"The body is the file, up to {FILE_BYTES_MAX // 1024 // 1024} MB, of whatever type. One of the same name is replaced by who "
-    "names it with If-Match; `If-None-Match: *` replaces none.",
+    description=f"The body is the file, up to {FILE_BYTES_MAX // 1024 // 1024} MB, of any type. To replace a file of the same name, send its ETag as "
+    "If-Match; with `If-None-Match: *` no file is replaced.",
     response_model=AttachmentResponse,
     responses={
         200: {
             "headers": _ETAG_AND_LOCATION,
             "model": AttachmentResponse,
-            "description": "One of the same name is replaced",
+            "description": "A file of the same name was replaced",
         },
         201: {"headers": _ETAG_AND_LOCATION},
         **problems(404, 409, 412, 428),
@@ -77,12 +80,10 @@ async def put_attachment(request: Request, ticket_id: TicketId, name: FileName) 
     def check_preconditions(existing: Attachment | None) -> None:
         if existing is None:
             if "if-match" in headers:
-                raise _precondition_failed(
-                    "There is no file of this name, and If-Match says that there is one."
-                )
+                raise _precondition_failed("No file has this name, but If-Match requires one.")
         elif "if-none-match" in headers and not_modified(request, file_etag(existing)) is not None:
             raise _precondition_failed(
-                "There is a file of this name, and If-None-Match says that there is none.", existing
+                "A file with this name exists, but If-None-Match requires none.", existing
             )
         elif "if-match" in headers or "if-none-match" not in headers:
             require_match(request, file_etag(existing))
@@ -100,18 +101,20 @@ async def put_attachment(request: Request, ticket_id: TicketId, name: FileName) 
         "ETag": file_etag(result.file),
     }
     return json_response(
-        attachment_response(result.file), 200 if result.replaced else 201, headers=response_headers
+        AttachmentResponse.model_validate(result.file),
+        200 if result.replaced else 201,
+        headers=response_headers,
     )
 
 
 @router.get(
     "/tickets/{ticket_id}/attachments/{name}",
     operation_id="get_attachment",
-    summary="A file of a ticket",
+    summary="Get a file of a ticket",
     response_class=Response,
     responses={
         200: {"content": _BINARY, "headers": _ETAG, "description": "The file"},
-        304: {"description": "It is still what you have", "headers": _ETAG},
+        304: {"description": "Your copy is current", "headers": _ETAG},
         **problems(404),
     },
 )
@@ -127,7 +130,7 @@ async def get_attachment(request: Request, ticket_id: TicketId, name: FileName) 
     "/tickets/{ticket_id}/attachments/{name}",
     operation_id="delete_attachment",
     status_code=204,
-    summary="Take a file off a ticket",
+    summary="Remove a file from a ticket",
     description="If-Match is optional here.",
     response_class=Response,
     responses=problems(404, 409, 412),
@@ -152,7 +155,7 @@ def file_etag(file: Attachment) -> str:
 
 def _precondition_failed(detail: str, existing: Attachment | None = None) -> ProblemError:
     headers = None if existing is None else {"ETag": file_etag(existing)}
-    return ProblemError(412, "precondition-failed", "Not as it was said", detail, headers=headers)
+    return ProblemError(412, "precondition-failed", "Precondition failed", detail, headers=headers)
 
 
 def file_response(file: Attachment, data: bytes) -> Response:
@@ -167,9 +170,9 @@ def file_response(file: Attachment, data: bytes) -> Response:
     return Response(data, 200, headers)
 
 
-def parse_content_type(json_response: str | None) -> str:
+def parse_content_type(header: str | None) -> str:
     """Return the content type of a file; refuse an invalid one."""
-    content_type = (json_response or "").strip()
+    content_type = (header or "").strip()
     if not content_type:
         return DEFAULT_CONTENT_TYPE
     if len(content_type) > 255 or _CONTENT_TYPE.fullmatch(content_type) is None:
@@ -177,6 +180,6 @@ def parse_content_type(json_response: str | None) -> str:
             415,
             "media-type",
             "Unsupported Media Type",
-            "The Content-Type is none. Send one such as image/png, or none at all.",
+            "The Content-Type is not valid. Send one such as image/png, or leave it out.",
         )
     return content_type

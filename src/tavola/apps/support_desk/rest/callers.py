@@ -15,14 +15,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from tavola import Clock, Credentials, Entropy, Fault, Unanswered
+from tavola import Clock, Credentials, Entropy, Fault, ResponseMissing
 from tavola.apps.shell import ProblemError
 from tavola.apps.support_desk.store import SupportDeskStore
 
 CONNECTION_LIFE_S = 300.0
 CONNECTIONS_MAX = 64
 VERIFIED_S = 10.0
-"""How long a check that the store verifies callers is valid for keys in use."""
+"""How long a successful check that the store verifies callers stays valid for keys in use."""
 
 _AUTHENTICATION_FAULTS = frozenset(
     {
@@ -45,9 +45,9 @@ class _CallerConnection:
 
     store: SupportDeskStore
     secret: str
-    until_s: float
+    expires_at_s: float
     users: int = 0
-    dropped: bool = False  # the last request closes it
+    dropped: bool = False  # closed by the last request that uses it
 
 
 class CallerConnections:
@@ -75,12 +75,10 @@ class CallerConnections:
         except Fault as fault:
             if fault.code in _AUTHENTICATION_FAULTS:
                 await self._drop(credentials.access_key_id, connection)
-                raise unauthorized_problem(
-                    "The store does not know this access key, or its secret is another."
-                ) from fault
+                raise unauthorized_problem("Unknown access key, or wrong secret.") from fault
             raise
-        except Unanswered:
-            self._verified_until_s = 0.0  # the next server may be another
+        except ResponseMissing:
+            self._verified_until_s = 0.0  # another server, which may not verify callers, may answer next
             raise
         finally:
             connection.users -= 1
@@ -99,9 +97,14 @@ class CallerConnections:
         """Return the connection of a caller, counted as used so that it is not closed meanwhile."""
         now_s = self._clock.now()
         expired = [
-            (key, connection) for key, connection in self._connections.items() if connection.until_s <= now_s
+            (key, connection)
+            for key, connection in self._connections.items()
+            if connection.expires_at_s <= now_s
         ]
-        for key, connection in expired:  # while one is closing, another request may drop the next
+        for (
+            key,
+            connection,
+        ) in expired:  # a list, because other requests may drop connections while one closes
             await self._drop(key, connection)
         existing = self._open_connection(credentials)
         if existing is not None:
@@ -122,7 +125,7 @@ class CallerConnections:
     def _open_connection(self, credentials: Credentials) -> _CallerConnection | None:
         """Return the open connection of a key; None if there is none, or if the secret differs."""
         connection = self._connections.get(credentials.access_key_id)
-        if connection is None or connection.until_s <= self._clock.now():
+        if connection is None or connection.expires_at_s <= self._clock.now():
             return None
         same = hmac.compare_digest(connection.secret.encode(), credentials.secret_access_key.encode())
         return connection if same else None
@@ -182,7 +185,7 @@ def callers_not_verified() -> ProblemError:
     return ProblemError(
         403,
         "callers-not-verified",
-        "Callers are not verified here",
-        "The store of this desk takes every caller at their word, so it cannot keep customers apart. Run the desk on AWS, or "
-        "on a server with --auth strict, and give each customer an access key.",
+        "Callers are not verified",
+        "The store of this desk does not verify access keys, so it cannot separate customers. Run the desk on AWS, or on a server "
+        "with --auth strict, and give each customer an access key.",
     )

@@ -14,21 +14,21 @@ direct = APIRouter(tags=["dashboard"], route_class=DirectRoute)
 _DAYS = {
     "name": "days",
     "in": "query",
-    "description": f"How many days back, today included; {DAYS} unless said.",
+    "description": f"Number of days including today; {DAYS} by default.",
     "schema": {"type": "integer", "minimum": 1, "maximum": DAYS_MAX, "default": DAYS},
 }
-_ETAG = {"ETag": {"description": "Of the numbers, for If-None-Match.", "schema": {"type": "string"}}}
+_ETAG = {"ETag": {"description": "ETag of the statistics, for If-None-Match.", "schema": {"type": "string"}}}
 
 
 @direct.get(
     "/dashboard",
     operation_id="get_dashboard",
-    summary="The desk's numbers",
-    description="Tickets by status and priority, times to resolution, satisfaction; in all and by day. Kept by the stream, read by one query.",
+    summary="Get the dashboard",
+    description="Tickets by status and priority, resolution times and satisfaction, in total and by day. Updated from the table's stream and read with one query.",
     response_model=DashboardResponse,
     responses={
         200: {"headers": _ETAG},
-        304: {"description": "They are still what you have", "headers": _ETAG},
+        304: {"description": "Your copy is current", "headers": _ETAG},
     },
     openapi_extra=parameters("if-none-match", more=(_DAYS,)),
 )
@@ -48,5 +48,5 @@ def days_of(request: Request) -> int:
     if text is None:
         return DAYS
     if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= DAYS_MAX):
-        raise invalid_parameter("days", f"Give a whole number from 1 to {DAYS_MAX}.")
+        raise invalid_parameter("days", f"Use a whole number from 1 to {DAYS_MAX}.")
     return int(text)

@@ -17,7 +17,7 @@ from tavola.apps.shell import Follower, ProblemError, invalid_parameter
 from tavola.apps.support_desk import service
 from tavola.apps.support_desk.domain import Dashboard
 from tavola.apps.support_desk.rest.callers import CallerConnections
-from tavola.apps.support_desk.schemas import IDENTIFIER, dashboard_response
+from tavola.apps.support_desk.schemas import IDENTIFIER, DashboardResponse
 from tavola.apps.support_desk.store import SupportDeskStore
 
 DAYS = 30
@@ -26,7 +26,7 @@ CACHE_S = 1.0
 CACHE_ENTRIES_MAX = 8  # dashboards for different numbers of days
 REPLAYED = {
     "Idempotency-Replayed": {
-        "description": "`true`: a repeated request; this is the answer to the first one.",
+        "description": "`true` for a repeated request; the response is that of the first one.",
         "schema": {"type": "string", "enum": ["true"]},
     }
 }
@@ -73,7 +73,7 @@ class DashboardCache:
     async def _compute(self, days: int) -> CachedDashboard:
         generation, computed_at_s = self._follower.generation, self._clock.now()  # as of before the read
         dashboard = await service.read_dashboard(self._store, days=days)
-        content = dashboard_response(dashboard).model_dump_json().encode()
+        content = DashboardResponse.model_validate(dashboard).model_dump_json().encode()
         etag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
         self._entries.pop(days, None)
         while len(self._entries) >= CACHE_ENTRIES_MAX:
@@ -124,7 +124,7 @@ def path_parameter(name: str, description: str, pattern: str = IDENTIFIER) -> di
 
 def contradictory_parameters(detail: str) -> ProblemError:
     """Return a 400 for parameters that are valid but exclude each other."""
-    return ProblemError(400, "contradiction", "Contradictory question", detail)
+    return ProblemError(400, "contradiction", "Contradictory parameters", detail)
 
 
 def parse_time(name: str, text: str | None, *, end: bool = False) -> datetime | None:
@@ -137,11 +137,13 @@ def parse_time(name: str, text: str | None, *, end: bool = False) -> datetime | 
             return datetime.combine(day, time.max if end else time.min, UTC)
         parsed = datetime.fromisoformat(text.upper())
         if parsed.tzinfo is None:
-            raise invalid_parameter(name, "It has no zone: end it with Z, or give a day such as 2026-11-18.")
+            raise invalid_parameter(
+                name, "The time has no time zone. Append Z, or use a date such as 2026-11-18."
+            )
         return parsed.astimezone(UTC)
     except OverflowError:  # its UTC time is out of range
         return datetime.max.replace(tzinfo=UTC) if text[:4] == "9999" else datetime.min.replace(tzinfo=UTC)
     except ValueError:
         raise invalid_parameter(
-            name, "Give a moment such as 2026-11-18T10:00:00Z, or a day such as 2026-11-18."
+            name, "Use a time such as 2026-11-18T10:00:00Z, or a date such as 2026-11-18."
         ) from None

@@ -17,11 +17,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from tavola.apps.shell import (
     JSON,
-    Cursor,
     IdempotencyKey,
     IfMatch,
-    Limit,
     Paged,
+    PageQuery,
     cursor_of,
     etag_of,
     invalid_parameter,
@@ -36,7 +35,7 @@ from tavola.apps.shell import (
     resource_path,
 )
 from tavola.apps.support_desk import service
-from tavola.apps.support_desk.domain import Status, TimeRange
+from tavola.apps.support_desk.domain import TicketStatus, TimeRange
 from tavola.apps.support_desk.model import IDENTIFIER_CHARACTERS_MAX, TicketSummary
 from tavola.apps.support_desk.rest.desk import (
     REPLAYED,
@@ -61,10 +60,6 @@ from tavola.apps.support_desk.schemas import (
     TicketResponse,
     TicketsResponse,
     TicketSummaryResponse,
-    escalation_response,
-    full_ticket_response,
-    similar_ticket_response,
-    ticket_response,
 )
 from tavola.apps.support_desk.store import TicketOpened
 from tavola.patterns import Slice
@@ -74,39 +69,44 @@ escalations = APIRouter(tags=["escalations"])
 customers = APIRouter(tags=["customers"])
 direct = APIRouter(tags=["tickets"], route_class=DirectRoute)
 
-TicketId = Annotated[str, Path(pattern=IDENTIFIER, max_length=128, description="The ticket's id.")]
+TicketId = Annotated[str, Path(pattern=IDENTIFIER, max_length=128, description="The ticket ID.")]
 
-_TICKET_ID = path_parameter("ticket_id", "The ticket's id.")
-ETAG = {"ETag": {"description": "The version, for If-Match and If-None-Match.", "schema": {"type": "string"}}}
-_LOCATION = {"Location": {"description": "Where it is.", "schema": {"type": "string"}}}
-_NOT_MODIFIED = {"description": "It is still what you have", "headers": ETAG}
+_TICKET_ID = path_parameter("ticket_id", "The ticket ID.")
+ETAG = {
+    "ETag": {
+        "description": "The version of the ticket, for If-Match and If-None-Match.",
+        "schema": {"type": "string"},
+    }
+}
+_LOCATION = {"Location": {"description": "The URL of the ticket.", "schema": {"type": "string"}}}
+_NOT_MODIFIED = {"description": "Your copy is current", "headers": ETAG}
 _VERSION = re.compile(r'"([0-9]{1,9})"')
-_STATUSES = {status.value: status for status in Status}
+_STATUSES = {status.value: status for status in TicketStatus}
 _LIST_PARAMETERS: tuple[dict[str, Any], ...] = (
     {
         "name": "customer",
         "in": "query",
-        "description": "Only this customer's; with a status or without, and without dates.",
+        "description": "Only tickets of this customer. Cannot be combined with from and to.",
         "schema": {"type": "string", "pattern": IDENTIFIER, "maxLength": 128},
     },
     {
         "name": "status",
         "in": "query",
-        "description": "Only those of this status.",
+        "description": "Only tickets with this status.",
         "schema": {"type": "string", "enum": list(_STATUSES)},
     },
     *(
         {
             "name": name,
             "in": "query",
-            "description": f"Only those that were opened {what}; a moment, or a day in UTC.",
+            "description": f"Only tickets opened {what}; a time, or a date in UTC.",
             "schema": {
                 "type": "string",
                 "anyOf": [{"format": "date-time"}, {"format": "date"}],
                 "maxLength": 40,
             },
         }
-        for name, what in (("from", "then or later"), ("to", "then or before"))
+        for name, what in (("from", "at this time or later"), ("to", "at this time or earlier"))
     ),
 )
 _IDENTIFIER = TypeAdapter(Identifier)
@@ -127,7 +127,7 @@ _LINKS = {
 @direct.get(
     "/tickets/{ticket_id}",
     operation_id="get_ticket",
-    summary="A ticket",
+    summary="Get a ticket",
     response_model=TicketResponse,
     responses={200: {"headers": ETAG}, 304: _NOT_MODIFIED, **problems(404)},
     openapi_extra=parameters("if-none-match", more=(_TICKET_ID,)),
@@ -141,15 +141,15 @@ async def get_ticket(request: Request) -> Response:
     etag = etag_of(ticket.version)
     if "if-none-match" in request.headers and (same := not_modified(request, etag)) is not None:
         return same
-    resource = ticket_response(ticket)
+    resource = TicketResponse.model_validate(ticket)
     return Response(resource.__pydantic_serializer__.to_json(resource), 200, {"ETag": etag}, JSON)
 
 
 @direct.get(
     "/tickets",
     operation_id="list_tickets",
-    summary="Tickets, newest first",
-    description="By customer, with a status or without; by status; or all, newest first. The last two take dates. Each is one query.",
+    summary="List tickets, newest first",
+    description="All tickets, or those of a customer or with a status. from and to are supported without customer. Each list is one query.",
     response_model=Paged[TicketSummaryResponse],
     responses=problems(400),
     openapi_extra=parameters("limit", "cursor", more=_LIST_PARAMETERS),
@@ -164,7 +164,7 @@ async def list_tickets(request: Request) -> Response:
     if customer is not None:
         if "from" in query or "to" in query:
             raise contradictory_parameters(
-                "A customer's tickets are not asked by date. Leave out from and to, or the customer."
+                "customer cannot be combined with from and to. Leave out one or the other."
             )
         page = await service.list_customer_tickets(
             store, _parse_customer(customer), status=status, limit=limit, cursor=cursor
@@ -196,12 +196,12 @@ def parse_time_range(start: str | None, end: str | None) -> TimeRange | None:
     return None if first is not None and last is not None and first > last else TimeRange(first, last)
 
 
-def _parse_status(text: str | None) -> Status | None:
+def _parse_status(text: str | None) -> TicketStatus | None:
     if text is None:
         return None
     status = _STATUSES.get(text)
     if status is None:
-        raise invalid_parameter("status", f"Give one of {', '.join(_STATUSES)}.")
+        raise invalid_parameter("status", f"Use one of {', '.join(_STATUSES)}.")
     return status
 
 
@@ -209,9 +209,7 @@ def _parse_customer(text: str) -> str:
     try:
         return _IDENTIFIER.validate_python(text)
     except ValidationError:
-        raise invalid_parameter(
-            "customer", "Give an id of letters, digits and . _ : @ + -, up to 128 of them."
-        ) from None
+        raise invalid_parameter("customer", "Use up to 128 letters, digits and . _ : @ + -.") from None
 
 
 @router.post(
@@ -219,7 +217,7 @@ def _parse_customer(text: str) -> str:
     operation_id="open_ticket",
     status_code=201,
     summary="Open a ticket",
-    description="With its first event, both or none. Under an Idempotency-Key it is opened once, however often it is sent.",
+    description="The ticket and its first event are written in one transaction. With an Idempotency-Key, repeated requests open it once.",
     response_model=TicketOpened,
     responses={
         201: {"headers": {**ETAG, **REPLAYED, **_LOCATION}, "links": _LINKS},
@@ -230,33 +228,26 @@ async def open_ticket(request: Request, body: OpenTicketRequest, key: Idempotenc
     """Open a ticket."""
     answer = await service.open_ticket(desk_of(request).store, body.new(), idempotency_key=key)
     opened = answer.value
-    headers = {
-        "Location": resource_path(request, "tickets", opened.ticket_id),
-        "ETag": etag_of(opened.version),
-    }
-    if answer.replayed:
-        headers["Idempotency-Replayed"] = "true"
-    return json_response(opened, 201, headers=headers)
+    headers = {"Location": resource_path(request, "tickets", opened.ticket_id)}
+    return json_response(opened, 201, etag=etag_of(opened.version), headers=headers, replayed=answer.replayed)
 
 
 @router.post(
     "/tickets/batch-get",
     operation_id="get_tickets",
-    summary="Up to 100 tickets by their ids",
+    summary="Get up to 100 tickets by ID",
     response_model=TicketsResponse,
 )
 async def get_tickets(request: Request, body: GetTicketsRequest) -> Response:
     """Return tickets in the order of their ids."""
     tickets = await service.get_tickets(desk_of(request).store, body.ticket_ids)
-    return json_response(
-        TicketsResponse(items=[None if ticket is None else ticket_response(ticket) for ticket in tickets])
-    )
+    return json_response(TicketsResponse.model_validate({"items": tickets}))
 
 
 @router.post(
     "/tickets/similar",
     operation_id="find_similar_tickets",
-    summary="Tickets that are like a text or an embedding",
+    summary="Find tickets similar to a text or an embedding",
     response_model=SimilarTicketsResponse,
     responses=problems(501),
 )
@@ -265,13 +256,13 @@ async def find_similar_tickets(request: Request, body: SimilarTicketsRequest) ->
     embedding = None if body.embedding is None else tuple(body.embedding)
     store = desk_of(request).store
     similar = await service.find_similar_tickets(store, text=body.text, embedding=embedding, count=body.limit)
-    return json_response(SimilarTicketsResponse(items=[similar_ticket_response(each) for each in similar]))
+    return json_response(SimilarTicketsResponse.model_validate({"items": similar}))
 
 
 @router.get(
     "/tickets/{ticket_id}/similar",
     operation_id="list_similar_tickets",
-    summary="Tickets that are like a ticket",
+    summary="Find tickets similar to a ticket",
     response_model=SimilarTicketsResponse,
     responses=problems(404, 501),
 )
@@ -283,13 +274,13 @@ async def list_similar_tickets(
     similar = await service.find_tickets_like(store, ticket_id, count=limit)
     if not similar:
         await service.get_ticket(store, ticket_id)  # raises if there is no such ticket
-    return json_response(SimilarTicketsResponse(items=[similar_ticket_response(each) for each in similar]))
+    return json_response(SimilarTicketsResponse.model_validate({"items": similar}))
 
 
 @router.get(
     "/tickets/{ticket_id}/whole",
     operation_id="get_whole_ticket",
-    summary="A ticket with its feedback, attachments and last events, in one query",
+    summary="Get a ticket with its feedback, attachments and latest events",
     response_model=FullTicketResponse,
     responses=problems(404),
 )
@@ -298,13 +289,13 @@ async def get_whole_ticket(request: Request, ticket_id: TicketId) -> Response:
     full = await service.get_full_ticket(desk_of(request).store, ticket_id)
     if full.ticket is None:
         raise not_found("ticket")
-    return json_response(full_ticket_response(full, full.ticket))
+    return json_response(FullTicketResponse.model_validate(full))
 
 
 @router.get(
     "/tickets/{ticket_id}/text",
     operation_id="get_ticket_text",
-    summary="A ticket's text, whole",
+    summary="Get the full text of a ticket",
     response_class=Response,
     responses={
         200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "The text"},
@@ -322,7 +313,7 @@ async def get_ticket_text(request: Request, ticket_id: TicketId) -> Response:
     "/tickets/{ticket_id}",
     operation_id="change_ticket",
     summary="Change a ticket",
-    description="Its status, priority, subject or product; with the event that tells of it, both or none.",
+    description="Changes status, priority, subject or product. The change and its event are written in one transaction.",
     response_model=TicketResponse,
     responses={200: {"headers": ETAG}, **problems(404, 409, 412, 428)},
 )
@@ -341,7 +332,7 @@ async def change_ticket(
         actor=body.actor,
         expected=expected,
     )
-    return json_response(ticket_response(ticket), etag=etag_of(ticket.version))
+    return json_response(TicketResponse.model_validate(ticket), etag=etag_of(ticket.version))
 
 
 async def expected_version(request: Request, ticket_id: str) -> int | None:
@@ -369,8 +360,8 @@ async def expected_version(request: Request, ticket_id: str) -> int | None:
 @escalations.post(
     "/tickets/{ticket_id}/escalation",
     operation_id="escalate_ticket",
-    summary="Hand a ticket to an engineer",
-    description="One that is escalated already is handed on. If-Match is optional here.",
+    summary="Escalate a ticket to an engineer",
+    description="An escalated ticket is reassigned. If-Match is optional.",
     response_model=TicketResponse,
     responses={200: {"headers": ETAG}, **problems(404, 409, 412)},
 )
@@ -387,14 +378,14 @@ async def escalate_ticket(
         expected=expected,
         actor=body.actor,
     )
-    return json_response(ticket_response(ticket), etag=etag_of(ticket.version))
+    return json_response(TicketResponse.model_validate(ticket), etag=etag_of(ticket.version))
 
 
 @escalations.delete(
     "/tickets/{ticket_id}/escalation",
     operation_id="end_escalation",
-    summary="Take a ticket back from its engineer",
-    description="It is PROCESSING again. A ticket that is not escalated is a 409. If-Match is optional here.",
+    summary="End the escalation of a ticket",
+    description="The status becomes PROCESSING. A ticket that is not escalated is a 409. If-Match is optional.",
     response_model=TicketResponse,
     responses={200: {"headers": ETAG}, **problems(404, 409, 412)},
 )
@@ -402,40 +393,38 @@ async def end_escalation(request: Request, ticket_id: TicketId, match: IfMatch =
     """End the escalation of a ticket."""
     expected = None if match is None else await expected_version(request, ticket_id)
     ticket = await service.end_escalation(desk_of(request).store, ticket_id, expected=expected)
-    return json_response(ticket_response(ticket), etag=etag_of(ticket.version))
+    return json_response(TicketResponse.model_validate(ticket), etag=etag_of(ticket.version))
 
 
 @escalations.get(
     "/escalations",
     operation_id="list_escalations",
-    summary="Escalated tickets, last escalated first",
+    summary="List escalated tickets, latest escalation first",
     response_model=Paged[EscalationResponse],
     openapi_extra=parameters("limit", "cursor"),
 )
 async def list_escalations(
     request: Request,
     engineer: Annotated[
-        str | None, Query(pattern=IDENTIFIER, max_length=128, description="Only this engineer's.")
+        str | None,
+        Query(pattern=IDENTIFIER, max_length=128, description="Only tickets assigned to this engineer."),
     ] = None,
 ) -> Response:
     """Return all escalations, or one engineer's."""
     store = desk_of(request).store
     limit, cursor = limit_of(request), cursor_of(request)
     escalated = await service.list_escalations(store, engineer=engineer, limit=limit, cursor=cursor)
-    page = Paged[EscalationResponse](
-        items=[escalation_response(each) for each in escalated.items], next=escalated.cursor
-    )
-    return page.response(request)
+    return Paged[EscalationResponse].render(request, escalated)
 
 
 # A customer's own tickets
 
 
-class AccessKey(SecurityBase):
+class AccessKeyScheme(SecurityBase):
     """A Basic access key in the OpenAPI document; the store verifies it."""
 
     def __init__(self) -> None:
-        self.model = HTTPBase(scheme="basic", description="A customer's access key, and its secret.")
+        self.model = HTTPBase(scheme="basic", description="A customer's access key and its secret.")
         self.scheme_name = "AccessKey"
 
     async def __call__(self, request: Request) -> str | None:
@@ -443,28 +432,25 @@ class AccessKey(SecurityBase):
         return request.headers.get("authorization")
 
 
-_ACCESS_KEY = AccessKey()
+_ACCESS_KEY = AccessKeyScheme()
 
 
 @customers.get(
     "/my/tickets",
     operation_id="list_my_tickets",
-    summary="A customer's own tickets, newest first",
-    description="Asked of the store with the caller's access key: its policies decide. Where the store verifies nobody, nobody is let in.",
+    summary="List a customer's own tickets, newest first",
+    description="The store is queried with the caller's access key, so IAM policies decide. Stores that do not verify access keys are refused.",
     response_model=Paged[TicketSummaryResponse],
     responses=problems(401),
 )
 async def list_my_tickets(
     request: Request,
     authorization: Annotated[str | None, Security(_ACCESS_KEY)],
-    customer: Annotated[str, Query(pattern=IDENTIFIER, max_length=128, description="Whose.")],
-    status: Annotated[Status | None, Query(description="Only those of this status.")] = None,
-    limit: Limit = 20,
-    cursor: Cursor = None,
+    customer: Annotated[str, Query(pattern=IDENTIFIER, max_length=128, description="The customer ID.")],
+    paging: PageQuery,
+    status: Annotated[TicketStatus | None, Query(description="Only tickets with this status.")] = None,
 ) -> Response:
     """Return the tickets of a customer, as far as the caller may read them."""
     async with desk_of(request).callers.store(authorization) as store:
-        page = await service.list_customer_tickets(
-            store, customer, status=status, limit=limit, cursor=cursor or None
-        )
+        page = await service.list_customer_tickets(store, customer, status=status, **paging)
     return summaries_response(request, page)

@@ -6,20 +6,58 @@ Each proposal is checked before it is returned: first with the rule of the findi
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.remedies import fields, ignores, indexes, keys, needs, policies, settings, writes
+from tavola.design.lint.old_names import current_rule_name
+from tavola.design.lint.remedies import access, declarations, keys, policies
 from tavola.design.lint.remedies.proposal import Fixer, Proposal
 from tavola.design.lint.rules import RULES
 from tavola.design.lint.runner import LintReport, lint
 from tavola.errors import TavolaError
-from tavola.model.document import Design, read_document, write_document
+from tavola.model.document import Design, Ignore, read_document, write_document
+
+
+def _ignores_at(design: Design, finding: Finding) -> tuple[Ignore, ...]:
+    return tuple(ignore for ignore in design.ignores if ignore.place in (finding.place.name, "*"))
+
+
+def _remove_ignore(design: Design, finding: Finding) -> Iterator[Proposal]:
+    for ignore in _ignores_at(design, finding):
+        rest = tuple(other_ignore for other_ignore in design.ignores if other_ignore is not ignore)
+        yield Proposal(
+            replace(design, ignores=rest),
+            f"Removes the ignore of {ignore.rule} at {ignore.place}; in Python it is the comment # tavola: ignore[{ignore.rule}]",
+        )
+
+
+def _correct_rule_name(design: Design, finding: Finding) -> Iterator[Proposal]:
+    for ignore in _ignores_at(design, finding):
+        near = get_close_matches(ignore.rule, RULES, 1, 0.6)
+        if current_rule_name(ignore.rule) not in RULES and near:
+            corrected = replace(ignore, rule=near[0])
+            yield Proposal(
+                replace(
+                    design,
+                    ignores=tuple(
+                        corrected if candidate is ignore else candidate for candidate in design.ignores
+                    ),
+                ),
+                f"Ignores {near[0]} instead",
+            )
+    yield from _remove_ignore(design, finding)
+
 
 FIXERS: dict[str, Fixer] = {
-    name: fixer
-    for module in (fields, ignores, indexes, keys, needs, policies, settings, writes)
-    for name, fixer in module.FIXERS.items()
+    **access.FIXERS,
+    **declarations.FIXERS,
+    **keys.FIXERS,
+    **policies.FIXERS,
+    "ignore-without-reason": _remove_ignore,
+    "unknown-ignore": _correct_rule_name,
+    "unused-ignore": _remove_ignore,
 }
 
 
@@ -49,10 +87,10 @@ def propose_fix(
         report = _check_proposal(design, proposal, finding, production)
         if report is None or _has_new_findings(known, report, "error"):
             continue
-        found = LintFix(proposal.design, proposal.summary, report)
+        fix = LintFix(proposal.design, proposal.summary, report)
         if not _has_new_findings(known, report, "warning"):
-            return found
-        second = second or found
+            return fix
+        second = second or fix
     return second
 
 
@@ -81,11 +119,13 @@ def _survives_round_trip(design: Design) -> bool:
 
 
 def _has_finding(report: LintReport, finding: Finding) -> bool:
-    return any(each.rule == finding.rule and each.place == finding.place for each in report.findings)
+    return any(
+        candidate.rule == finding.rule and candidate.place == finding.place for candidate in report.findings
+    )
 
 
 def _has_new_findings(before: LintReport, after: LintReport, severity: Severity) -> bool:
     """Return whether a rule has more findings at some place than before, of this severity."""
-    had = Counter((each.rule, each.place) for each in before.findings)
-    has = Counter((each.rule, each.place) for each in after.findings if each.severity == severity)
+    had = Counter((finding.rule, finding.place) for finding in before.findings)
+    has = Counter((finding.rule, finding.place) for finding in after.findings if finding.severity == severity)
     return any(count > had[what] for what, count in has.items())

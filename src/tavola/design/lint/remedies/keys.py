@@ -10,14 +10,15 @@ from tavola.design.findings import Finding
 from tavola.design.lint.heat import partition_heat
 from tavola.design.lint.remedies.proposal import Fixer, Proposal, entity_at, keys_at, put_entity, put_key
 from tavola.design.lint.rule import LintContext
-from tavola.design.lint.rules.numbers_as_text import is_fraction
+from tavola.design.lint.rules.unpadded_number import is_fraction
+from tavola.design.text import join_names
 from tavola.keys import Placeholder, Template, TemplateRefused
 from tavola.model import SHARD
 from tavola.model.document import Design, EntityDesign, KeyDesign, Shards, SourceDesign, TableDesign
 
 _DIGITS = "06"
-_REWRITE = "; items that stand are to be written anew (tavola backfill)"
-_COPY = "; items that stand are under the old key, which none can change: they are to be copied"
+_REWRITE = "; rewrite existing items (tavola backfill)"
+_COPY = "; primary keys cannot be changed, so copy existing items to the new key"
 
 
 def _add_shards(design: Design, finding: Finding) -> Iterator[Proposal]:
@@ -29,11 +30,11 @@ def _add_shards(design: Design, finding: Finding) -> Iterator[Proposal]:
             None if found is None else found.shards_needed("write", "read") or found.shards_needed("write")
         )
         for count in () if wanted is None else (wanted, wanted * 2):
-            made = sharded(table, key, count)
+            made = with_shard_count(table, key, count)
             if made is not None and count > 1:
                 yield Proposal(
                     put_key(design, table, entity, key, made),
-                    f"{entity.name} is spread over {count} shards of {_on(table, key)}, and a question asks all of them{_moving(key)}",
+                    f"Spreads {entity.name} over {count} shards in {_on(table, key)}; a query reads all of them{_migration_note(key)}",
                 )
 
 
@@ -42,16 +43,16 @@ def _reduce_shards(design: Design, finding: Finding) -> Iterator[Proposal]:
     for table, entity, key in keys_at(design, finding):
         found = partition_heat(context, table, entity, key)
         wanted = None if found is None else found.shards_needed("write")
-        made = None if wanted is None else sharded(table, key, wanted)
+        made = None if wanted is None else with_shard_count(table, key, wanted)
         if made is not None:
             yield Proposal(
                 put_key(design, table, entity, key, made),
-                f"{entity.name} has {wanted} shard{'' if wanted == 1 else 's'} in {_on(table, key)}; while items are written anew, read "
-                "as many as before (tavola.patterns.shard_change)",
+                f"Reduces {entity.name} to {wanted} shard{'' if wanted == 1 else 's'} in {_on(table, key)}; while items are rewritten, keep reading "
+                "the old number (tavola.patterns.shard_change)",
             )
 
 
-def sharded(table: TableDesign, key: KeyDesign, count: int) -> KeyDesign | None:
+def with_shard_count(table: TableDesign, key: KeyDesign, count: int) -> KeyDesign | None:
     """Return a key with `count` shards, 1 meaning none; None if its partition key is the items' own attribute."""
     last = key.hash[-1]
     if last.template is None:
@@ -86,8 +87,8 @@ def _pad_numbers(design: Design, finding: Finding) -> Iterator[Proposal]:
         changed = put_key(design, table, replace(entity, fields=fields), key, replace(key, range=padded))
         yield Proposal(
             changed,
-            f"{' and '.join(sorted(whole))} {'is' if len(whole) == 1 else 'are'} written with leading zeros, {int(_DIGITS)} digits or as many "
-            f"as the largest will ever have, and {'sorts' if len(whole) == 1 else 'sort'} by size{_moving(key)}",
+            f"Zero-pads {join_names(sorted(whole))} to {int(_DIGITS)} digits (use as many as the largest value needs), so that "
+            f"{'it sorts' if len(whole) == 1 else 'they sort'} numerically{_migration_note(key)}",
         )
 
 
@@ -119,7 +120,7 @@ def _sort_by_number(
     )
     yield Proposal(
         put_key(design, changed, entity, key, numbered),
-        f"{index.name} is sorted by {field.attribute}, a number; an index's key cannot be changed in place, so it is built anew",
+        f"Sorts {index.name} by the number {field.attribute}; an index key cannot be changed, so the index is recreated",
     )
 
 
@@ -136,21 +137,18 @@ def _with_zeros(source: SourceDesign, numbers: set[str]) -> SourceDesign:
 
 def _add_prefix(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the entity with its own prefix in the sort key, else in the partition key."""
-    home = entity_at(design, finding)
-    if home is None:
-        return
-    table, entity = home
-    for key in (entity.key, *entity.keys):
-        for half in ("range", "hash"):
-            made = None if key is None else _prefixed(table, entity, key, half)
-            if key is not None and made is not None:
-                yield Proposal(
-                    put_key(design, table, entity, key, made),
-                    f"keys of {entity.name} begin with {_word(entity)}{table.settings.delimiter}, as no other's do{_moving(key)}",
-                )
+    for table, entity in entity_at(design, finding):
+        for key in entity.all_keys:
+            for half in ("range", "hash"):
+                made = _with_prefix(table, entity, key, half)
+                if made is not None:
+                    yield Proposal(
+                        put_key(design, table, entity, key, made),
+                        f"Gives keys of {entity.name} the unique prefix {_word(entity)}{table.settings.delimiter}{_migration_note(key)}",
+                    )
 
 
-def _prefixed(table: TableDesign, entity: EntityDesign, key: KeyDesign, half: str) -> KeyDesign | None:
+def _with_prefix(table: TableDesign, entity: EntityDesign, key: KeyDesign, half: str) -> KeyDesign | None:
     sources = key.range if half == "range" else key.hash
     if not sources or sources[0].template is None:
         return None
@@ -172,26 +170,23 @@ def _make_sparse(design: Design, finding: Finding) -> Iterator[Proposal]:
         if key.index is not None:
             yield Proposal(
                 put_key(design, table, entity, key, replace(key, sparse=True)),
-                f"a {entity.name} that lacks a part of its key is not in {key.index}, and is not taken for one that has a value",
+                f"Makes {key.index} sparse: a {entity.name} without a key value is not in it",
             )
 
 
 def _make_indexes_global(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the table with global indexes instead of local ones, which limit a partition key to 10 GB."""
-    home = entity_at(design, finding)
-    if home is None:
-        return
-    table, entity = home
-    local = [index.name for index in table.indexes if index.local]
-    indexes = tuple(replace(index, local=False) for index in table.indexes)
-    yield Proposal(
-        put_entity(design, replace(table, indexes=indexes), entity),
-        f"{' and '.join(local)} {'is a global index' if len(local) == 1 else 'are global indexes'}, which is read eventually; a table "
-        "that stands with a local index is to be made anew",
-    )
+    for table, entity in entity_at(design, finding):
+        local = [index.name for index in table.indexes if index.local]
+        indexes = tuple(replace(index, local=False) for index in table.indexes)
+        yield Proposal(
+            put_entity(design, replace(table, indexes=indexes), entity),
+            f"Makes {join_names(local)} global, with eventually consistent reads; local indexes cannot be removed, so recreate "
+            "an existing table",
+        )
 
 
-def _moving(key: KeyDesign) -> str:
+def _migration_note(key: KeyDesign) -> str:
     return _COPY if key.index is None else _REWRITE
 
 
@@ -200,14 +195,14 @@ def _on(table: TableDesign, key: KeyDesign) -> str:
 
 
 FIXERS: dict[str, Fixer] = {
-    "collection-over-ten-gb": _make_indexes_global,
-    "few-partitions": _add_shards,
-    "numbers-as-text": _pad_numbers,
-    "single-partition": _add_shards,
-    "template-overlap": _add_prefix,
-    "time-ordered-partition": _add_shards,
+    "item-collection-too-large": _make_indexes_global,
+    "hot-partition": _add_shards,
+    "unpadded-number": _pad_numbers,
+    "constant-partition-key": _add_shards,
+    "overlapping-keys": _add_prefix,
+    "time-based-partition-key": _add_shards,
     "too-few-shards": _add_shards,
     "too-many-shards": _reduce_shards,
-    "two-orders": _add_prefix,
-    "unknown-as-value": _make_sparse,
+    "mixed-sort-keys": _add_prefix,
+    "null-in-index-key": _make_sparse,
 }

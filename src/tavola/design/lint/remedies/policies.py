@@ -19,7 +19,7 @@ _SCANS = frozenset({"scan", "partiqlselect"})
 
 
 def _policy(design: Design, finding: Finding) -> Policy | None:
-    return next((each for each in design.policies if each.name == finding.place.name), None)
+    return next((policy for policy in design.policies if policy.name == finding.place.name), None)
 
 
 def _change_statements(
@@ -32,17 +32,30 @@ def _change_statements(
     raw = policy.document.get("Statement", [])
     statements = [raw] if isinstance(raw, Mapping) else list(raw)
     changed = [
-        change(each) if isinstance(each, Mapping) and each.get("Effect") == "Allow" else each
-        for each in statements
+        change(statement)
+        if isinstance(statement, Mapping) and statement.get("Effect") == "Allow"
+        else statement
+        for statement in statements
     ]
-    differing = [at for at, each in enumerate(changed) if each != statements[at]]
-    ways = [{at} for at in differing]
+    differing = [position for position, statement in enumerate(changed) if statement != statements[position]]
+    ways = [{position} for position in differing]
     for way in [*ways, *([set(differing)] if len(differing) > 1 else [])]:
-        new = [changed[at] if at in way else each for at, each in enumerate(statements)]
-        document = {**policy.document, "Statement": [each for each in new if each.get("Action", True)]}
-        mended = replace(policy, document=document)
+        new = [
+            changed[position] if position in way else statement
+            for position, statement in enumerate(statements)
+        ]
+        document = {
+            **policy.document,
+            "Statement": [statement for statement in new if statement.get("Action", True)],
+        }
+        changed_policy = replace(policy, document=document)
         yield Proposal(
-            replace(design, policies=tuple(mended if each is policy else each for each in design.policies)),
+            replace(
+                design,
+                policies=tuple(
+                    changed_policy if candidate is policy else candidate for candidate in design.policies
+                ),
+            ),
             summary,
         )
 
@@ -59,9 +72,9 @@ def _resources(statement: Statement) -> list[str]:
 
 def _without_actions(statement: Statement, names: frozenset[str]) -> Statement:
     if "Action" not in statement:
-        return statement  # what it grants is all but what it names; to leave more out takes a person
-    kept = [action for action in _actions(statement) if action.partition(":")[2].lower() not in names]
-    return {**statement, "Action": kept}
+        return statement  # NotAction: what to exclude needs a decision
+    remaining = [action for action in _actions(statement) if action.partition(":")[2].lower() not in names]
+    return {**statement, "Action": remaining}
 
 
 def _remove_scans(design: Design, finding: Finding) -> Iterator[Proposal]:
@@ -73,7 +86,7 @@ def _remove_scans(design: Design, finding: Finding) -> Iterator[Proposal]:
         return {**_without_actions(statement, _SCANS), "Condition": bound}
 
     yield from _change_statements(
-        design, finding, change, "Scan is left out, and a request that names no partition key is refused"
+        design, finding, change, "Removes Scan, and requires a partition key in every request"
     )
 
 
@@ -82,28 +95,26 @@ def _remove_changes(design: Design, finding: Finding) -> Iterator[Proposal]:
         design,
         finding,
         lambda statement: _without_actions(statement, _REWRITES),
-        "its holder may create and read, and neither change nor delete",
+        "Allows callers to create and read items, but not to change or delete them",
     )
 
 
 def _add_indexes(design: Design, finding: Finding) -> Iterator[Proposal]:
-    table = table_at(design, finding)
+    table = next(table_at(design, finding), None)
     if table is None:
         return
-    asked = {pattern.index for entity in table.entities for pattern in entity.patterns}
-    asked |= {collection.index for collection in table.collections}
-    asked |= {need.route.index for need in design.needs if need.route is not None}
-    names = [index.name for index in table.indexes if index.name in asked]
+    used = {pattern.index for entity in table.entities for pattern in entity.patterns}
+    used |= {collection.index for collection in table.collections}
+    used |= {need.route.index for need in design.needs if need.route is not None}
+    names = [index.name for index in table.indexes if index.name in used]
 
     def change(statement: Statement) -> Statement:
         resources = _resources(statement)
-        own = [each for each in resources if each.endswith(f"table/{table.name}")]
-        more = [f"{each}/index/{name}" for each in own for name in names]
-        return {**statement, "Resource": [*resources, *more]} if more else statement
+        table_resources = [resource for resource in resources if resource.endswith(f"table/{table.name}")]
+        index_resources = [f"{resource}/index/{name}" for resource in table_resources for name in names]
+        return {**statement, "Resource": [*resources, *index_resources]} if index_resources else statement
 
-    yield from _change_statements(
-        design, finding, change, f"queries of {', '.join(names)} are allowed as well"
-    )
+    yield from _change_statements(design, finding, change, f"Allows queries on {', '.join(names)} as well")
 
 
 def _point_at_table(design: Design, finding: Finding) -> Iterator[Proposal]:
@@ -115,10 +126,10 @@ def _point_at_table(design: Design, finding: Finding) -> Iterator[Proposal]:
     [table] = tables
 
     def change(statement: Statement) -> Statement:
-        resources = [_rename_table(each, table) for each in _resources(statement)]
+        resources = [_rename_table(resource, table) for resource in _resources(statement)]
         return {**statement, "Resource": resources}
 
-    yield from _change_statements(design, finding, change, f"it names {table.name}, as the design does")
+    yield from _change_statements(design, finding, change, f"Names {table.name}, as in the design")
 
 
 def _rename_table(arn: str, table: TableDesign) -> str:
@@ -131,36 +142,31 @@ def _rename_table(arn: str, table: TableDesign) -> str:
 
 def _add_key_prefix(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the statement with the literal prefix of an entity's key before its partition key value."""
-    table = table_at(design, finding)
+    table = next(table_at(design, finding), None)
     if table is None:
         return
     starts = dict.fromkeys(
-        start
-        for entity in table.entities
-        for key in (entity.key, *entity.keys)
-        if key is not None and (start := _literal(key))
+        start for entity in table.entities for key in entity.all_keys if (start := _literal(key))
     )
     for start in starts:
 
         def change(statement: Statement, start: str = start) -> Statement:
             condition = {
                 operator: {
-                    name: _prefixed(value, start) if name == _LEADING and operator != "Null" else value
+                    name: _with_prefix(value, start) if name == _LEADING and operator != "Null" else value
                     for name, value in test.items()
                 }
                 for operator, test in statement.get("Condition", {}).items()
             }
             return {**statement, "Condition": condition}
 
-        yield from _change_statements(
-            design, finding, change, f"the value begins with {start}, as the key does"
-        )
+        yield from _change_statements(design, finding, change, f"Adds the key prefix {start} to the value")
     yield from _limit_to_tenant(design, finding)
 
 
-def _prefixed(value: Any, start: str) -> Any:
+def _with_prefix(value: Any, start: str) -> Any:
     if isinstance(value, list):
-        return [_prefixed(each, start) for each in value]
+        return [_with_prefix(element, start) for element in value]
     return value if not isinstance(value, str) or value.startswith(start) else f"{start}{value}"
 
 
@@ -172,7 +178,7 @@ def _literal(key: KeyDesign) -> str:
 
 def _limit_to_tenant(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Yield the statement limited to the tenant of the caller, on the table or index whose key begins with the tenant."""
-    table = table_at(design, finding)
+    table = next(table_at(design, finding), None)
     if table is None:
         return
     for entity, key, name in _tenant_keys(table):
@@ -189,17 +195,17 @@ def _limit_to_tenant(design: Design, finding: Finding) -> Iterator[Proposal]:
             on: str = on,
         ) -> Statement:
             resources = [
-                ":".join([*each.split(":", 5)[:5], f"table/{table.name}{on}"])
-                for each in _resources(statement)
-                if each.count(":") >= 5
+                ":".join([*resource.split(":", 5)[:5], f"table/{table.name}{on}"])
+                for resource in _resources(statement)
+                if resource.count(":") >= 5
             ] or [f"arn:aws:dynamodb:*:*:table/{table.name}{on}"]
             actions = (
                 ["dynamodb:Query"]
                 if on
                 else [
-                    each
-                    for each in _actions(statement)
-                    if each.lower() != "dynamodb:scan" and "*" not in each
+                    action
+                    for action in _actions(statement)
+                    if action.lower() != "dynamodb:scan" and "*" not in action
                 ]
                 or ["dynamodb:GetItem", "dynamodb:Query"]
             )
@@ -216,15 +222,15 @@ def _limit_to_tenant(design: Design, finding: Finding) -> Iterator[Proposal]:
             design,
             finding,
             change,
-            f"its holder reaches {entity.name} of its own {name} alone, by the tag {name} that the principal carries",
+            f"Restricts callers to {entity.name} items of their own {name}, taken from the principal tag {name}",
         )
 
 
 def _tenant_keys(table: TableDesign) -> Iterator[tuple[EntityDesign, KeyDesign, str]]:
     for entity in table.entities:
-        for key in (entity.key, *entity.keys):
-            fields = () if key is None else key.hash[0].fields
-            if key is not None and fields and entity.field(fields[0]).tenant:
+        for key in entity.all_keys:
+            fields = key.hash[0].fields
+            if fields and entity.field(fields[0]).tenant:
                 yield entity, key, fields[0]
 
 
@@ -241,9 +247,8 @@ def _name_actions(design: Design, finding: Finding) -> Iterator[Proposal]:
     ]
 
     def change(statement: Statement) -> Statement:
-        asked = _actions(statement)
-        wide = any("*" in action for action in asked)
-        open_ = any("*" in each.split(":", 5)[-1] for each in _resources(statement))
+        wide = any("*" in action for action in _actions(statement))
+        open_ = any("*" in resource.split(":", 5)[-1] for resource in _resources(statement))
         changed = {**statement, "Action": actions} if wide else dict(statement)
         return {**changed, "Resource": resources} if open_ else changed
 
@@ -251,7 +256,7 @@ def _name_actions(design: Design, finding: Finding) -> Iterator[Proposal]:
         design,
         finding,
         change,
-        "it names the actions that the design's patterns take; `tavola iac policies` writes one for each role",
+        "Names the actions that the access patterns need; `tavola iac policies` generates one policy per role",
     )
 
 
@@ -267,11 +272,11 @@ def _needed_actions(tables: list[TableDesign]) -> Iterator[str]:
 
 
 FIXERS: dict[str, Fixer] = {
-    "leading-keys-match-nothing": _add_key_prefix,
-    "policy-changes-immutable": _remove_changes,
-    "policy-misses-index": _add_indexes,
-    "policy-of-no-table": _point_at_table,
+    "leading-keys-mismatch": _add_key_prefix,
+    "policy-allows-immutable-updates": _remove_changes,
+    "policy-omits-indexes": _add_indexes,
+    "unknown-policy-resource": _point_at_table,
     "policy-without-leading-keys": _limit_to_tenant,
-    "scan-past-leading-keys": _remove_scans,
+    "scan-bypasses-leading-keys": _remove_scans,
     "wildcard-policy": _name_actions,
 }

@@ -31,93 +31,86 @@ class Proposal:
 
 
 Fixer = Callable[[Design, Finding], Iterator[Proposal]]
-"""Yields proposals for a finding, the simplest first; none if it needs a decision by a person."""
+"""Yields proposals for a finding, the simplest first; none if the fix needs a decision."""
 
 
-def table_at(design: Design, finding: Finding) -> TableDesign | None:
-    """Return the table of a finding."""
-    return next((table for table in design.tables if table.name == finding.place.table), None)
+# Each of these yields the part of the design that a finding is about, with what contains it; nothing if it is about another part.
 
 
-def index_at(design: Design, finding: Finding) -> tuple[TableDesign, IndexDesign] | None:
-    """Return the index of a finding, with its table."""
-    table = table_at(design, finding)
-    for index in () if table is None else table.indexes:
-        if table is not None and f"{table.label}.{index.label}" == finding.place.name:
-            return table, index
-    return None
+def table_at(design: Design, finding: Finding) -> Iterator[TableDesign]:
+    """Yield the table of a finding."""
+    return (table for table in design.tables if table.name == finding.place.table)
 
 
-def entity_at(design: Design, finding: Finding) -> tuple[TableDesign, EntityDesign] | None:
-    """Return the entity of a finding, or of its field, pattern or write."""
-    table, name = table_at(design, finding), finding.place.name
-    if table is None:
-        return None
-    for entity in sorted(table.entities, key=lambda each: -len(each.name)):
-        if name == entity.name or name.startswith((f"{entity.name}.", f"{entity.name}: ")):
-            return table, entity
-    return None
+def index_at(design: Design, finding: Finding) -> Iterator[tuple[TableDesign, IndexDesign]]:
+    """Yield the index of a finding."""
+    for table in table_at(design, finding):
+        for index in table.indexes:
+            if f"{table.label}.{index.label}" == finding.place.name:
+                yield table, index
 
 
-def field_at(design: Design, finding: Finding) -> tuple[TableDesign, EntityDesign, FieldDesign] | None:
-    """Return the field of a finding."""
-    home = entity_at(design, finding)
-    for field in () if home is None else home[1].fields:
-        if home is not None and f"{home[1].name}.{field.name}" == finding.place.name:
-            return *home, field
-    return None
+def entity_at(design: Design, finding: Finding) -> Iterator[tuple[TableDesign, EntityDesign]]:
+    """Yield the entity of a finding, or of its field, pattern or write."""
+    name = finding.place.name
+    for table in table_at(design, finding):
+        named = [
+            entity
+            for entity in table.entities
+            if name == entity.name or name.startswith((f"{entity.name}.", f"{entity.name}: "))
+        ]
+        if named:
+            yield table, max(named, key=lambda entity: len(entity.name))
 
 
-def pattern_at(design: Design, finding: Finding) -> tuple[TableDesign, EntityDesign, PatternDesign] | None:
-    """Return the key or query class of a finding."""
-    home = entity_at(design, finding)
-    if home is None:
-        return None
-    for pattern in (home[1].primary, *home[1].patterns):
-        if pattern is not None and f"{home[1].name}.{pattern.name}" == finding.place.name:
-            return *home, pattern
-    return None
+def field_at(design: Design, finding: Finding) -> Iterator[tuple[TableDesign, EntityDesign, FieldDesign]]:
+    """Yield the field of a finding."""
+    for table, entity in entity_at(design, finding):
+        for field in entity.fields:
+            if f"{entity.name}.{field.name}" == finding.place.name:
+                yield table, entity, field
 
 
-def write_at(design: Design, finding: Finding) -> tuple[TableDesign, EntityDesign, WritePattern] | None:
-    """Return the write pattern of a finding."""
-    home = entity_at(design, finding)
-    for write in () if home is None else home[1].writes:
-        if home is not None and f"{home[1].name}: {write.title}" == finding.place.name:
-            return *home, write
-    return None
+def pattern_at(design: Design, finding: Finding) -> Iterator[tuple[TableDesign, EntityDesign, PatternDesign]]:
+    """Yield the key or query class of a finding."""
+    for table, entity in entity_at(design, finding):
+        for pattern in entity.all_patterns:
+            if f"{entity.name}.{pattern.name}" == finding.place.name:
+                yield table, entity, pattern
 
 
-def consumer_at(design: Design, finding: Finding) -> tuple[TableDesign, Consumer] | None:
-    """Return the consumer of a finding."""
-    table = table_at(design, finding)
-    for consumer in () if table is None else table.consumers:
-        if table is not None and consumer.name == finding.place.name:
-            return table, consumer
-    return None
+def write_at(design: Design, finding: Finding) -> Iterator[tuple[TableDesign, EntityDesign, WritePattern]]:
+    """Yield the write pattern of a finding."""
+    for table, entity in entity_at(design, finding):
+        for write in entity.writes:
+            if f"{entity.name}: {write.title}" == finding.place.name:
+                yield table, entity, write
 
 
-def need_at(design: Design, finding: Finding) -> Need | None:
-    """Return the need of a finding."""
-    if finding.place.kind != "need":
-        return None
-    return next((need for need in design.needs if need.name == finding.place.name), None)
+def consumer_at(design: Design, finding: Finding) -> Iterator[tuple[TableDesign, Consumer]]:
+    """Yield the consumer of a finding."""
+    for table in table_at(design, finding):
+        for consumer in table.consumers:
+            if consumer.name == finding.place.name:
+                yield table, consumer
+
+
+def need_at(design: Design, finding: Finding) -> Iterator[Need]:
+    """Yield the need of a finding."""
+    is_need = finding.place.kind == "need"
+    return (need for need in design.needs if is_need and need.name == finding.place.name)
 
 
 def keys_at(design: Design, finding: Finding) -> Iterator[tuple[TableDesign, EntityDesign, KeyDesign]]:
     """Yield the keys that a finding may be about: that of its pattern, or those of its entity without a pattern."""
-    asked = pattern_at(design, finding)
-    if asked is not None:
-        table, entity, pattern = asked
+    patterns = list(pattern_at(design, finding))
+    for table, entity, pattern in patterns:
         key = entity.key_on(pattern.index)
         if key is not None:
             yield table, entity, key
-        return
-    home = entity_at(design, finding)
-    if home is not None:
-        for key in (home[1].key, *home[1].keys):
-            if key is not None:
-                yield *home, key
+    for table, entity in () if patterns else entity_at(design, finding):
+        for key in entity.all_keys:
+            yield table, entity, key
 
 
 def home_of(design: Design, need: Need) -> tuple[TableDesign, EntityDesign] | None:

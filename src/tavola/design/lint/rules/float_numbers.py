@@ -1,12 +1,13 @@
-"""Numbers are floats, while DynamoDB stores decimals.
+"""Numbers are floats, but DynamoDB stores decimals.
 
-Why: DynamoDB keeps 38 decimal digits. boto3 refuses a float, and what people write around that goes wrong: `Decimal(0.1)` has 55 digits
-and is refused as inexact, on some values and not on others; `str(round(x, 2))` drops what was behind, so that sums and comparisons are off.
+Why: DynamoDB numbers have up to 38 decimal digits. boto3 rejects floats, and common workarounds are wrong:
+`Decimal(0.1)` has 55 digits and is rejected as inexact, for some values only; `str(round(x, 2))` loses
+digits, so sums and comparisons are off.
 
 Example: `"risk_score": float(score)`.
 
-Instead: Compute and store `Decimal`; in Tavola `Attr[Decimal]`, or `Attr[Annotated[float, Exact]]`, which stores the
-shortest decimal that reads back as the same float.
+Instead: Compute and store `Decimal`. In Tavola use `Attr[Decimal]`, or `Attr[Annotated[float, Exact]]`, which
+stores the shortest decimal that reads back as the same float.
 """
 
 from __future__ import annotations
@@ -14,23 +15,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.rule import Defect, LintContext
 
-SEVERITY: Severity = "warning"
+SEVERITY = "warning"
 
 _FLOAT = re.compile(r"\b(float|double)\b", re.IGNORECASE)
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the float fields of foreign tables. Tavola itself stores a float exactly or refuses it."""
     for table, entity in context.all_entities():
         for field in entity.fields if table.foreign else ():
             if _FLOAT.search(field.type):
-                yield Finding(
-                    "float-numbers",
-                    SEVERITY,
+                yield Defect(
                     context.field_place(table, entity, field),
-                    f"{field.name} is a {field.type}, and DynamoDB's numbers are decimals of 38 digits: a float is refused, or rounded on the way",
-                    "use Decimal, or in Tavola Annotated[float, Exact]",
+                    f"{field.name} is a {field.type}, but DynamoDB numbers are decimals with 38 digits: a float is rejected or rounded",
+                    "Use Decimal, or Annotated[float, Exact] in Tavola",
                 )

@@ -1,32 +1,29 @@
-"""A finding is ignored without a reason.
+"""A finding is suppressed without a reason.
 
-Why: An ignore outlives the person who wrote it. Without its reason the next one can neither trust nor remove it, so
-Tavola does not follow it: what it would hide is still told.
+Why: Without a reason, the next reader can neither trust the ignore nor remove it. Tavola therefore does not
+apply it, and still reports the finding.
 
-Example: `# tavola: ignore[few-partitions]` above a query.
+Example: `# tavola: ignore[hot-partition]` above a query.
 
-Instead: Write the reason after the bracket, `# tavola: ignore[few-partitions] read once a night by one job`, or as
-`reason` in a document.
+Instead: Add the reason after the bracket, `# tavola: ignore[hot-partition] read once a night by one job`, or
+as `reason` in a design document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.rule import Defect, LintContext
 
-SEVERITY: Severity = "warning"
+SEVERITY = "warning"
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the ignores without a reason."""
     for ignore in context.design.ignores:
         if not ignore.reason.strip():
-            yield Finding(
-                "ignore-without-reason",
-                SEVERITY,
+            yield Defect(
                 context.parse_place(ignore.place),
-                f"{ignore.rule} is ignored here without a reason, so it is not ignored",
-                f"say why: # tavola: ignore[{ignore.rule}] …, or remove it",
+                f"Ignores {ignore.rule} without a reason, so the ignore is not applied",
+                f"Add a reason: # tavola: ignore[{ignore.rule}] reason, or remove the ignore",
             )

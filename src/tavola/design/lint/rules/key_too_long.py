@@ -1,27 +1,28 @@
-"""A key can become longer than DynamoDB allows.
+"""A key can exceed DynamoDB's size limit.
 
-Why: A partition key has 2,048 bytes at most and a sort key 1,024, all its attributes together where it has several. A write with a longer one is refused, also
-where it is the key of an index alone, and then the whole item is not written.
+Why: A partition key may have up to 2,048 bytes and a sort key up to 1,024, over all attributes of a
+multi-attribute key. DynamoDB rejects the whole item, even if only an index key is too long.
 
 Example: `sk="FILE#{path}"` with `path: Annotated[str, Field(max_length=4_000)]`.
 
-Instead: Put a digest or an id into the key and the long text into an attribute beside it; or bound the field to what fits.
+Instead: Put an id or a hash into the key and the long value into another attribute, or limit the field's
+length.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.rule import Defect, LintContext
+from tavola.design.text import join_names
 from tavola.limits import HASH_KEY_BYTES_MAX, RANGE_KEY_BYTES_MAX
 from tavola.model.document import EntityDesign, SourceDesign
 from tavola.values import text_size
 
-SEVERITY: Severity = "warning"
+SEVERITY = "warning"
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the keys that exceed the limit when their fields have their maximum length, at one byte per character."""
     for table, entity, key in context.all_keys():
         for sources, most, word in (
@@ -29,15 +30,13 @@ def find(context: LintContext) -> Iterator[Finding]:
         ):  # fmt: skip
             size = sum(_longest(entity, source) for source in sources)
             if size > most:
-                made = " and ".join(source.attribute for source in sources)
+                made = join_names(source.attribute for source in sources)
                 fields = dict.fromkeys(name for source in sources for name in source.fields)
-                yield Finding(
-                    "key-too-long",
-                    SEVERITY,
+                yield Defect(
                     context.key_place(table, entity, key),
-                    f"its {word} key {made} can be {size:,} bytes long, more of other letters than English, and may be "
-                    f"{most:,}: such an item is refused",
-                    f"bound {' and '.join(fields)}, or put an id or a digest of it into the key",
+                    f"The {word} key {made} can reach {size:,} bytes (more with non-ASCII text); DynamoDB rejects "
+                    f"keys above {most:,}",
+                    f"Limit the length of {join_names(fields)}, or use an id or a hash in the key",
                 )
 
 

@@ -1,33 +1,33 @@
-"""Attribute names are a large part of what is stored and paid for.
+"""Attribute names make up a large part of the stored data.
 
-Why: Every item carries the names of its attributes. They count for its size as values do: in storage, and in units where
-they lift an item over the next 1 KB (writes) or 4 KB (reads).
+Why: Attribute names count towards item size: in storage, and in capacity units when they push an item over
+the next 1 KB (writes) or 4 KB (reads).
 
-Example: `measurement_temperature_celsius` on two billion readings is 58 GB of names.
+Example: `measurement_temperature_celsius` on two billion readings takes 58 GB.
 
-Instead: Give the attribute a short name in the table and keep the long one in the program: `attr(name="t")`. It pays for
-entities of very many small items alone.
+Instead: Use a short attribute name in the table and keep the long name in code: `attr(name="t")`. It is worth
+doing only for very many small items.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Severity
 from tavola.design.lint.monthly_costs import format_monthly_with_book, monthly_cost
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.rule import Defect, LintContext
+from tavola.design.text import format_size
 from tavola.model.document import EntityDesign, TableDesign
 from tavola.model.sizes import item_size
 from tavola.values import text_size
 
-SEVERITY: Severity = "advice"
+SEVERITY = "advice"
 
 _SHORT_BYTES = 2
 _SHARE = 0.25
 _DOLLARS = 10
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the entities whose attribute names are a quarter of the item and cost a noticeable amount."""
     for table, entity in context.all_entities():
         names = _names(table, entity)
@@ -40,13 +40,11 @@ def find(context: LintContext) -> Iterator[Finding]:
         if dollars < _DOLLARS:
             continue
         longest = sorted(names, key=lambda name: (-text_size(name), name))[:3]
-        yield Finding(
-            "long-attribute-names",
-            SEVERITY,
+        yield Defect(
             context.entity_place(table, entity),
-            f"names take {sum(map(text_size, names)):,} of an item's {size.total:,} bytes ({', '.join(longest)}): with {items:,} items, names of "
-            f"{_SHORT_BYTES} letters would save {items * saved / 1024**3:,.0f} GB, about {format_monthly_with_book(dollars)}",
-            'give them short names in the table and keep the long ones in the program: attr(name="…")',
+            f"Attribute names take {sum(map(text_size, names)):,} of {size.total:,} bytes per item ({', '.join(longest)}): for {items:,} items, names of "
+            f"{_SHORT_BYTES} characters would save {format_size(items * saved)}, {format_monthly_with_book(dollars)}",
+            'Use short attribute names in the table and keep the long ones in code: attr(name="…")',
         )
 
 

@@ -1,14 +1,15 @@
 """An attribute that changes is part of an index key.
 
-Why: An index entry cannot change its key: it is deleted at the old place and put at the new one, two writes where there was one, in each index
-the attribute is a key of. It is often worth it; it should be known.
+Why: When an index key changes, DynamoDB deletes the old entry and writes a new one: two writes instead of
+one, in every index that has the attribute in its key. It is often worth the cost, but it should be a
+decision.
 
-Example: `status` in the sort key of an index with whole items of 3 KB: each change of status is 6 units there, where 3 would do, beside the
-3 of the table.
+Example: `status` in the sort key of an index that projects whole 3 KB items: each status change costs 6 write
+units in the index instead of 3, in addition to 3 in the table.
 
-Instead: Leave it out of the keys that need not have it, project less so that each move is smaller, or put what changes into a sparse
-index that items enter once and leave once. Where a query asks by it, the other side is a filter, which reads what it drops: with rates the
-finding tells what each of the two costs.
+Instead: Remove the attribute from keys that do not need it, project less, or use a sparse index that items
+enter once and leave once. If a query uses the attribute, the alternative is a filter, which reads items it
+discards. With declared rates, the finding states the cost of both.
 """
 
 from __future__ import annotations
@@ -16,17 +17,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.cost.capacity import changed_fields, deciding_fields
-from tavola.design.findings import Finding, Severity
-from tavola.design.lint.alternatives import describe_alternatives, entry_move_units
-from tavola.design.lint.monthly_costs import format_monthly_with_book, format_per_million, monthly_cost
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.monthly_costs import (
+    describe_alternatives,
+    entry_move_units,
+    format_monthly_with_book,
+    format_per_million,
+    monthly_cost,
+)
+from tavola.design.lint.rule import Defect, LintContext
 from tavola.design.text import format_rate, format_units, join_names, join_titles
 from tavola.model.document import EntityDesign, KeyDesign, TableDesign, WritePattern
 
-SEVERITY: Severity = "advice"
+SEVERITY = "advice"
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the keys whose index entries move on update, with the cost."""
     for table, entity, key in context.all_keys():
         if key.index is None:
@@ -47,18 +52,12 @@ def find(context: LintContext) -> Iterator[Finding]:
         more = monthly_cost(
             writes=sum((moved - stay) * (write.per_second or 0) for write, moved, stay in moves)
         )
-        monthly = (
-            f"; at {format_rate(often)} a second {format_monthly_with_book(more)} for the key alone"
-            if often
-            else ""
-        )
-        yield Finding(
-            "mutable-index-key",
-            SEVERITY,
+        monthly = f", {format_monthly_with_book(more)} at {format_rate(often)} per second" if often else ""
+        yield Defect(
             context.key_place(table, entity, key),
-            f"its key in {key.index} is made of {join_names(fields)}, changed by {join_titles(write.title for write, _, _ in moves)}: each time an "
-            f"entry is deleted and put, {format_units(units_each)} units where {format_units(stayed) if stayed else 'none'} would do, "
-            f"{format_per_million(units_each - stayed, 'write')} more{monthly}",
+            f"{join_titles(write.title for write, _, _ in moves)} {'changes' if len(moves) == 1 else 'change'} {join_names(fields)}, part of the key of {key.index}: each change "
+            f"deletes one index entry and writes another, {format_units(units_each)} write units instead of {format_units(stayed)}, an extra "
+            f"{format_per_million(units_each - stayed, 'write')}{monthly}",
             describe_alternatives(table, entity, key, fields, more),
         )
 
@@ -66,7 +65,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 def _moves_entry(
     table: TableDesign, entity: EntityDesign, key: KeyDesign, write: WritePattern, effect: str
 ) -> bool:
-    """Return whether a write moves an entry; foreign code that forgets to is counted as if it did."""
+    """Return whether a write moves an entry; in foreign tables, as if the code rewrote the key."""
     if not table.foreign:
         return effect == "moved"
     fed = {name for source in key.sources for name in source.fields} & changed_fields(entity, write)

@@ -1,11 +1,11 @@
-"""A range comes before an equality in a sort key.
+"""A range condition comes before an equality condition in a sort key.
 
-Why: A sort key decides one stretch. After the first part that is a stretch itself, the parts behind it are in no order: DynamoDB refuses
-a condition on them, and only a filter can apply it.
+Why: A query selects one contiguous range of sort keys. After an attribute with a range condition, the
+remaining attributes are not ordered, so DynamoDB rejects conditions on them and only a filter can apply them.
 
-Example: An index sorted by (`created_at`, `status`) asked for one status in a range of dates.
+Example: An index sorted by (`created_at`, `status`), queried for one status in a date range.
 
-Instead: Let what is given with `=` come first and the stretch last: (`status`, `created_at`).
+Instead: Put attributes with `=` first and the range last: (`status`, `created_at`).
 """
 
 from __future__ import annotations
@@ -13,37 +13,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.access_paths import RANGE_OPERATORS
-from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.rule import Defect, LintContext
 from tavola.design.text import join_names
 
-SEVERITY: Severity = "error"
+SEVERITY = "error"
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the needs whose route has the range first, and those whose best key has."""
-    for routed in context.routed_needs():
+    for routed in context.routed_queries():
         given = {each.field: each.operator for each in routed.route.keys}
         compared = [name for name in routed.sort_attributes if name in given]
         early = [name for name in compared[:-1] if given[name] in RANGE_OPERATORS]
-        if routed.route.operation == "query" and routed.index_exists and early:
+        if early:
             later = compared[compared.index(early[0]) + 1 :]
-            yield Finding(
-                "range-before-equality",
-                SEVERITY,
+            yield Defect(
                 context.need_place(routed.need),
-                f"it asks {early[0]} {given[early[0]]} and then {join_names(later)}, behind it in {routed.target_name}'s sort key: DynamoDB refuses it",
-                f"add an index sorted by {', '.join([*later, early[0]])}",
+                f"Uses {early[0]} {given[early[0]]} before a condition on {join_names(later)} in the sort key of {routed.target_name}; DynamoDB rejects the query",
+                f"Add an index sorted by {', '.join([*later, early[0]])}",
             )
-    for need in context.design.needs:
-        paths = context.access_paths(need) if need.route is None else ()
-        if paths and paths[0].operation == "filter" and paths[0].obstacle == "early-range":
-            first, *later = paths[0].obstacle_fields
-            yield Finding(
-                "range-before-equality",
-                "warning",
+    for need, best, _ in context.best_paths():
+        if best.operation == "filter" and best.obstacle == "early-range":
+            first, *later = best.obstacle_fields
+            yield Defect(
                 context.need_place(need),
-                f"{first} is a stretch and stands before {join_names(later)} in the sort key of "
-                f"{paths[0].key.index or paths[0].table.name}: only a filter finds {join_names(later)}",
-                f"sort by {', '.join([*later, first])}",
+                f"{first} is a range and comes before {join_names(later)} in the sort key of {best.target_name}, so {join_names(later)} needs a filter",
+                f"Sort by {', '.join([*later, first])}",
+                severity="warning",
             )

@@ -1,26 +1,26 @@
-"""An update changes a field but not the index key made of it.
+"""An update changes a field but not the index key that contains it.
 
-Why: DynamoDB knows attributes, not templates. A key that was made of the old value stays as it was, so the item is found under what it no longer
-is, and not under what it is.
+Why: DynamoDB stores attributes and knows nothing about key templates. A key attribute rendered from the old
+value stays, so queries still find the item under its old value and not under the new one.
 
-Example: An update sets `status` to CLOSED and leaves `GSI2PK = STATUS#OPEN`: the ticket stays among the open ones for ever.
+Example: An update sets `status` to CLOSED and leaves `GSI2PK = STATUS#OPEN`: the ticket stays in the list of
+open tickets.
 
-Instead: Set every key attribute that the field is part of in the same update, also when the field is removed or counted up. A design of
-Tavola does that by itself.
+Instead: In the same update, set every key attribute that contains the field, also when the field is removed
+or incremented. Tavola does this by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.rule import Defect, LintContext
 from tavola.design.text import join_names
 
-SEVERITY: Severity = "error"
+SEVERITY = "error"
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the updates of foreign tables that leave an index key with the old values."""
     for table, entity, write in context.all_writes():
         if not table.foreign or write.kind != "update":
@@ -35,11 +35,9 @@ def find(context: LintContext) -> Iterator[Finding]:
                     stale[source.attribute] = key.index or ""
                     fields += fed
         if stale:
-            yield Finding(
-                "stale-index-key",
-                SEVERITY,
+            yield Defect(
                 context.write_place(table, entity, write),
-                f"it changes {join_names(fields)} and leaves {join_names(stale)} as it was: the item stays at its old place in "
+                f"Changes {join_names(fields)} but not {join_names(stale)}: the item keeps its old position in "
                 f"{join_names(stale.values())}",
-                f"set {join_names(stale)} in the same update",
+                f"Set {join_names(stale)} in the same update",
             )

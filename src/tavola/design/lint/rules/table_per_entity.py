@@ -1,26 +1,25 @@
-"""Entities that are read together are in different tables.
+"""Entities that are read together are stored in different tables.
 
-Why: DynamoDB joins nothing. What stands in two tables is read with two requests, one after the other where the second
-needs the answer of the first, and the two answers are of different moments. In one table, under one partition key, it is
-one query.
+Why: DynamoDB has no joins. Reading from two tables takes two requests, often one after the other, and the
+results may be from different points in time. In one table, under one partition key, it is a single query.
 
-Example: `Users` and `Orders`, and "a user with the orders" asked of both.
+Example: Tables `Users` and `Orders`, and the access pattern "a user with all orders".
 
-Instead: Put what is read together into one table under one partition key: `USER#{user_id}` with the sort keys `PROFILE` and
-`ORDER#{order_id}`, and declare a Collection of both.
+Instead: Store entities that are read together in one table under one partition key: `USER#{user_id}` with the
+sort keys `PROFILE` and `ORDER#{order_id}`. Declare a Collection of both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.rule import Defect, LintContext
+from tavola.design.text import format_rate, join_names
 
-SEVERITY: Severity = "warning"
+SEVERITY = "warning"
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the needs whose entities are in several tables."""
     for need in context.needs:
         homes = {
@@ -31,13 +30,11 @@ def find(context: LintContext) -> Iterator[Finding]:
         tables = list(dict.fromkeys(table.name for table in homes.values()))
         if len(tables) < 2:
             continue
-        tables_text = ", ".join(f"{name} of {table.label}" for name, table in homes.items())
+        reads = join_names(f"{name} from {table.label}" for name, table in homes.items())
         rate = None if need.access is None else need.access.per_second
-        often = "" if not rate else f", {rate * len(tables):g} requests a second for {rate:g} answers"
-        yield Finding(
-            "table-per-entity",
-            SEVERITY,
+        often = "" if not rate else f" ({format_rate(rate * len(tables))} per second)"
+        yield Defect(
             context.need_place(need),
-            f"it wants {tables_text}: {len(tables)} tables, so a request to each at least{often}, and nothing joins them at one moment",
-            "put what is read together into one table under one partition key, and read it as a Collection",
+            f"Reads {reads}: at least {len(tables)} requests{often}, without a consistent snapshot",
+            "Store them in one table under one partition key, and read them as a Collection",
         )

@@ -1,14 +1,14 @@
-"""A key is sharded, and its traffic still exceeds what its shards allow.
+"""A key is sharded, but each shard still receives more traffic than a partition supports.
 
-Why: Each shard is one partition key, and a partition takes 1,000 write units and 3,000 read units a second. Shards that are too few
-throttle as one key would, only later; in an index they hold up the table's own writes. A query asks every shard, so reads are not
-divided by them: each shard gets all of them.
+Why: Each shard is one partition key value, limited to 1,000 write units and 3,000 read units per second. An
+overloaded shard of an index also throttles writes to the table. A query reads every shard, so shards do not
+divide read load.
 
-Example: `pk="STATUS#{status}", shards=4` with five states, written 40,000 times a second.
+Example: `pk="STATUS#{status}", shards=4` with five statuses and 40,000 writes per second.
 
-Instead: Give more shards: `tavola.patterns.shards_for(writes_per_second=…, item_bytes=…)` says how many, and `shard_change`
-how to get there while the application runs. For reads keep copies of what is read under several keys and ask any one, cache the answer, or key
-by something finer.
+Instead: Add shards: `tavola.patterns.shards_for(writes_per_second=…, item_bytes=…)` computes how many, and
+`shard_change` describes how to change the number while the application runs. For reads, replicate the data
+under several keys, cache the result, or use a more granular key.
 """
 
 from __future__ import annotations
@@ -16,26 +16,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.access_paths import key_parts
-from tavola.design.findings import Finding, Severity
-from tavola.design.lint.heat import count_shards, describe_neighbours, partition_heat, time_bucket
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.heat import count_shards, describe_neighbours, overloaded_keys, time_bucket
+from tavola.design.lint.rule import Defect, LintContext
 
-SEVERITY: Severity = "warning"
+SEVERITY = "warning"
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the sharded keys whose busiest shard exceeds the limit, where the number of partitions is known."""
-    for table, entity, key in context.all_keys():
+    for table, entity, key, heat in overloaded_keys(context):
         if key.shards is None or key.shards.by == "time" or time_bucket(entity, key) is not None:
             continue
-        found = partition_heat(context, table, entity, key)
-        over = None if found is None else found.overload
-        if found is not None and over is not None and found.busiest_entity == entity.name:
-            what = "its busiest key" if key_parts(key.hash) else "its key"
-            yield Finding(
-                "too-few-shards",
-                SEVERITY,
-                context.key_place(table, entity, key),
-                f"{what} has {count_shards(key)} shards{describe_neighbours(found, entity)}, and each gets {over}",
-                found.describe_remedy("key by something with more values"),
-            )
+        what = "The busiest partition key value" if key_parts(key.hash) else "The partition key"
+        yield Defect(
+            context.key_place(table, entity, key),
+            f"{what} has {count_shards(key)} shards{describe_neighbours(heat, entity)}, and each receives {heat.overload}",
+            heat.describe_remedy("use a partition key with more values"),
+        )

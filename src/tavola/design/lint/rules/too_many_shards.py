@@ -1,12 +1,12 @@
-"""A key has far more shards than its writes need, and every read pays for each shard.
+"""A key has far more shards than its writes need, and every query reads all of them.
 
-Why: A query of a sharded key asks every shard: that many requests at once, of half a read unit each at least, and the
-slowest of them is how long it takes. Shards that no write needs buy nothing.
+Why: A query on a sharded key sends one request per shard, each at least half a read unit, and takes as long
+as the slowest. Shards that writes do not need add cost and latency only.
 
-Example: 64 shards for 20 writes a second, asked 100 times a second: 3,150 read units a second for nothing.
+Example: 64 shards for 20 writes per second, queried 100 times per second: 3,150 read units per second wasted.
 
-Instead: Take as many as the peak of the writes wants, `tavola.patterns.shards_for(…)`, and more when it grows: `shard_change`
-says how while the application runs.
+Instead: Use as many shards as peak writes need, `tavola.patterns.shards_for(…)`, and add more when traffic
+grows. `shard_change` describes how to change the number while the application runs.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.access_paths import shards_to_read
-from tavola.design.findings import Finding, Severity
 from tavola.design.lint.heat import partition_heat
 from tavola.design.lint.monthly_costs import format_monthly_with_book, monthly_cost
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.rule import Defect, LintContext
+from tavola.design.text import format_count
 
-SEVERITY: Severity = "advice"
+SEVERITY = "advice"
 
-_TIMES = 8  # as many as are needed: room to grow is no defect
+_TIMES = 8  # times the needed number; less is headroom for growth
 _UNITS_PER_S = 10
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the sharded queries with many times the shards that their writes need."""
     for table, entity in context.all_entities():
         for pattern in entity.patterns:
@@ -40,11 +40,9 @@ def find(context: LintContext) -> Iterator[Finding]:
                 continue
             idle = 0.5 * rate * (shards - needed)
             if shards >= _TIMES * needed and idle >= _UNITS_PER_S:
-                yield Finding(
-                    "too-many-shards",
-                    SEVERITY,
+                yield Defect(
                     context.pattern_place(table, entity, pattern),
-                    f"each of its {rate:g} questions a second asks {shards} shards, and {units:,.0f} write units a second need "
-                    f"{needed}: {idle:,.0f} read units a second, {format_monthly_with_book(monthly_cost(reads=idle))}, for nothing",
-                    f"go down to {needed} or a few more (tavola.patterns.shard_change says how)",
+                    f"{rate:g} queries per second read {shards} shards each, but {units:,.0f} write units per second need only "
+                    f"{needed}: {idle:,.0f} read units per second wasted, {format_monthly_with_book(monthly_cost(reads=idle))}",
+                    f"Reduce to {format_count(needed, 'shard')} (see tavola.patterns.shard_change)",
                 )

@@ -1,36 +1,33 @@
 """The TTL attribute is not a number.
 
-Why: DynamoDB reads its time to live from a Number of epoch seconds. An item with anything else in that attribute is left
-alone for ever, without an error: the table grows, and what should be gone is returned.
+Why: DynamoDB TTL requires a Number with epoch seconds. Items with any other type in that attribute never
+expire, without an error: the table grows, and expired items are returned.
 
 Example: `expires = "2026-01-15T10:00:00Z"` on a table with `ttl="expires"`.
 
-Instead: Declare the field as `datetime` under the table's ttl attribute and Tavola stores it as epoch seconds; elsewhere
-store `int(moment.timestamp())` of an aware time.
+Instead: Declare the field as `datetime` with the table's TTL attribute, and Tavola stores epoch seconds. In
+other code, store `int(moment.timestamp())` of a timezone-aware value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.rule import Defect, LintContext
 
-SEVERITY: Severity = "error"
+SEVERITY = "error"
 
 TIMES = frozenset({"datetime", "date", "time"})
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the TTL fields that may be stored as another type than N. `ttl-unit` covers times stored as text."""
     for table, entity in context.all_entities():
         for field in entity.fields:
             others = [tag for tag in field.tags if tag not in ("N", "NULL")]
             if field.attribute == table.settings.ttl and others and field.type not in TIMES:
-                yield Finding(
-                    "ttl-type",
-                    SEVERITY,
+                yield Defect(
                     context.field_place(table, entity, field),
-                    f"{table.name} expires items by {field.attribute}, and here it is of type {' or '.join(others)}: such items never expire",
-                    "store epoch seconds in it, as a number",
+                    f"The TTL attribute {field.attribute} of {table.name} has type {' or '.join(others)}, not N: these items never expire",
+                    "Store epoch seconds as a number",
                 )

@@ -1,27 +1,27 @@
-"""A table has a TTL attribute that no item has, or items have an expiry that is not the TTL attribute.
+"""No item has the table's TTL attribute, or an expiry field is not the TTL attribute.
 
-Why: Time to live works where the table's attribute and the items' are the same one. Where they are not, nothing is deleted
-and nothing complains; the table grows until somebody looks at the bill. Not every end is the item's own: a coupon that is no longer
-valid, or a card, is kept. So a field that may be either is advice.
+Why: TTL works only if the attribute set on the table is the one on the items. Otherwise nothing is deleted,
+without an error. An expiry field does not always mean that the item should be deleted: an expired coupon or
+card may have to be kept. Such fields are reported as advice.
 
-Example: `Table(ttl="expires_at")` while entities store `ttl`; a field `ttl` on entities of a table without `ttl=`.
+Example: `Table(ttl="expires_at")` while items store `ttl`; a field `ttl` in a table without `ttl=`.
 
-Instead: Where the item may be deleted then, name the attribute that items carry, `Table(ttl="expires_at")`, or store the field under
-the table's name, `attr(name="ttl")`. Where it is to be kept, leave it, and say so with an ignore and its reason.
+Instead: If the item may be deleted, set the table's TTL to the attribute that items have,
+`Table(ttl="expires_at")`, or store the field in the TTL attribute, `attr(name="ttl")`. If it must be kept,
+suppress the finding with the reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Severity
 from tavola.design.lint.naming import is_expiry, is_time_to_live, temporary_kind
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.rule import Defect, LintContext
 
-SEVERITY: Severity = "warning"
+SEVERITY = "warning"
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the tables whose TTL attribute no entity has, and fields named like an expiry that are not the TTL."""
     for table in context.design.tables:
         ttl = table.settings.ttl
@@ -29,12 +29,10 @@ def find(context: LintContext) -> Iterator[Finding]:
             entity for entity in table.entities if any(field.attribute == ttl for field in entity.fields)
         ]
         if ttl is not None and table.entities and not carrying:
-            yield Finding(
-                "ttl-unused",
-                SEVERITY,
+            yield Defect(
                 context.table_place(table),
-                f"it expires items by {ttl}, and no entity carries that attribute: nothing is ever deleted",
-                f"store the time under this name, attr(name={ttl!r}), or name the attribute that items have",
+                f"The TTL attribute is {ttl}, but no entity has that attribute: nothing is ever deleted",
+                f'Store the expiry time in this attribute, attr(name="{ttl}"), or set ttl= to the attribute that items have',
             )
         for entity in table.entities:
             if entity in carrying:
@@ -43,17 +41,16 @@ def find(context: LintContext) -> Iterator[Finding]:
                 if not is_expiry(field) or (
                     ttl is None and not (is_time_to_live(field) or temporary_kind(entity))
                 ):
-                    continue  # without a time to live, an end may be that of what the item is about
-                how = "has no time to live" if ttl is None else f"expires items by {ttl}"
+                    continue  # without TTL, an expiry may describe the subject, such as a coupon, not the item
+                how = "the table has no TTL" if ttl is None else f"the table's TTL attribute is {ttl}"
                 what = (
-                    f"set ttl={field.attribute!r} on it"
+                    f'set ttl="{field.attribute}" on the table'
                     if ttl is None
-                    else f"store it as {ttl}, attr(name={ttl!r})"
+                    else f'store the time in {ttl}, attr(name="{ttl}")'
                 )
-                yield Finding(
-                    "ttl-unused",
-                    "advice",
+                yield Defect(
                     context.field_place(table, entity, field),
-                    f"{field.name} is called as an item's own end is, and the table {how}: nothing deletes it then",
-                    f"if the item may be deleted then, {what}; if it is to be kept, ignore this with the reason",
+                    f"{field.name} looks like an expiry time, but {how}: items are not deleted at that time",
+                    f"If items may be deleted at that time, {what}; if they must be kept, suppress this with the reason",
+                    severity="advice",
                 )

@@ -1,33 +1,33 @@
-"""A list, set or map in one item grows with every update without a limit.
+"""A list, set or map in an item grows without limit.
 
-Why: An item holds 400 KB. Every append is paid by the size of the whole item, so the list gets dearer as it grows, and
-one day the update is refused with a ValidationException; from then on nothing can be added to that item at all.
+Why: An item may have up to 400 KB. Every append is charged for the whole item, so it gets more expensive as
+the list grows. At the limit the update fails with a ValidationException, and nothing can be added to that
+item any more.
 
-Example: a ticket with `comments: list[Comment]`, to which "add a comment" appends.
+Example: A ticket with `comments: list[Comment]`, to which "add a comment" appends.
 
-Instead: Give each element an item of its own under the same partition key (`sk="COMMENT#{added_at}"`) and read them with
-one query; or bound the field (`max_length=`) and keep the latest in it only.
+Instead: Store each element as an item under the same partition key (`sk="COMMENT#{added_at}"`) and read them
+with one query, or limit the field (`max_length=`) to the latest elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.rule import Defect, LintContext
 from tavola.limits import ITEM_BYTES_MAX, WRITE_UNIT_BYTES
 from tavola.model.document import FieldDesign
 from tavola.model.sizes import item_bytes
 
-SEVERITY: Severity = "warning"
+SEVERITY = "warning"
 
-_ELEMENT_BYTES = 100  # of an element whose size nobody said
+_ELEMENT_BYTES = 100  # assumed size of an element
 _MEMBERS = frozenset({"L", "SS", "NS", "BS"})
-_EITHER = ("object", "json")  # a map with keys that come as they like, or a record; nobody says
+_EITHER = ("object", "json")  # a map with arbitrary keys or a fixed record
 _MAPS = ("map", "dict", *_EITHER)
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the collection fields that an update changes and that have no maximum length."""
     for table, entity in context.all_entities():
         for field in entity.fields:
@@ -36,13 +36,12 @@ def find(context: LintContext) -> Iterator[Finding]:
                 continue
             left = ITEM_BYTES_MAX - item_bytes(table, entity)
             appends = max(0, left) // _ELEMENT_BYTES
-            yield Finding(
-                "unbounded-list",
-                "advice" if field.type.lower().startswith(_EITHER) else SEVERITY,
+            yield Defect(
                 context.field_place(table, entity, field),
-                f"“{growing[0].title}” adds to {field.name} without a bound: with elements of {_ELEMENT_BYTES} bytes the item is "
-                f"full after about {appends:,}, and an append to one of 200 KB already costs {200 * 1024 // WRITE_UNIT_BYTES} write units",
-                f"make each element an item under the same partition key, or bound {field.name} (max_length=)",
+                f"“{growing[0].title}” adds to {field.name} without limit: an item is full after about {appends:,} elements of "
+                f"{_ELEMENT_BYTES} bytes, and at 200 KB each append costs {200 * 1024 // WRITE_UNIT_BYTES} write units",
+                f"Store each element as an item under the same partition key, or limit {field.name} (max_length=)",
+                severity="advice" if field.type.lower().startswith(_EITHER) else None,
             )
 
 

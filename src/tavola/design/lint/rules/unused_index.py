@@ -1,11 +1,11 @@
 """No access pattern uses an index.
 
-Why: An index is written with every item that has its key, and stored beside the table: it costs a write for each write,
-and storage, whether anybody asks it or not.
+Why: Every write of an item with the index key also writes the index, and its entries are stored in addition
+to the table, whether or not they are read.
 
-Example: `by_email = Gsi(pk="GSI2PK")` on which no query is declared, of which entities carry no key.
+Example: `by_email = Gsi(pk="GSI2PK")` without any declared query.
 
-Instead: Remove the index, or declare the query that it is for.
+Instead: Remove the index, or declare the query that uses it.
 """
 
 from __future__ import annotations
@@ -13,30 +13,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.cost.capacity import index_effects
-from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.rule import Defect, LintContext
 from tavola.design.text import format_rate
 from tavola.model.document import TableDesign
 
-SEVERITY: Severity = "warning"
+SEVERITY = "warning"
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the indexes that no query, collection or need uses."""
     for table in context.design.tables:
         for index in table.indexes:
             if context.reader_titles(table, index.name):
                 continue
             if not _declares_reads(context, table):
-                continue  # an imported table that says nothing of how it is read
+                continue  # an imported table without declared reads
             units = _units(table, index.name)
-            cost = f", and {format_rate(units)} write units a second go to it" if units else ""
-            yield Finding(
-                "unused-index",
-                SEVERITY,
+            cost = f", and it costs {format_rate(units)} write units per second" if units else ""
+            yield Defect(
                 context.index_place(table, index.name),
-                f"no access pattern is asked on {index.name}{cost}",
-                "remove it, or declare the query that it is for",
+                f"No access pattern uses {index.name}{cost}",
+                "Remove the index, or declare the query that uses it",
             )
 
 
@@ -57,5 +54,5 @@ def _declares_reads(context: LintContext, table: TableDesign) -> bool:
     names = {entity.name for entity in table.entities}
     if any(names & set(need.entities) for need in context.design.needs):
         return True
-    asked = bool(table.collections) or any(entity.patterns for entity in table.entities)
-    return bool(names) and (asked or not table.foreign)
+    has_reads = bool(table.collections) or any(entity.patterns for entity in table.entities)
+    return bool(names) and (has_reads or not table.foreign)

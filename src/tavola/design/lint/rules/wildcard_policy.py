@@ -1,13 +1,13 @@
-"""A policy allows every action, or allows an action on every table.
+"""A policy allows all actions, or allows actions on all tables.
 
-Why: Who has it, or whoever gets hold of it, may delete the table, its backups and what others keep in the account. A
-wildcard in a table's name also covers the tables of tomorrow, those of production beside those of tests.
+Why: Anyone with these permissions can delete the table, its backups and other data in the account. A wildcard
+in the table name also covers future tables, and production next to test.
 
-Example: `"Action": "dynamodb:*", "Resource": "*"`; `"Action": "dynamodb:Delete*"`, which is DeleteTable and DeleteBackup too;
-`"Resource": "arn:aws:dynamodb:*:*:table/terraform-*"`.
+Example: `"Action": "dynamodb:*", "Resource": "*"`; `"Action": "dynamodb:Delete*"`, which includes DeleteTable
+and DeleteBackup; `"Resource": "arn:aws:dynamodb:*:*:table/terraform-*"`.
 
-Instead: Name the actions that the access patterns take, and the table and its indexes: `table/orders`,
-`table/orders/index/*`. `tavola iac` writes such policies from the design.
+Instead: Name the actions that the access patterns need, and the table and its indexes: `table/orders`,
+`table/orders/index/*`. `tavola iac` generates such policies from the design.
 """
 
 from __future__ import annotations
@@ -15,31 +15,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from tavola.design.findings import Finding, Severity
-from tavola.design.lint.grants import (
-    PolicyGrants,
-    arn_name,
-    describe_statement,
-    readable_policies,
-    resource_arn,
-)
-from tavola.design.lint.rule import LintContext
+from tavola.design.lint.grants import PolicyGrants, arn_name, describe_statement, readable_policies
+from tavola.design.lint.rule import Defect, LintContext
 from tavola.design.text import list_first
 from tavola.iam import ACTIONS
 from tavola.protocol.policy_documents import PolicyStatement
 
-SEVERITY: Severity = "warning"
+SEVERITY = "warning"
 
-# What knows no table, or not yet: there is nothing but `*` to name (service authorization reference).
-_UNBOUND = frozenset(
+# Actions without a table resource, which require `*` (service authorization reference).
+_ACTIONS_WITHOUT_TABLE = frozenset(
     f"dynamodb:{name}".lower()
     for name in """
     ListTables ListStreams ListBackups ListExports ListImports ListGlobalTables ListContributorInsights DescribeLimits DescribeEndpoints
     DescribeReservedCapacity DescribeReservedCapacityOfferings PurchaseReservedCapacityOfferings GetAbacStatus
     """.split()
 )
-# What a wildcard must not take along unseen: what ends a table or its past, opens it to others, or deletes and rewrites items.
-_GRAVE = frozenset(
+# Actions that a wildcard should not include: they delete tables, backups or items, rewrite items, or open a table to others.
+_DESTRUCTIVE = frozenset(
     """
     DeleteTable DeleteBackup DeleteTableReplica DeleteResourcePolicy PutResourcePolicy UpdateTable UpdateTimeToLive
     UpdateContinuousBackups DeleteItem UpdateItem
@@ -47,7 +40,7 @@ _GRAVE = frozenset(
 )
 
 
-def find(context: LintContext) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Defect]:
     """Yield the policies with too wide a statement, each once."""
     for each in readable_policies(context):
         wide = [
@@ -56,34 +49,33 @@ def find(context: LintContext) -> Iterator[Finding]:
             if statement.allows and (what := _describe_excess(each, statement)) is not None
         ]
         if wide:
-            yield Finding(
-                "wildcard-policy",
-                SEVERITY,
+            yield Defect(
                 each.place,
                 "; ".join(wide),
-                "name the actions that are needed, and the table and its indexes; `tavola iac` writes it from the design",
+                "Name the required actions, the table and its indexes; `tavola iac` generates such a policy from the design",
             )
 
 
 def _describe_excess(each: PolicyGrants, statement: PolicyStatement) -> str | None:
     if statement.not_actions is not None:
-        return f"every action but {', '.join(statement.not_actions)}"
+        return f"all actions except {', '.join(statement.not_actions)}"
     actions = [action.lower() for action in statement.actions or ()]
     every = [action for action in actions if action in ("*", "dynamodb:*")]
-    if every and _covers_design(each, statement):
-        return "every action" if "*" in every else "every action of DynamoDB"
-    if not any(action.startswith("dynamodb:") and action not in _UNBOUND for action in actions):
+    if every and each.covers_tables(statement):
+        return "all actions" if "*" in every else "all DynamoDB actions"
+    if not any(action.startswith("dynamodb:") and action not in _ACTIONS_WITHOUT_TABLE for action in actions):
         return None
-    along = {text: found for text in statement.actions or () if (found := _included_actions(text))}
-    if along and _covers_design(each, statement):
+    wildcards = {text: found for text in statement.actions or () if (found := _included_actions(text))}
+    if wildcards and each.covers_tables(statement):
         return "; ".join(
-            f"{text.partition(':')[2]}, which is {list_first(found)}" for text, found in along.items()
+            f"{text.partition(':')[2]}, which includes {list_first(found)}"
+            for text, found in wildcards.items()
         )
     if any(test.key.lower().startswith("aws:resourcetag/") for test in statement.conditions):
-        return None  # tables are told by their tags
+        return None  # tables are selected by tag
     what = list_first([action.partition(":")[2] for action in statement.actions or ()])
     if statement.not_resources is not None:
-        return f"{what} on every resource but {', '.join(map(_short, statement.not_resources))}"
+        return f"{what} on all resources except {', '.join(map(_short, statement.not_resources))}"
     wide = [text for text in statement.resources or () if _any_table(each, text)]
     return f"{what} on {', '.join(map(_short, wide))}" if wide else None
 
@@ -95,17 +87,11 @@ def _included_actions(action: str) -> list[str]:
         return []
     names = [name.partition(":")[2] for name in ACTIONS]
     found = [name for name in names if fnmatchcase(name.lower(), pattern)]
-    grave = [name for name in found if name in _GRAVE]
-    return [*grave, *(name for name in found if name not in grave)] if grave and len(found) > 1 else []
-
-
-def _covers_design(each: PolicyGrants, statement: PolicyStatement) -> bool:
-    """Return whether a statement is about a table of the design at all."""
-    compiled = next(rule for found, rule in each.rules if found is statement)
-    return any(
-        compiled.matches_resource(resource_arn(table, index), None)
-        for table in each.tables
-        for index in (None, *(index.name for index in table.indexes))
+    destructive = [name for name in found if name in _DESTRUCTIVE]
+    return (
+        [*destructive, *(name for name in found if name not in destructive)]
+        if destructive and len(found) > 1
+        else []
     )
 
 

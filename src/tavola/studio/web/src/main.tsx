@@ -1,4 +1,4 @@
-// Main: puts the shell on the page.
+// Main: renders the shell.
 import { render } from "preact";
 import { pageNamed } from "./app/pages";
 import { route } from "./app/router";
@@ -8,7 +8,7 @@ import "./styles/base.css";
 import "./styles/parts.css";
 import "./styles/shell.css";
 
-// The page's module comes while the session is asked for, and not after it; where it cannot be had, the shell tells.
+// Load the page's module in parallel with the session; if it fails, the shell shows that.
 pageNamed(route.value.page)
   ?.load()
   .catch(() => undefined);

@@ -1,12 +1,12 @@
-// API: every question to the server, typed whole by what Python says, and every refusal in one shape.
+// API: requests to the server, typed by the types generated from Python; every failure is a Problem.
 import type { Endpoints, Problem } from "../generated/api";
-import { renewToken, token, url } from "./place";
+import { renewToken, token, url } from "./server";
 
 export type EndpointName = keyof Endpoints;
-export type Asks<E extends EndpointName> = Endpoints[E]["request"];
-export type Gives<E extends EndpointName> = Endpoints[E]["response"];
+export type RequestOf<E extends EndpointName> = Endpoints[E]["request"];
+export type ResponseOf<E extends EndpointName> = Endpoints[E]["response"];
 
-/** A refusal, or what kept the answer from coming. */
+/** A failed request. */
 export class ApiProblem extends Error {
   readonly problem: Problem;
   constructor(problem: Problem) {
@@ -15,111 +15,111 @@ export class ApiProblem extends Error {
   }
 }
 
-/** Return the problem in whatever was thrown. */
+/** Return the problem that something thrown describes. */
 export function problemOf(thrown: unknown): Problem {
   if (thrown instanceof ApiProblem) return thrown.problem;
   return {
     code: "page-failed",
-    title: "The page made a mistake",
+    title: "Something went wrong on this page",
     detail: thrown instanceof Error ? thrown.message : String(thrown),
-    remedy: "Reload the page; nothing was changed by this.",
+    remedy: "Reload the page. No data was changed.",
     status: 0,
   };
 }
 
-/** Tell whether a question was given up by the page itself. */
+/** Return whether the page itself cancelled the request. */
 export function wasAborted(thrown: unknown): boolean {
   return thrown instanceof DOMException && thrown.name === "AbortError";
 }
 
-/** Return a question's parameters as a query string, leaving out what is not given. */
-export function query(asks: object): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(asks)) {
-    if (value !== undefined && value !== null && value !== "") parameters.set(name, String(value));
+/** Return parameters as a query string, without the empty ones. */
+export function queryString(parameters: object): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== undefined && value !== null && value !== "") search.set(name, String(value));
   }
-  const text = parameters.toString();
+  const text = search.toString();
   return text ? `?${text}` : "";
 }
 
-/** Return the URL of a question that a browser asks by itself: a download, a stream. */
-export function apiUrl<E extends EndpointName>(endpoint: E, asks: Asks<E>): string {
+/** Return the URL of a request that the browser itself sends: a download, an event stream. */
+export function apiUrl<E extends EndpointName>(endpoint: E, request: RequestOf<E>): string {
   const path = endpoint.slice(endpoint.indexOf(" ") + 1);
-  return url(`/api${path}`) + query(asks as object);
+  return url(`/api${path}`) + queryString(request as object);
 }
 
-/** Ask the server, and return its raw answer; throw an ApiProblem where it refuses or cannot be reached. */
-export async function ask<E extends EndpointName>(
+/** Send a request and return the raw response; throw an ApiProblem if it fails. */
+export async function send<E extends EndpointName>(
   endpoint: E,
-  asks: Asks<E>,
+  request: RequestOf<E>,
   options: { signal?: AbortSignal } = {},
 ): Promise<Response> {
-  const used = token();
+  const tokenBefore = token();
   try {
-    return await askOnce(endpoint, asks, used, options);
+    return await sendOnce(endpoint, request, tokenBefore, options);
   } catch (thrown) {
-    // A server that was started again knows another token, and refused before it did anything.
+    // A restarted server has another token, and rejects the request before doing anything.
     if (!(thrown instanceof ApiProblem) || thrown.problem.code !== "token-refused") throw thrown;
-    const renewed = used !== token() || (await renewToken().catch(() => false));
+    const renewed = tokenBefore !== token() || (await renewToken().catch(() => false));
     if (!renewed) throw thrown;
-    return await askOnce(endpoint, asks, token(), options);
+    return await sendOnce(endpoint, request, token(), options);
   }
 }
 
-async function askOnce<E extends EndpointName>(
+async function sendOnce<E extends EndpointName>(
   endpoint: E,
-  asks: Asks<E>,
+  request: RequestOf<E>,
   token: string,
   options: { signal?: AbortSignal },
 ): Promise<Response> {
   const [method, path] = endpoint.split(" ") as [string, string];
-  const request: RequestInit = { method, signal: options.signal ?? null, credentials: "same-origin" };
-  let where = url(`/api${path}`);
+  const init: RequestInit = { method, signal: options.signal ?? null, credentials: "same-origin" };
+  let target = url(`/api${path}`);
   if (method === "GET") {
-    where += query(asks as object);
+    target += queryString(request as object);
   } else {
-    request.headers = { "Content-Type": "application/json", "X-Tavola-Token": token };
-    request.body = JSON.stringify(asks);
+    init.headers = { "Content-Type": "application/json", "X-Tavola-Token": token };
+    init.body = JSON.stringify(request);
   }
   let response: Response;
   try {
-    response = await fetch(where, request);
+    response = await fetch(target, init);
   } catch (thrown) {
     if (wasAborted(thrown)) throw thrown;
     throw new ApiProblem({
       code: "studio-lost",
-      title: "The studio's server does not answer",
-      detail: "It was stopped, or the connection to it is gone.",
-      remedy: "Start `tavola studio` again; this page goes on where it was. What you typed is still here.",
+      title: "Can't reach the studio server",
+      detail: "The server stopped, or the connection was lost.",
+      remedy: "Start `tavola studio` again. This page then reconnects, and your input is kept.",
       status: 0,
     });
   }
-  if (!response.ok) throw new ApiProblem(await refusal(response));
+  if (!response.ok) throw new ApiProblem(await responseProblem(response));
   return response;
 }
 
-/** Ask the server a question, and return its answer. */
+/** Send a request and return the decoded response. */
 export async function call<E extends EndpointName>(
   endpoint: E,
-  asks: Asks<E>,
+  request: RequestOf<E>,
   options: { signal?: AbortSignal } = {},
-): Promise<Gives<E>> {
-  const response = await ask(endpoint, asks, options);
-  return (await response.json()) as Gives<E>;
+): Promise<ResponseOf<E>> {
+  const response = await send(endpoint, request, options);
+  return (await response.json()) as ResponseOf<E>;
 }
 
-async function refusal(response: Response): Promise<Problem> {
+async function responseProblem(response: Response): Promise<Problem> {
   try {
-    const told = (await response.json()) as { problem?: Problem };
-    if (told.problem) return told.problem;
+    const body = (await response.json()) as { problem?: Problem };
+    if (body.problem) return body.problem;
   } catch {
-    // No JSON: a proxy answered, and what it says is of no use to anybody here.
+    // Not JSON: a proxy responded, and its text does not help the user.
   }
   return {
     code: `http-${response.status}`,
-    title: "The server refused",
-    detail: `It answered ${response.status} ${response.statusText}`.trim() + ".",
-    remedy: response.status === 403 ? "Reload the page: the server may have been started anew." : "Try again.",
+    title: "The server rejected the request",
+    detail: `The response was ${response.status} ${response.statusText}`.trim() + ".",
+    remedy: response.status === 403 ? "Reload the page; the server may have restarted." : "Try again.",
     status: response.status,
   };
 }

@@ -1,43 +1,37 @@
-// MissingTable: a table that the design declares and nobody has made: the button that makes it, or the command that does.
-import { useState } from "preact/hooks";
-import type { Problem, TableSummary } from "../generated/api";
+// MissingTable: a table that the design declares and that does not exist yet: how to create it.
+import type { TableSummary } from "../generated/api";
 import { Button, Code, Empty, ProblemNotice } from "../parts";
-import { call, problemOf } from "./api";
-import { mayChange, refreshSession } from "./session";
+import { call } from "./api";
+import { useAction } from "./queries";
+import { canEdit, refreshSession } from "./session";
 
-export function MissingTable({ table, whole }: { table: TableSummary; whole?: boolean }) {
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const [busy, setBusy] = useState(false);
-  const make = async () => {
-    setBusy(true);
-    try {
-      await call("POST /tables/make", { table: table.name });
+export function MissingTable({ table }: { table: TableSummary }) {
+  const creation = useAction();
+  const create = () =>
+    creation.run(async () => {
+      await call("POST /tables/create", { table: table.name });
       await refreshSession();
-    } catch (thrown) {
-      setProblem(problemOf(thrown));
-    } finally {
-      setBusy(false);
-    }
-  };
-  const held = (table.command ?? "").includes(" --store ");
+    });
+  const needsStop = (table.command ?? "").includes(" --store ");
   return (
     <>
-      {problem ? <ProblemNotice problem={problem} /> : null}
+      <ProblemNotice problem={creation.problem} />
       <Empty
-        whole={whole ?? false}
-        title="The table is not there"
+        title="Table not created yet"
         actions={
-          mayChange.value ? (
-            <Button kind="primary" disabled={busy} onClick={make}>
-              {busy ? "Making it…" : "Make it from the design"}
+          canEdit.value ? (
+            <Button kind="primary" disabled={creation.busy} onClick={create}>
+              {creation.busy ? "Creating…" : "Create from design"}
             </Button>
           ) : null
         }
       >
-        {table.design || "The design"} declares {table.name}; nobody has made it here yet.
-        {table.command ? ` This command makes it${held ? ", once the studio has let go of the file" : ""}:` : ""}
+        {table.design || "The design"} declares {table.name}, but the table does not exist here yet.
+        {table.command
+          ? ` This command creates it${needsStop ? " after you stop the studio, which has the file open" : ""}:`
+          : ""}
       </Empty>
-      {table.command ? <Code text={table.command} label="The command that makes it" /> : null}
+      {table.command ? <Code text={table.command} label="Command that creates the table" /> : null}
     </>
   );
 }

@@ -1,44 +1,36 @@
-// NoTables: what is shown where there is nothing to look at yet, and the way to something.
-import { useState } from "preact/hooks";
-import type { Problem } from "../generated/api";
+// NoTables: the empty state of an endpoint without tables.
 import { Button, Empty, ProblemNotice } from "../parts";
-import { call, problemOf } from "./api";
+import { call } from "./api";
+import { useAction } from "./queries";
 import { go } from "./router";
 import { refreshSession, session } from "./session";
 
 export function NoTables() {
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const [busy, setBusy] = useState(false);
-  const make = async () => {
-    setBusy(true);
-    try {
-      const made = await call("POST /samples", {});
+  const creation = useAction();
+  const create = () =>
+    creation.run(async () => {
+      const sample = await call("POST /samples", {});
       await refreshSession();
-      go({ page: "data", table: made.table });
-    } catch (thrown) {
-      setProblem(problemOf(thrown));
-    } finally {
-      setBusy(false);
-    }
-  };
-  const may = session.value && !session.value.read_only;
+      go({ page: "data", table: sample.table });
+    });
+  const canCreate = session.value && !session.value.read_only;
   return (
     <div class="page">
-      {problem ? <ProblemNotice problem={problem} /> : null}
+      <ProblemNotice problem={creation.problem} />
       <Empty
         whole
-        title="There is no table here yet"
+        title="No tables yet"
         actions={
-          may ? (
-            <Button kind="primary" disabled={busy} onClick={make}>
-              {busy ? "Making it…" : "Make a sample table"}
+          canCreate ? (
+            <Button kind="primary" disabled={creation.busy} onClick={create}>
+              {creation.busy ? "Creating…" : "Create sample table"}
             </Button>
           ) : null
         }
       >
-        {session.value?.where.text} in {session.value?.where.region} has no table. Make one with your program or with{" "}
+        {session.value?.where.text} in {session.value?.where.region} has no tables. Create one from your program or with{" "}
         <code>tavola deploy</code>
-        {may ? ", or begin with a small sample of customers and orders." : "."}
+        {canCreate ? ", or start with a small sample of customers and orders." : "."}
       </Empty>
     </div>
   );

@@ -1,8 +1,8 @@
-// Palette: everything that can be gone to or done, found by typing. Ctrl-K or ⌘K opens it, ? shows the keys.
+// Palette: finds pages, tables, indexes and commands by typing. Ctrl-K or ⌘K opens it; ? lists the shortcuts.
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Dialog } from "../parts";
-import { type Command, commands, shownKeys } from "./commands";
+import { type Command, commands, formatKeys } from "./commands";
 import { PAGES } from "./pages";
 import { go } from "./router";
 import { currentTable, session } from "./session";
@@ -10,7 +10,7 @@ import { currentTable, session } from "./session";
 export const paletteOpen = signal(false);
 export const sheetOpen = signal(false);
 
-/** Return how well a text answers to what was typed: higher is better, 0 is not at all. */
+/** Return how well a text matches what was typed: higher is better, 0 is no match. */
 export function match(text: string, typed: string): number {
   const where = text.toLowerCase();
   let at = 0;
@@ -25,8 +25,8 @@ export function match(text: string, typed: string): number {
   return Math.max(score, 0.01);
 }
 
-function places(): Command[] {
-  const found: Command[] = [];
+function destinations(): Command[] {
+  const all: Command[] = [];
   for (const design of session.value?.designs ?? []) {
     const own = (session.value?.tables ?? []).filter((table) => table.design === design);
     const table =
@@ -35,7 +35,7 @@ function places(): Command[] {
       own[0];
     if (!table) continue;
     for (const page of PAGES.filter((each) => ["data", "design", "cost"].includes(each.name))) {
-      found.push({
+      all.push({
         id: `design-${page.name}-${design}`,
         title: `${design} · ${page.title}`,
         group: "Designs",
@@ -45,7 +45,7 @@ function places(): Command[] {
   }
   for (const table of session.value?.tables ?? []) {
     for (const page of PAGES.filter((each) => each.ofTable)) {
-      found.push({
+      all.push({
         id: `go-${page.name}-${table.name}`,
         title: `${table.name} · ${page.title}`,
         words: [table.design, table.label].join(" "),
@@ -54,7 +54,7 @@ function places(): Command[] {
       });
     }
     for (const index of table.indexes) {
-      found.push({
+      all.push({
         id: `index-${table.name}-${index.name}`,
         title: `${table.name} · ${index.name}${index.label === index.name ? "" : ` (${index.label})`}`,
         group: "Indexes",
@@ -62,36 +62,34 @@ function places(): Command[] {
       });
     }
   }
-  return found;
-}
-
-/** Give the way to a table by its whole name, where there are more tables than are told of. */
+  return all;
+} /** Return a command that opens a table by its full name, for when the session does not list all tables. */
 function unlisted(name: string): Command[] {
-  const told = session.value;
-  if (!told?.more_tables || !/^[\w.-]{3,255}$/.test(name) || told.tables.some((table) => table.name === name))
+  const current = session.value;
+  if (!current?.more_tables || !/^[\w.-]{3,255}$/.test(name) || current.tables.some((table) => table.name === name))
     return [];
   return [
     {
       id: "go-unlisted",
-      title: `Open the table ${name}`,
+      title: `Open table ${name}`,
       group: "Tables",
       run: () => go({ page: "data", table: name }),
     },
   ];
 }
 
-const SHOWN_MOST = 60;
+const RESULTS_MAX = 60;
 
 export function Palette() {
   const [typed, setTyped] = useState("");
   const [chosen, setChosen] = useState(0);
   const list = useRef<HTMLUListElement>(null);
   const all = useMemo(
-    () => [...commands.value.filter((each) => each.id !== "palette"), ...places()],
+    () => [...commands.value.filter((each) => each.id !== "palette"), ...destinations()],
     [commands.value, session.value],
   );
   const found = useMemo(() => {
-    if (!typed.trim()) return all.slice(0, SHOWN_MOST);
+    if (!typed.trim()) return all.slice(0, RESULTS_MAX);
     const matched = all
       .map((each) => ({
         each,
@@ -99,7 +97,7 @@ export function Palette() {
       }))
       .filter(({ score }) => score > 0)
       .sort((one, other) => other.score - one.score)
-      .slice(0, SHOWN_MOST)
+      .slice(0, RESULTS_MAX)
       .map(({ each }) => each);
     return [...matched, ...unlisted(typed.trim())];
   }, [all, typed]);
@@ -113,7 +111,7 @@ export function Palette() {
   const run = (command: Command | undefined) => {
     if (!command) return;
     close();
-    setTimeout(command.run, 0); // after focus went back to where it was
+    setTimeout(command.run, 0); // after focus has returned to where it was
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown") setChosen(Math.min(chosen + 1, found.length - 1));
@@ -123,7 +121,7 @@ export function Palette() {
     event.preventDefault();
   };
   return (
-    <Dialog title="Go to or do" onClose={close}>
+    <Dialog title="Command palette" onClose={close}>
       <div class="stack">
         <input
           class="input"
@@ -132,15 +130,15 @@ export function Palette() {
           aria-expanded="true"
           aria-controls="palette-list"
           aria-activedescendant={found[chosen] ? `palette-${chosen}` : undefined}
-          aria-label="Type a table, a page or a command"
-          placeholder="A table, a page, a command…"
+          aria-label="Search tables, pages and commands"
+          placeholder="Search tables, pages and commands…"
           autocomplete="off"
           spellcheck={false}
           value={typed}
           onInput={(event) => setTyped(event.currentTarget.value)}
           onKeyDown={onKey}
         />
-        <ul class="palette-list" id="palette-list" role="listbox" aria-label="Found" ref={list}>
+        <ul class="palette-list" id="palette-list" role="listbox" aria-label="Results" ref={list}>
           {found.map((each, at) => (
             <li
               key={each.id}
@@ -151,17 +149,17 @@ export function Palette() {
               onClick={() => run(each)}
             >
               <span class="cut">{each.title}</span>
-              <span class="muted nowrap">{each.keys ? <kbd>{shownKeys(each.keys)}</kbd> : each.group}</span>
+              <span class="muted nowrap">{each.keys ? <kbd>{formatKeys(each.keys)}</kbd> : each.group}</span>
             </li>
           ))}
         </ul>
-        {found.length === 0 ? <p class="muted">Nothing is called like that.</p> : null}
+        {found.length === 0 ? <p class="muted">No matches</p> : null}
       </div>
     </Dialog>
   );
 }
 
-/** Every key that does something here. */
+/** The list of keyboard shortcuts. */
 export function ShortcutSheet() {
   const groups = new Map<string, Command[]>();
   for (const each of commands.value) {
@@ -170,7 +168,7 @@ export function ShortcutSheet() {
     groups.set(name, [...(groups.get(name) ?? []), each]);
   }
   return (
-    <Dialog title="Keys" onClose={() => (sheetOpen.value = false)}>
+    <Dialog title="Keyboard shortcuts" onClose={() => (sheetOpen.value = false)}>
       <div class="stack wide">
         {[...groups].map(([name, members]) => (
           <section key={name} class="stack tight">
@@ -181,7 +179,7 @@ export function ShortcutSheet() {
                   <tr key={each.id}>
                     <td>{each.title}</td>
                     <td class="num">
-                      <kbd>{shownKeys(each.keys ?? "")}</kbd>
+                      <kbd>{formatKeys(each.keys ?? "")}</kbd>
                     </td>
                   </tr>
                 ))}
@@ -189,7 +187,9 @@ export function ShortcutSheet() {
             </table>
           </section>
         ))}
-        <p class="muted small">Keys are letters while you type in a field; those with Ctrl or ⌘ work everywhere.</p>
+        <p class="muted small">
+          Single-key shortcuts are off while you type in a field. Shortcuts with Ctrl or ⌘ always work.
+        </p>
       </div>
     </Dialog>
   );

@@ -1,53 +1,42 @@
-// PastBanner: says on every page that what is seen is not now, moves along the past, and leads back.
+// PastBanner: shown on every page while it shows an earlier point in time; changes the time or returns to now.
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Button } from "../parts";
-import { asOf, lookAt } from "./as_of";
+import { Button, Icon } from "../parts";
+import { asOf, setAsOf } from "./as_of";
 import { useCommands } from "./commands";
-import { hasPast } from "./pages";
+import { supportsAsOf } from "./pages";
 import { route } from "./router";
 import { currentTable } from "./session";
-import { agoText, momentText, msOf } from "./times";
+import { formatAgo, formatDateTime, parseIso } from "../format";
 
-/** Whether the slider is shown under the bar. */
+/** Whether the time slider is shown under the bar. */
 export const sliderOpen = signal(false);
 
-type Slider = ComponentType<{ table: string; focus?: boolean }>;
+type SliderComponent = ComponentType<{ table: string; focus?: boolean }>;
 
-/** The button in the bar that opens the slider, wherever one is. */
+/** The button in the top bar that opens the time slider. */
 export function TimeButton() {
   useCommands([
     {
       id: "time-travel",
-      title: "Look at another time",
+      title: "View an earlier time",
       keys: "t",
-      group: "Everywhere",
+      group: "General",
       run: () => (sliderOpen.value = !sliderOpen.value),
     },
-    { id: "time-now", title: "Back to now", group: "Everywhere", run: () => lookAt("") },
+    { id: "time-now", title: "Return to now", group: "General", run: () => setAsOf("") },
   ]);
-  if (!currentTable.value || !hasPast(route.value.page)) return null;
+  if (!currentTable.value || !supportsAsOf(route.value.page)) return null;
   return (
     <Button
       kind="quiet"
       aria-expanded={sliderOpen.value}
-      title="Look at another time"
+      title="View an earlier time"
       onClick={() => (sliderOpen.value = !sliderOpen.value)}
     >
-      <svg
-        width="16"
-        height="16"
-        viewBox="0 0 20 20"
-        fill="none"
-        stroke="currentColor"
-        stroke-width="1.600"
-        stroke-linecap="round"
-        aria-hidden="true"
-      >
-        <path d="M4 10a6.500 6.500 0 1 1 2 4.700M4 10V6M4 10h3.500M10 7v3.500l2.500 1.500" />
-      </svg>
-      <span class="hidden-text">Look at another time</span>
+      <Icon path="M4 10a6.500 6.500 0 1 1 2 4.700M4 10V6M4 10h3.500M10 7v3.500l2.500 1.500" />
+      <span class="hidden-text">View an earlier time</span>
     </Button>
   );
 }
@@ -63,8 +52,8 @@ export function PastBanner() {
   const table = currentTable.value?.name;
   const onSlider = route.value.page === "time" && route.value.params["tab"] === "past";
   const open = sliderOpen.value && table && !onSlider;
-  if ((!past && !open) || !hasPast(route.value.page)) return null;
-  const ms = msOf(past);
+  if ((!past && !open) || !supportsAsOf(route.value.page)) return null;
+  const ms = parseIso(past);
   return (
     <div class="past-bar">
       {past ? (
@@ -73,39 +62,39 @@ export function PastBanner() {
             <span role="status">
               {ms ? (
                 <>
-                  You are looking at <strong title={past}>{momentText(ms)}</strong>; nothing can be changed there.
+                  Viewing data as of <strong title={past}>{formatDateTime(ms)}</strong> (read-only)
                 </>
               ) : (
-                `“${past.slice(0, 60)}” is no time, so nothing is shown.`
+                `“${past.slice(0, 60)}” is not a valid time.`
               )}
             </span>
-            {/* Beside what is read out: it is another every second. */}
-            {ms ? <span class="small"> That is {agoText(ms)}.</span> : null}
+            {/* Outside the status element: it changes every second and should not be read out each time. */}
+            {ms ? <span class="small"> · {formatAgo(ms)}</span> : null}
           </div>
           {onSlider ? null : (
             <Button small aria-expanded={sliderOpen.value} onClick={() => (sliderOpen.value = !sliderOpen.value)}>
-              {sliderOpen.value ? "Hide the slider" : "Another time"}
+              {sliderOpen.value ? "Hide time slider" : "Change time"}
             </Button>
           )}
-          <Button small onClick={() => lookAt("")}>
-            Back to now
+          <Button small onClick={() => setAsOf("")}>
+            Return to now
           </Button>
         </div>
       ) : null}
-      {open ? <Loaded table={table} /> : null}
+      {open ? <LazySlider table={table} /> : null}
     </div>
   );
 }
 
-/** The slider, loaded when it is first wanted: the first page need not carry it. */
-function Loaded({ table }: { table: string }) {
-  const [Found, setFound] = useState<Slider | null>(null);
+/** The time slider, loaded when it is first opened. */
+function LazySlider({ table }: { table: string }) {
+  const [Slider, setSlider] = useState<SliderComponent | null>(null);
   useEffect(() => {
-    let gone = false;
-    void import("../pages/time/slider").then((module) => gone || setFound(() => module.TimeSlider));
+    let unmounted = false;
+    void import("../pages/time/slider").then((module) => unmounted || setSlider(() => module.TimeSlider));
     return () => {
-      gone = true;
+      unmounted = true;
     };
   }, []);
-  return <div class="past-slider">{Found ? <Found key={table} table={table} focus /> : null}</div>;
+  return <div class="past-slider">{Slider ? <Slider key={table} table={table} focus /> : null}</div>;
 }

@@ -1,6 +1,6 @@
 // Router: the URL is the state. A view is `<base>/<page>/<table>?parameters`, and nothing else decides what is shown.
 import { signal } from "@preact/signals";
-import { base } from "./place";
+import { base } from "./server";
 
 export interface Route {
   readonly page: string;
@@ -8,14 +8,14 @@ export interface Route {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** What may change of a route; a parameter of null or "" is left out of the URL. */
+/** A change of the route; a parameter that is null or "" is removed from the URL. */
 export interface RouteChange {
   page?: string;
   table?: string;
   params?: Readonly<Record<string, string | null | undefined>>;
 }
 
-/** Parameters that stay when the page or table changes: the moment that is looked at. */
+/** Parameters that stay when the page or table changes: the point in time. */
 const LASTING = ["at"];
 
 export const route = signal<Route>(parse(location.pathname, location.search));
@@ -25,7 +25,7 @@ addEventListener("popstate", () => {
 });
 
 function parse(path: string, search: string): Route {
-  const parts = path.slice(base.length).split("/").filter(Boolean).map(decoded);
+  const parts = path.slice(base.length).split("/").filter(Boolean).map(decodePart);
   return {
     page: parts[0] ?? "data",
     table: parts[1] ?? "",
@@ -33,16 +33,16 @@ function parse(path: string, search: string): Route {
   };
 }
 
-function decoded(part: string): string {
+function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // somebody typed a lone %; it names nothing, and that is shown
+    return part; // a lone %: it names nothing, and the page says so
   }
 }
 
-/** Return the route that a change leads to: another page or table begins without the parameters of this one. */
-export function after(change: RouteChange, from: Route = route.value): Route {
+/** Return the route after a change: another page or table starts without the parameters of this one. */
+export function changeRoute(change: RouteChange, from: Route = route.value): Route {
   const page = change.page ?? from.page;
   const table = change.table ?? from.table;
   const same = page === from.page && table === from.table;
@@ -57,35 +57,35 @@ export function after(change: RouteChange, from: Route = route.value): Route {
   return { page, table, params };
 }
 
-/** Return the URL of a change, for links: they can be opened elsewhere and copied. */
+/** Return the URL of a change, for links. */
 export function href(change: RouteChange): string {
-  return written(after(change));
+  return routeUrl(changeRoute(change));
 }
 
-function written(to: Route): string {
+function routeUrl(to: Route): string {
   const path = [to.page, to.table].filter(Boolean).map(encodeURIComponent).join("/");
   const search = new URLSearchParams(to.params).toString();
   return `${base}/${path}${search ? `?${search}` : ""}`;
 }
 
-/** Go somewhere; `replace` where going back should not stop here, as while typing. */
+/** Change the route; `replace` adds no entry to the browser's history, for changes while typing. */
 export function go(change: RouteChange, options: { replace?: boolean } = {}): void {
-  const to = after(change);
-  const target = written(to);
+  const to = changeRoute(change);
+  const target = routeUrl(to);
   if (target === location.pathname + location.search) return;
   if (options.replace) history.replaceState(null, "", target);
   else history.pushState(null, "", target);
   route.value = to;
 }
 
-/** Return a parameter of the URL, and a way to set it. */
+/** Return a parameter of the URL and its setter. */
 export function useParam(name: string, standard = ""): [string, (value: string, replace?: boolean) => void] {
   const value = route.value.params[name] ?? standard;
   const set = (to: string, replace = false) => go({ params: { [name]: to === standard ? null : to } }, { replace });
   return [value, set];
 }
 
-/** Follow a link inside the studio without loading it anew; others, and new tabs, are the browser's. */
+/** Follow a link inside the studio without loading the page again; other links and new tabs are left to the browser. */
 export function follow(event: MouseEvent): void {
   const link = (event.target as Element | null)?.closest?.("a[href]") as HTMLAnchorElement | null;
   if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;

@@ -1,15 +1,15 @@
-// Session: what the studio is and which tables there are; asked once, and again when somebody changes tables.
+// Session: the endpoint, the designs and the tables; loaded once, and again when tables change.
 import { computed, effect, signal } from "@preact/signals";
-import type { Problem, Session, TableSummary } from "../generated/api";
-import { orderColours } from "../parts/figures";
+import type { Problem, StudioSession, TableSummary } from "../generated/api";
+import { setColourNumbers } from "../parts/display";
 import { call, problemOf } from "./api";
 import { asOf } from "./as_of";
 import { route } from "./router";
 
-export const session = signal<Session | null>(null);
+export const session = signal<StudioSession | null>(null);
 export const sessionProblem = signal<Problem | null>(null);
 
-/** Ask again what there is. */
+/** Load the session again. */
 export async function refreshSession(): Promise<void> {
   try {
     session.value = await call("GET /session", { table: route.value.table });
@@ -19,7 +19,7 @@ export async function refreshSession(): Promise<void> {
   }
 }
 
-/** The table that the URL names; else the one to begin with: the largest of the first design. */
+/** The table in the URL, else the one to start with: the largest of the first design. */
 export const currentTable = computed<TableSummary | null>(() => {
   const tables = session.value?.tables ?? [];
   const named = route.value.table;
@@ -27,31 +27,31 @@ export const currentTable = computed<TableSummary | null>(() => {
   return tables.find((table) => table.name === session.value?.first) ?? tables[0] ?? null;
 });
 
-/** Ask again, once, where the URL names a table that was not told of: it is new, or one of more than are listed. */
-let lookedFor = "";
+/** Reload once if the URL names a table that is not listed: it is new, or the list is partial. */
+let searchedFor = "";
 effect(() => {
   const named = route.value.table;
-  if (!named || named === lookedFor || session.value === null || currentTable.value !== null) return;
-  lookedFor = named;
+  if (!named || named === searchedFor || session.value === null || currentTable.value !== null) return;
+  searchedFor = named;
   void refreshSession();
 });
 
-/** Whether something may be changed: not in read-only mode, and not in the past. */
-export const mayChange = computed(() => !(session.value?.read_only ?? true) && asOf.value === "");
+/** Whether items can be changed: not in read-only mode, and not at an earlier point in time. */
+export const canEdit = computed(() => !(session.value?.read_only ?? true) && asOf.value === "");
 
-/** Entities have colours by their order in the design, those of the open table's design before others of the same name. */
+/** Number the entities' colours by their order in the design; the current table's design comes first where names repeat. */
 effect(() => {
-  const told = session.value?.tables ?? [];
+  const tables = session.value?.tables ?? [];
   const own = currentTable.value;
-  const places = new Map<string, number>();
+  const numbers = new Map<string, number>();
   const counts = new Map<string, number>();
-  for (const table of [...told.filter((each) => own && each.design === own.design), ...told]) {
+  for (const table of [...tables.filter((each) => own && each.design === own.design), ...tables]) {
     for (const entity of table.entities) {
-      if (places.has(entity)) continue;
-      const place = counts.get(table.design ?? "") ?? 0;
-      counts.set(table.design ?? "", place + 1);
-      places.set(entity, place);
+      if (numbers.has(entity)) continue;
+      const number = counts.get(table.design ?? "") ?? 0;
+      counts.set(table.design ?? "", number + 1);
+      numbers.set(entity, number);
     }
   }
-  orderColours(places);
+  setColourNumbers(numbers);
 });

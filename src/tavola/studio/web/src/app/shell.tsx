@@ -1,9 +1,9 @@
-// Shell: the frame of every page: where we are, the pages, the tables, the palette, and the moment that is looked at.
+// Shell: the frame of every page: top bar, navigation, command palette and point-in-time banner.
 import type { ComponentType } from "preact";
 import { useEffect, useErrorBoundary, useState } from "preact/hooks";
-import { bytes, Badge, counted, Button, Empty, IconButton, Menu, Notice, num, ProblemNotice, Spinner } from "../parts";
+import { Badge, Button, Empty, Icon, IconButton, Menu, Notice, ProblemNotice, Spinner } from "../parts";
 import icon from "../styles/icon.svg";
-import { onKey, shownKeys, useCommands } from "./commands";
+import { onKey, formatKeys, useCommands } from "./commands";
 import { NoTables } from "./no_tables";
 import { type PageEntry, needsTables, pageNamed, PAGES } from "./pages";
 import { Palette, paletteOpen, ShortcutSheet, sheetOpen } from "./palette";
@@ -12,6 +12,7 @@ import { currentTable, refreshSession, session, sessionProblem } from "./session
 import { PastBanner, TimeButton } from "./past_banner";
 import { type Theme, theme } from "./theme";
 import { Tour } from "./tour";
+import { formatBytes, formatCount, formatNumber } from "../format";
 
 export function Shell() {
   const [menu, setMenu] = useState(false);
@@ -28,31 +29,31 @@ export function Shell() {
   useCommands([
     {
       id: "palette",
-      title: "Go to or do…",
+      title: "Command palette…",
       keys: "mod+k",
-      group: "Everywhere",
+      group: "General",
       always: true,
       run: () => (paletteOpen.value = true),
     },
-    { id: "sheet", title: "Show the keys", keys: "?", group: "Everywhere", run: () => (sheetOpen.value = true) },
+    { id: "sheet", title: "Show keyboard shortcuts", keys: "?", group: "General", run: () => (sheetOpen.value = true) },
     ...PAGES.map((page) => ({
       id: `page-${page.name}`,
       title: `Go to ${page.title}`,
       keys: page.keys,
-      group: "Everywhere",
-      run: () => go({ page: page.name, table: here() }),
+      group: "General",
+      run: () => go({ page: page.name, table: tableName() }),
     })),
     {
       id: "refresh",
-      title: "Look again which tables there are",
-      group: "Everywhere",
+      title: "Refresh table list",
+      group: "General",
       run: () => void refreshSession(),
     },
     ...(["light", "dark", "system"] as const).map((name) => ({
       id: `theme-${name}`,
-      title: name === "system" ? "Theme: colours as the system has them" : `Theme: use ${name} colours`,
+      title: name === "system" ? "Theme: match system" : `Theme: ${name}`,
       words: "theme mode appearance colors",
-      group: "Everywhere",
+      group: "General",
       run: () => (theme.value = name),
     })),
   ]);
@@ -65,7 +66,7 @@ export function Shell() {
   return (
     <div class="shell">
       <Button class="skip" onClick={() => document.getElementById("page")?.focus()}>
-        Skip to the page
+        Skip to content
       </Button>
       <Bar menu={menu} toggle={() => setMenu(!menu)} />
       <Navigation open={menu} close={() => setMenu(false)} />
@@ -73,12 +74,12 @@ export function Shell() {
         <PastBanner />
         {sessionProblem.value ? (
           <div class="page">
-            <ProblemNotice problem={sessionProblem.value} again={() => void refreshSession()} />
+            <ProblemNotice problem={sessionProblem.value} retry={() => void refreshSession()} />
           </div>
         ) : null}
         {session.value?.problem ? (
           <div class="page">
-            <ProblemNotice problem={session.value.problem} again={() => void refreshSession()} />
+            <ProblemNotice problem={session.value.problem} retry={() => void refreshSession()} />
           </div>
         ) : null}
         {session.value === null ? (
@@ -99,10 +100,10 @@ export function Shell() {
           <div class="page">
             <Empty
               whole
-              title="There is no such page"
-              actions={<a href={href({ page: "data", table: "", params: {} })}>Look at the data</a>}
+              title="Page not found"
+              actions={<a href={href({ page: "data", table: "", params: {} })}>Go to Data</a>}
             >
-              The address names {JSON.stringify(route.value.page)}, which the studio does not have.
+              The studio has no page named {JSON.stringify(route.value.page)}.
             </Empty>
           </div>
         )}
@@ -114,14 +115,13 @@ export function Shell() {
   );
 }
 
-/** The table that is looked at, which every page keeps. */
-function here(): string {
+/** The current table, which navigation keeps. */ function tableName(): string {
   return currentTable.value?.name ?? route.value.table;
 }
 
-const TAIL = 8; // letters at the end of a name that are always shown: names of one family differ there
+const TAIL = 8; // letters at the end of a name that are always shown: related names often differ only there
 
-/** A name that is cut in its middle where it is too long. */
+/** A name that is shortened in the middle if it is too long. */
 function Name({ text }: { text: string }) {
   if (text.length < 2 * TAIL) return <span class="cut">{text}</span>;
   return (
@@ -133,19 +133,19 @@ function Name({ text }: { text: string }) {
 }
 
 function Bar({ menu, toggle }: { menu: boolean; toggle: () => void }) {
-  const told = session.value;
+  const current = session.value;
   const chosen = theme.value;
   const themes: [Theme, string][] = [
     ["light", "Light"],
     ["dark", "Dark"],
-    ["system", "As the system"],
+    ["system", "System"],
   ];
   return (
     <header class="shell-bar">
       <IconButton
         class="shell-menu-button"
         kind="quiet"
-        label={menu ? "Close the menu" : "Open the menu"}
+        label={menu ? "Close menu" : "Open menu"}
         aria-expanded={menu}
         onClick={toggle}
       >
@@ -155,35 +155,24 @@ function Bar({ menu, toggle }: { menu: boolean; toggle: () => void }) {
         <img src={icon} alt="" />
         <span>Tavola Studio</span>
       </a>
-      {told ? (
+      {current ? (
         <span class="shell-where row tight">
           <Badge>
-            <span class="cut" title={`${told.where.text}, ${told.where.region}`}>
-              {told.where.text}
+            <span class="cut" title={`${current.where.text}, ${current.where.region}`}>
+              {current.where.text}
             </span>
           </Badge>
-          {told.read_only ? <Badge tone="warn">read-only</Badge> : null}
+          {current.read_only ? <Badge tone="warn">read-only</Badge> : null}
         </span>
       ) : null}
-      <Button class="shell-find" onClick={() => (paletteOpen.value = true)} aria-label="Go to or do">
-        <span>Go to or do…</span>
-        <kbd>{shownKeys("mod+k")}</kbd>
-        <svg
-          width="16"
-          height="16"
-          viewBox="0 0 20 20"
-          fill="none"
-          stroke="currentColor"
-          stroke-width="1.800"
-          aria-hidden="true"
-        >
-          <circle cx="9" cy="9" r="5.500" />
-          <path d="m13.500 13.500 4 4" />
-        </svg>
+      <Button class="shell-find" onClick={() => (paletteOpen.value = true)} aria-label="Command palette">
+        <span>Search…</span>
+        <kbd>{formatKeys("mod+k")}</kbd>
+        <Icon path="M14.500 9a5.500 5.500 0 1 1-11 0 5.500 5.500 0 0 1 11 0M13.500 13.500l4 4" />
       </Button>
       <TimeButton />
       <Menu
-        label="Colours"
+        label="Theme"
         kind="quiet"
         icon={<span aria-hidden="true">◐</span>}
         items={themes.map(([value, label]) => ({
@@ -219,19 +208,7 @@ function Navigation({ open, close }: { open: boolean; close: () => void }) {
               aria-current={each.name === here.page ? "page" : undefined}
               title={each.about}
             >
-              <svg
-                width="18"
-                height="18"
-                viewBox="0 0 20 20"
-                fill="none"
-                stroke="currentColor"
-                stroke-width="1.600"
-                stroke-linejoin="round"
-                stroke-linecap="round"
-                aria-hidden="true"
-              >
-                <path d={each.icon} />
-              </svg>
+              <Icon path={each.icon} size={18} />
               {each.title}
             </a>
           </li>
@@ -239,7 +216,7 @@ function Navigation({ open, close }: { open: boolean; close: () => void }) {
       </ul>
       {tables.length ? (
         <div>
-          <div class="label">Tables{session.value?.more_tables ? " (not all; type a name above)" : ""}</div>
+          <div class="label">Tables{session.value?.more_tables ? " (partial list; search by name)" : ""}</div>
           <ul>
             {tables.map((table) => (
               <li key={table.name}>
@@ -247,13 +224,13 @@ function Navigation({ open, close }: { open: boolean; close: () => void }) {
                   class="table-link"
                   href={href({ page: page?.ofTable || here.page === "cost" ? here.page : "data", table: table.name })}
                   aria-current={table.name === currentTable.value?.name ? "true" : undefined}
-                  title={`${table.name}${table.status === "MISSING" ? ": the design declares it; it is not there" : table.status === "UNKNOWN" ? ": nobody can tell" : `: ${counted(table.items, "item")}, ${bytes(table.bytes)}`}`}
+                  title={`${table.name}${table.status === "MISSING" ? ": declared in the design, not created yet" : table.status === "UNKNOWN" ? ": status unknown" : `: ${formatCount(table.items, "item")}, ${formatBytes(table.bytes)}`}`}
                 >
                   <Name text={table.name} />
                   {table.status === "MISSING" ? (
                     <Badge tone="warn">missing</Badge>
                   ) : table.status === "UNKNOWN" ? null : (
-                    <span class="muted small">{num(table.items)}</span>
+                    <span class="muted small">{formatNumber(table.items)}</span>
                   )}
                 </a>
               </li>
@@ -265,30 +242,30 @@ function Navigation({ open, close }: { open: boolean; close: () => void }) {
   );
 }
 
-/** A page, loaded when it is first shown; what it breaks on is told, and the rest of the studio stands. */
+/** A page, loaded when it is first shown. An error in it is shown in its place, and the rest of the studio keeps working. */
 function PageHolder({ entry }: { entry: PageEntry }) {
   const [Page, setPage] = useState<ComponentType | null>(null);
-  const [lost, setLost] = useState(false);
+  const [loadFailed, setLoadFailed] = useState(false);
   const [error, reset] = useErrorBoundary();
   useEffect(() => {
-    let gone = false;
+    let unmounted = false;
     entry.load().then(
-      (module) => gone || setPage(() => module.default),
-      () => gone || setLost(true),
+      (module) => unmounted || setPage(() => module.default),
+      () => unmounted || setLoadFailed(true),
     );
     return () => {
-      gone = true;
+      unmounted = true;
     };
   }, [entry]);
-  if (lost) {
+  if (loadFailed) {
     return (
       <div class="page">
         <Notice
           tone="error"
-          title="The page could not be loaded"
+          title="Could not load the page"
           actions={<Button onClick={() => location.reload()}>Reload</Button>}
         >
-          The studio's server does not answer, or it was started anew with another version.
+          The studio server is not responding, or it restarted with a different version.
         </Notice>
       </div>
     );
@@ -296,7 +273,11 @@ function PageHolder({ entry }: { entry: PageEntry }) {
   if (error) {
     return (
       <div class="page">
-        <Notice tone="error" title="The page made a mistake" actions={<Button onClick={reset}>Show it again</Button>}>
+        <Notice
+          tone="error"
+          title="Something went wrong on this page"
+          actions={<Button onClick={reset}>Try again</Button>}
+        >
           {error instanceof Error ? error.message : String(error)}
         </Notice>
       </div>

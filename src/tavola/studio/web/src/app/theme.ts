@@ -1,28 +1,28 @@
-// Theme: light, dark or as the system has it; kept in this browser.
+// Theme: light, dark or the system's; stored in this browser.
 import { effect, signal } from "@preact/signals";
 
 export type Theme = "light" | "dark" | "system";
-const KEPT = "tavola.theme";
+const STORAGE_KEY = "tavola.theme";
 
-function kept(): Theme {
+function storedTheme(): Theme {
   try {
-    const found = localStorage.getItem(KEPT);
+    const found = localStorage.getItem(STORAGE_KEY);
     return found === "light" || found === "dark" ? found : "system";
   } catch {
-    return "system"; // a browser that keeps nothing
+    return "system"; // storage is blocked
   }
 }
 
-export const theme = signal<Theme>(kept());
-const wish = matchMedia("(prefers-color-scheme: dark)");
-/** Whether it is dark now, whoever decided it; canvases ask. */
+export const theme = signal<Theme>(storedTheme());
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+/** Whether the page is dark now, for canvases. */
 export const dark = signal(isDark());
 
 function isDark(): boolean {
-  return theme.value === "dark" || (theme.value === "system" && wish.matches);
+  return theme.value === "dark" || (theme.value === "system" && systemDark.matches);
 }
 
-wish.addEventListener("change", () => {
+systemDark.addEventListener("change", () => {
   dark.value = isDark();
 });
 
@@ -30,10 +30,10 @@ effect(() => {
   const chosen = theme.value;
   dark.value = isDark();
   try {
-    if (chosen === "system") localStorage.removeItem(KEPT);
-    else localStorage.setItem(KEPT, chosen);
+    if (chosen === "system") localStorage.removeItem(STORAGE_KEY);
+    else localStorage.setItem(STORAGE_KEY, chosen);
   } catch {
-    // A browser that keeps nothing still shows the colours.
+    // Storage is blocked; the theme still applies to this page.
   }
 });
 

@@ -1,7 +1,7 @@
-// Tour: a walk over the pages, a few sentences each, for who is here for the first time.
+// Tour: introduces each page in a few sentences.
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { Button } from "../parts";
+import { Button, Prose } from "../parts";
 import { useCommands } from "./commands";
 import { PAGES } from "./pages";
 import { go } from "./router";
@@ -10,38 +10,38 @@ import { currentTable } from "./session";
 const STEPS: readonly { page: string; text: string }[] = [
   {
     page: "data",
-    text: "Items stand together by partition key, as DynamoDB keeps them. A tab is an index: point at one, and the rows that it holds light up. Before anything is read, the bar says whether that is a Query or a Scan, and what it takes.",
+    text: "Items are grouped by partition key. Each tab is an index; hover over one to highlight the items it contains. Before anything is read, the query bar shows whether it is a Query or a Scan and how much capacity it consumes.",
   },
   {
     page: "patterns",
-    text: "Every access pattern of the design is a form. Run one, and see the calls, the units of each index, and what a million of them cost. The matrix shows which index serves which pattern, and which serves none.",
+    text: "Every access pattern in the design is a form. Run one to see its API calls, the consumed capacity of each index and the cost per million. The coverage matrix shows which index serves which pattern.",
   },
   {
     page: "design",
-    text: "Entities, their keys and indexes in one picture, with what the linter finds pinned where it is. The solver offers other keys; Terraform and CloudFormation are a tab away.",
+    text: "A diagram of entities, keys and indexes, with lint findings shown on the node they concern. The solver proposes other keys; Terraform and CloudFormation are one tab away.",
   },
   {
     page: "heat",
-    text: "Keys from top to bottom, time from left to right. Even noise is good, a bright line is one hot key, a diagonal is a key that counts up. The simulator paints the same picture before there is any traffic.",
+    text: "Keys run from top to bottom, time from left to right. Even noise is good, a bright line is a hot key, a diagonal is a sequential key. The simulator draws the same map from the traffic the design declares.",
   },
   {
     page: "cost",
-    text: "A month in dollars, by pattern, under each way of paying. Move a slider, and see what it would do. The numbers are those of `tavola cost`, to the cent.",
+    text: "The monthly cost by access pattern and pricing option. Move a slider to see its effect. The numbers match `tavola cost` to the cent.",
   },
   {
     page: "time",
-    text: "Changes as they come, with what was and what is. Drag the slider back, and every page shows what was then; an item's history and a restore are here too.",
+    text: "Live changes with old and new values. Drag the time slider back and every page shows the data as of then. Item history and restore are here too.",
   },
   {
     page: "operations",
-    text: "Requests, latency, capacity and conflicts as they happen, the dearest requests, the access log, and why somebody may or may not do something.",
+    text: "Live requests, latency, capacity and conflicts, the most expensive requests, the access log, and which IAM statement allows or denies a request.",
   },
 ];
 
-/** Which step is shown; null: nobody walks. */
+/** The step that is shown; null if the tour is not running. */
 const step = signal<number | null>(null);
 
-/** Begin the walk. */
+/** Start the tour. */
 export function startTour(): void {
   show(0);
 }
@@ -55,17 +55,17 @@ function show(at: number): void {
 }
 
 export function Tour() {
-  useCommands([{ id: "tour", title: "Show me around", group: "Everywhere", run: startTour }]);
+  useCommands([{ id: "tour", title: "Take a tour", group: "General", run: startTour }]);
   const card = useRef<HTMLDivElement>(null);
-  const before = useRef<HTMLElement | null>(null);
+  const focusedBefore = useRef<HTMLElement | null>(null);
   const at = step.value;
   useEffect(() => {
     if (at === null) {
-      if (before.current?.isConnected) before.current.focus();
-      before.current = null;
+      if (focusedBefore.current?.isConnected) focusedBefore.current.focus();
+      focusedBefore.current = null;
       return;
     }
-    before.current ??= document.activeElement as HTMLElement | null;
+    focusedBefore.current ??= document.activeElement as HTMLElement | null;
     card.current?.querySelector<HTMLElement>("[data-next]")?.focus();
   }, [at]);
   const now = at === null ? undefined : STEPS[at];
@@ -83,14 +83,14 @@ export function Tour() {
       }}
     >
       <h2>{title}</h2>
-      <p>{now.text}</p>
+      <Prose text={now.text} />
       <div class="row apart">
         <span class="muted small">
           {at + 1} of {STEPS.length}
         </span>
         <span class="row tight">
           <Button kind="quiet" onClick={end}>
-            Enough
+            Skip tour
           </Button>
           {at > 0 ? <Button onClick={() => show(at - 1)}>Back</Button> : null}
           <Button kind="primary" data-next onClick={() => show(at + 1)}>

@@ -1,11 +1,9 @@
-// Controls: what people press, fill in and choose from.
+// Controls: buttons, form fields, tabs.
 import type { ButtonHTMLAttributes, ComponentChildren, Ref, TargetedEvent } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
-type ButtonKind = "plain" | "primary" | "danger" | "quiet";
-
 interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, "size" | "icon"> {
-  kind?: ButtonKind;
+  kind?: "plain" | "primary" | "danger" | "quiet";
   small?: boolean;
   children?: ComponentChildren;
 }
@@ -15,146 +13,101 @@ export function Button({ kind = "plain", small, class: more, ...rest }: ButtonPr
   return <button type="button" class={names.filter(Boolean).join(" ")} {...rest} />;
 }
 
-/** A button that shows a sign alone: its label is read out and shown on hover. */
+/** A button with an icon instead of text; screen readers and the tooltip give its label. */
 export function IconButton({ label, class: more, ...rest }: ButtonProps & { label: string }) {
   return <Button class={`icon ${String(more ?? "")}`} aria-label={label} title={label} {...rest} />;
 }
 
-interface FieldProps {
+interface FieldProps<E extends HTMLElement> {
   label: string;
   hint?: ComponentChildren;
-  wrong?: string | null;
+  error?: string | null;
   hideLabel?: boolean;
-}
-
-/** What any of the fields may be told besides; Preact's own types tie each attribute to an input's type and role. */
-interface Shared<E extends HTMLElement> {
   id?: string;
   class?: string;
   disabled?: boolean;
   readOnly?: boolean;
   required?: boolean;
   placeholder?: string;
-  autoFocus?: boolean;
-  maxLength?: number;
+  mono?: boolean;
+  title?: string;
   inputRef?: Ref<E>;
   onKeyDown?: (event: TargetedEvent<E, KeyboardEvent>) => void;
-  onBlur?: (event: TargetedEvent<E, FocusEvent>) => void;
-  onFocus?: (event: TargetedEvent<E, FocusEvent>) => void;
-  onPaste?: (event: TargetedEvent<E, ClipboardEvent>) => void;
   "data-autofocus"?: boolean;
-  "aria-controls"?: string;
-  title?: string;
 }
 
-interface TextInputProps extends FieldProps, Shared<HTMLInputElement> {
+/** Return the attributes that all kinds of field share, and a function that puts the label and hint around the control. */
+function useField<E extends HTMLElement>(props: FieldProps<E>) {
+  const { label, hint, error, hideLabel, mono, class: more, inputRef, id: givenId, ...rest } = props;
+  const generatedId = useId();
+  const id = givenId ?? generatedId;
+  const note = error || hint;
+  return {
+    attributes: {
+      ...rest,
+      ref: inputRef,
+      id,
+      class: `input ${mono ? "mono" : ""} ${more ?? ""}`,
+      "aria-invalid": error ? ("true" as const) : undefined,
+      "aria-describedby": note ? `${id}-hint` : undefined,
+    },
+    wrap: (control: ComponentChildren) => (
+      <div class="field">
+        <label for={id} class={hideLabel ? "hidden-text" : ""}>
+          {label}
+        </label>
+        {control}
+        {note ? (
+          <span class={error ? "wrong" : "hint"} id={`${id}-hint`} role={error ? "alert" : undefined}>
+            {note}
+          </span>
+        ) : null}
+      </div>
+    ),
+  };
+}
+
+interface TextInputProps extends FieldProps<HTMLInputElement> {
   value: string;
-  type?: "text" | "search" | "number" | "date" | "datetime-local" | "time" | "password" | "url";
+  type?: "text" | "search" | "number" | "date";
   onInput?: (value: string) => void;
   /** The id of a datalist with suggestions. */
   list?: string;
   inputMode?: "text" | "numeric" | "decimal" | "search";
   min?: number | string;
-  max?: number | string;
-  step?: number | string;
-  mono?: boolean;
 }
 
-function Labelled({
-  id,
-  label,
-  hint,
-  wrong,
-  hideLabel,
-  children,
-}: FieldProps & { id: string; children: ComponentChildren }) {
-  return (
-    <div class="field">
-      <label for={id} class={hideLabel ? "hidden-text" : ""}>
-        {label}
-      </label>
-      {children}
-      {hint && !wrong ? (
-        <span class="hint" id={`${id}-hint`}>
-          {hint}
-        </span>
-      ) : null}
-      {wrong ? (
-        <span class="wrong" id={`${id}-hint`} role="alert">
-          {wrong}
-        </span>
-      ) : null}
-    </div>
+export function TextInput({ onInput, type = "text", value, list, inputMode, min, ...props }: TextInputProps) {
+  const { attributes, wrap } = useField(props);
+  return wrap(
+    <input
+      autocomplete="off"
+      spellcheck={false}
+      {...attributes}
+      {
+        ...({ type, value, list, inputMode, min } as { type: "text" }) /* Preact's types tie attributes to each type */
+      }
+      onInput={(event) => onInput?.(event.currentTarget.value)}
+    />,
   );
 }
 
-export function TextInput({
-  label,
-  hint,
-  wrong,
-  hideLabel,
-  onInput,
-  mono,
-  class: more,
-  inputRef,
-  type = "text",
-  ...rest
-}: TextInputProps) {
-  const made = useId();
-  const id = rest.id ?? made;
-  return (
-    <Labelled id={id} label={label} hint={hint} wrong={wrong ?? null} hideLabel={hideLabel ?? false}>
-      <input
-        autocomplete="off"
-        spellcheck={false}
-        {...rest}
-        {
-          ...({ type } as { type: "text" }) /* Preact ties other attributes to each type; ours go with all of these */
-        }
-        ref={inputRef}
-        id={id}
-        class={`input ${mono ? "mono" : ""} ${String(more ?? "")}`}
-        aria-invalid={wrong ? "true" : undefined}
-        aria-describedby={hint || wrong ? `${id}-hint` : undefined}
-        onInput={(event) => onInput?.(event.currentTarget.value)}
-      />
-    </Labelled>
-  );
-}
-
-interface TextAreaProps extends FieldProps, Shared<HTMLTextAreaElement> {
+interface TextAreaProps extends FieldProps<HTMLTextAreaElement> {
   value: string;
   rows?: number;
   onInput?: (value: string) => void;
-  mono?: boolean;
 }
 
-export function TextArea({
-  label,
-  hint,
-  wrong,
-  hideLabel,
-  onInput,
-  mono,
-  class: more,
-  inputRef,
-  ...rest
-}: TextAreaProps) {
-  const made = useId();
-  const id = rest.id ?? made;
-  return (
-    <Labelled id={id} label={label} hint={hint} wrong={wrong ?? null} hideLabel={hideLabel ?? false}>
-      <textarea
-        spellcheck={false}
-        {...rest}
-        ref={inputRef}
-        id={id}
-        class={`input ${mono ? "mono" : ""} ${String(more ?? "")}`}
-        aria-invalid={wrong ? "true" : undefined}
-        aria-describedby={hint || wrong ? `${id}-hint` : undefined}
-        onInput={(event) => onInput?.(event.currentTarget.value)}
-      />
-    </Labelled>
+export function TextArea({ onInput, value, rows, ...props }: TextAreaProps) {
+  const { attributes, wrap } = useField(props);
+  return wrap(
+    <textarea
+      spellcheck={false}
+      {...attributes}
+      value={value}
+      rows={rows}
+      onInput={(event) => onInput?.(event.currentTarget.value)}
+    />,
   );
 }
 
@@ -164,94 +117,58 @@ export interface Option {
   disabled?: boolean;
 }
 
-interface SelectProps extends FieldProps, Omit<Shared<HTMLSelectElement>, "readOnly" | "placeholder" | "maxLength"> {
+/** Return options whose labels are their values. */
+export function plainOptions(values: readonly string[]): Option[] {
+  return values.map((value) => ({ value, label: value }));
+}
+
+interface SelectProps extends Omit<FieldProps<HTMLSelectElement>, "readOnly" | "placeholder"> {
   value: string;
   options: readonly Option[];
   onChange: (value: string) => void;
 }
 
-export function Select({
-  label,
-  hint,
-  wrong,
-  hideLabel,
-  options,
-  value,
-  onChange,
-  class: more,
-  inputRef,
-  ...rest
-}: SelectProps) {
-  const made = useId();
-  const id = rest.id ?? made;
-  return (
-    <Labelled id={id} label={label} hint={hint} wrong={wrong ?? null} hideLabel={hideLabel ?? false}>
-      <select
-        {...rest}
-        ref={inputRef}
-        id={id}
-        class={`input ${String(more ?? "")}`}
-        value={value}
-        aria-describedby={hint || wrong ? `${id}-hint` : undefined}
-        onChange={(event) => onChange(event.currentTarget.value)}
-      >
-        {options.map((each) => (
-          <option key={each.value} value={each.value} disabled={each.disabled ?? false} selected={each.value === value}>
-            {each.label}
-          </option>
-        ))}
-      </select>
-    </Labelled>
+export function Select({ options, value, onChange, ...props }: SelectProps) {
+  const { attributes, wrap } = useField(props);
+  return wrap(
+    <select {...attributes} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+      {options.map((each) => (
+        <option key={each.value} value={each.value} disabled={each.disabled ?? false} selected={each.value === value}>
+          {each.label}
+        </option>
+      ))}
+    </select>,
   );
 }
 
 interface CheckboxProps {
   label: string;
   checked: boolean;
-  /** Neither all nor none of what it stands for. */
-  some?: boolean;
-  disabled?: boolean;
-  hideLabel?: boolean;
-  tabIndex?: number;
+  title?: string;
   onChange: (checked: boolean) => void;
-  onClick?: (event: TargetedEvent<HTMLInputElement, MouseEvent>) => void;
 }
 
-export function Checkbox({ label, checked, some, onChange, hideLabel, ...rest }: CheckboxProps) {
+export function Checkbox({ label, checked, title, onChange }: CheckboxProps) {
   return (
-    <label class="check">
-      <input
-        type="checkbox"
-        {...rest}
-        checked={checked}
-        indeterminate={some ?? false}
-        aria-label={hideLabel ? label : undefined}
-        onChange={(event) => onChange(event.currentTarget.checked)}
-      />
-      {hideLabel ? null : <span>{label}</span>}
+    <label class="check" title={title}>
+      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span>{label}</span>
     </label>
   );
 }
 
-/** A few ways of which one is chosen; arrow keys move, as in a group of radio buttons. */
-export function Segmented({
-  label,
-  options,
-  value,
-  onChange,
-}: {
+interface SegmentedProps {
   label: string;
   options: readonly Option[];
   value: string;
   onChange: (value: string) => void;
-}) {
+}
+
+/** A row of options, one of them selected; arrow keys move the selection, as in a group of radio buttons. */
+export function Segmented({ label, options, value, onChange }: SegmentedProps) {
+  const known = options.some((each) => each.value === value);
   const move = (event: KeyboardEvent) => {
-    const step =
-      event.key === "ArrowRight" || event.key === "ArrowDown"
-        ? 1
-        : event.key === "ArrowLeft" || event.key === "ArrowUp"
-          ? -1
-          : 0;
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
     const at = options.findIndex((each) => each.value === value);
@@ -269,9 +186,7 @@ export function Segmented({
           type="button"
           role="radio"
           aria-checked={each.value === value}
-          tabIndex={
-            each.value === value || (!options.some((other) => other.value === value) && each === options[0]) ? 0 : -1
-          }
+          tabIndex={each.value === value || (!known && each === options[0]) ? 0 : -1}
           disabled={each.disabled ?? false}
           onClick={() => onChange(each.value)}
         >
@@ -282,43 +197,36 @@ export function Segmented({
   );
 }
 
-export interface Tab extends Option {
-  title?: string;
-}
-
-/** Tabs over one panel; arrow keys move. A value that no tab has shows the first as chosen. `onHover` tells which is pointed at or focused. */
-export function Tabs({
-  label,
-  tabs,
-  value,
-  onChange,
-  onHover,
-  panel,
-}: {
+interface TabsProps {
   label: string;
-  tabs: readonly Tab[];
+  tabs: readonly (Option & { title?: string })[];
+  /** A value that no tab has selects the first. */
   value: string;
   onChange: (value: string) => void;
+  /** Called with the tab under the pointer or with focus, and with null when there is none. */
   onHover?: (value: string | null) => void;
   /** The id of the panel below. */
   panel?: string;
-}) {
+}
+
+/** Tabs over one panel; arrow keys move. */
+export function Tabs({ label, tabs, value, onChange, onHover, panel }: TabsProps) {
   const list = useRef<HTMLDivElement>(null);
   const at = Math.max(
     0,
     tabs.findIndex((each) => each.value === value),
   );
-  const chosen = tabs[at]?.value;
+  const selected = tabs[at]?.value;
   const labels = tabs.map((each) => each.label).join("\n");
   useEffect(() => {
-    // Not scrollIntoView: that would scroll the page too, when tabs above or below what is read get another label.
+    // Not scrollIntoView: that would scroll the page too, when the labels of tabs above or below the view change.
     const row = list.current;
     const tab = row?.querySelector<HTMLElement>("[aria-selected=true]");
     if (!row || !tab) return;
     const [outer, inner] = [row.getBoundingClientRect(), tab.getBoundingClientRect()];
     if (inner.left < outer.left) row.scrollLeft -= Math.ceil(outer.left - inner.left);
     else if (inner.right > outer.right) row.scrollLeft += Math.ceil(inner.right - outer.right);
-  }, [chosen, labels]);
+  }, [selected, labels]);
   const move = (event: KeyboardEvent) => {
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
     if (to === undefined) return;
@@ -336,9 +244,9 @@ export function Tabs({
           type="button"
           role="tab"
           title={each.title}
-          aria-selected={each.value === chosen}
+          aria-selected={each.value === selected}
           aria-controls={panel}
-          tabIndex={each.value === chosen ? 0 : -1}
+          tabIndex={each.value === selected ? 0 : -1}
           onClick={() => onChange(each.value)}
           onMouseEnter={() => onHover?.(each.value)}
           onMouseLeave={() => onHover?.(null)}

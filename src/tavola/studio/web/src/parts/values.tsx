@@ -1,71 +1,74 @@
-// Values: attribute values as they are read, never as JavaScript numbers, and never as markup.
+// Values: attribute values as text. A DynamoDB number is never converted to a JavaScript number.
 import type { AttributeValue } from "../generated/api";
 
 export type Tag = "S" | "N" | "B" | "BOOL" | "NULL" | "L" | "M" | "SS" | "NS" | "BS";
 export const TAGS: readonly Tag[] = ["S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"];
 export const TAG_NAMES: Readonly<Record<Tag, string>> = {
-  S: "text",
+  S: "string",
   N: "number",
   B: "binary",
-  BOOL: "true or false",
+  BOOL: "boolean",
   NULL: "null",
   L: "list",
   M: "map",
-  SS: "set of texts",
-  NS: "set of numbers",
-  BS: "set of binaries",
+  SS: "string set",
+  NS: "number set",
+  BS: "binary set",
 };
 
-/** Return a value's type and what it holds. */
-export function taken(value: AttributeValue): [Tag, unknown] {
-  const [tag, held] = Object.entries(value)[0] ?? ["NULL", true];
-  return [tag as Tag, held];
+/** The types to choose from in a form. */
+export const TAG_OPTIONS = TAGS.map((tag) => ({ value: tag as string, label: `${tag} · ${TAG_NAMES[tag]}` }));
+
+/** Return the type of an attribute value and its content. */
+export function splitValue(value: AttributeValue): [Tag, unknown] {
+  const [tag, content] = Object.entries(value)[0] ?? ["NULL", true];
+  return [tag as Tag, content];
 }
 
-/** Return how many bytes base64 text stands for. */
+/** Return the number of bytes that base64 text encodes. */
 export function base64Bytes(text: string): number {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   return Math.max(0, (text.length / 4) * 3 - padding);
 }
 
-const SHOWN = 160;
+const LENGTH_MAX = 160;
 
-/** Return a value in one short line. */
-export function shown(value: AttributeValue, most = SHOWN): string {
-  const [tag, held] = taken(value);
+/** Return an attribute value as one short line. */
+export function valueText(value: AttributeValue, most = LENGTH_MAX): string {
+  const [tag, content] = splitValue(value);
   switch (tag) {
     case "S":
-      return cut(held as string, most);
+      return cut(content as string, most);
     case "N":
-      return held as string;
+      return content as string;
     case "B":
-      return `${base64Bytes(held as string).toLocaleString("en")} bytes`;
+      return `${base64Bytes(content as string).toLocaleString("en")} bytes`;
     case "BOOL":
-      return held ? "true" : "false";
+      return content ? "true" : "false";
     case "NULL":
       return "null";
     case "L": {
-      const list = held as AttributeValue[];
+      const list = content as AttributeValue[];
       return cut(
         `[${list
           .slice(0, 12)
-          .map((each) => shown(each, 40))
+          .map((each) => valueText(each, 40))
           .join(", ")}${list.length > 12 ? ", …" : ""}]`,
         most,
       );
     }
     case "M": {
-      const map = Object.entries(held as Record<string, AttributeValue>);
-      const told = map.slice(0, 8).map(([name, each]) => `${cut(name, 30)}: ${shown(each, 40)}`);
-      return cut(`{${told.join(", ")}${map.length > 8 ? ", …" : ""}}`, most);
+      const map = Object.entries(content as Record<string, AttributeValue>);
+      const members = map.slice(0, 8).map(([name, each]) => `${cut(name, 30)}: ${valueText(each, 40)}`);
+      return cut(`{${members.join(", ")}${map.length > 8 ? ", …" : ""}}`, most);
     }
     case "SS":
     case "NS": {
-      const set = held as string[];
+      const set = content as string[];
       return cut(`{${set.slice(0, 12).join(", ")}${set.length > 12 ? ", …" : ""}}`, most);
     }
     case "BS":
-      return `${(held as string[]).length} binaries`;
+      return `${(content as string[]).length} binaries`;
   }
 }
 
@@ -79,47 +82,47 @@ const UNITS: readonly [number, string][] = [
   [1e6, "microseconds"],
   [1e9, "nanoseconds"],
 ];
-const EARLIEST_S = 946_684_800; // the year 2000: what is smaller is a count
+const EARLIEST_S = 946_684_800; // the year 2000: smaller numbers are counts
 const LATEST_S = 4_102_444_800; // the year 2100
 
-/** Return the time that a number may stand for, in words; "" where it stands for none. */
+/** Return the time that a number may represent, for a tooltip; "" if it is out of range. */
 export function epochText(text: string): string {
   if (!/^\d{9,20}(\.\d+)?$/.test(text)) return "";
-  const number = Number(text); // for a tooltip alone: the value itself stays text
+  const number = Number(text); // for the tooltip only: the value itself stays text
   for (const [factor, unit] of UNITS) {
     const seconds = number / factor;
     if (seconds >= EARLIEST_S && seconds < LATEST_S) {
-      return `${new Date(seconds * 1000).toISOString().replace(".000Z", "Z")} if it counts ${unit}`;
+      return `${new Date(seconds * 1000).toISOString().replace(".000Z", "Z")} (as epoch ${unit})`;
     }
   }
   return "";
 }
 
-/** One value, in a line; a number that may be a time says which when pointed at. */
+/** One value on one line; a number that may be a time has a tooltip. */
 export function Value({ value, type }: { value: AttributeValue | undefined; type?: boolean }) {
   if (value === undefined) return <span class="value absent">–</span>;
-  const [tag, held] = taken(value);
-  const time = tag === "N" ? epochText(held as string) : "";
+  const [tag, content] = splitValue(value);
+  const time = tag === "N" ? epochText(content as string) : "";
   return (
     <span class={`value ${tag}`} title={time || undefined}>
       {type ? <span class="type">{tag}</span> : null}
-      {shown(value)}
+      {valueText(value)}
     </span>
   );
 }
 
 export interface KeyPart {
-  /** Text of the template, or what a field's value is written as. */
+  /** A literal of the key template, or the text of a field's value. */
   readonly text: string;
   readonly field?: string | null;
 }
 
-/** A key taken apart: what the template says is grey, what the item says is not. */
+/** A key split by its template: literals are grey, field values are not. */
 export function KeyParts({ parts }: { parts: readonly KeyPart[] }) {
   return (
     <span class="key-parts">
       {parts.map((part, at) => (
-        <span key={at} class={part.field ? "given" : "literal"} title={part.field ?? undefined}>
+        <span key={at} class={part.field ? "field-value" : "literal"} title={part.field ?? undefined}>
           {part.text}
         </span>
       ))}

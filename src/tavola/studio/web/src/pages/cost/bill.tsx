@@ -1,14 +1,15 @@
-// Bill: a month by way of paying, by access pattern, by line, and what would make it cheaper.
+// Bill: the monthly cost by pricing option, access pattern and line item, and possible savings.
 import { useState } from "preact/hooks";
 import { href } from "../../app/router";
-import { Badge, Button, num, Panel } from "../../parts";
+import { Badge, DataTable, numeric, Panel, ShowAll, TableHead } from "../../parts";
 import type { BillLine, CostDocument, PatternBill } from "./document";
-import { cents, plus, set } from "./state";
+import { set } from "./state";
+import { addAmounts, formatMoney, formatNumber } from "../../format";
 
-const PLACES = 8; // whose lines are open at first
-const SAVINGS = 10;
-const ADDED = /\/more-\d+$/;
-const BARS = 12; // patterns shown until somebody asks for all
+const OPEN_PLACES = 8; // tables and indexes up to which all line items are open at first
+const SAVINGS_SHOWN = 10;
+const ADDED_INDEX = /\/more-\d+$/;
+const PATTERNS_SHOWN = 12;
 
 const COLOURS: Readonly<Record<string, string>> = {
   reads: "var(--chip-0)",
@@ -22,20 +23,20 @@ const COLOURS: Readonly<Record<string, string>> = {
   streams: "var(--chip-6)",
 };
 
-/** The ways of paying as cards, the cheapest marked. */
-export function Ways({ month }: { month: CostDocument }) {
+/** The pricing options as cards, the cheapest marked. */
+export function PricingOptions({ month }: { month: CostDocument }) {
   const known = month.ways.filter((each) => each.total !== null).map((each) => Number(each.total));
   const least = Math.min(...known);
   const most = Math.max(...known, Number(month.total));
   return (
-    <Panel title="Ways of paying" actions={<span class="small muted">units follow the traffic</span>}>
+    <Panel title="Pricing options" actions={<span class="small muted">assumes that capacity follows traffic</span>}>
       <ul class="cost-ways">
         {month.ways.map((way) => {
           const best = way.total !== null && Number(way.total) === least && most > 0;
           return (
             <li key={way.name} class={best ? "best" : ""} data-way={way.name}>
               <span class="cost-way-name">{way.name}</span>
-              <strong class="num">{way.total === null ? "not known" : cents(way.total)}</strong>
+              <strong class="num">{way.total === null ? "unknown" : formatMoney(way.total)}</strong>
               {way.total === null ? (
                 <span class="small muted">{way.reason}</span>
               ) : (
@@ -60,67 +61,57 @@ export function Ways({ month }: { month: CostDocument }) {
   );
 }
 
-interface Rated {
+interface RatedPattern {
   readonly bill: PatternBill;
   readonly id: string;
   readonly before: PatternBill | undefined;
 }
 
-/** What each access pattern costs, with the rate that can be set. */
-export function ByPattern({
-  month,
-  declared,
-  ids,
-}: {
+interface ByPatternProps {
   month: CostDocument;
   declared: CostDocument;
   ids: readonly string[];
-}) {
+}
+
+/** What each access pattern costs, with an editable rate. */
+export function ByPattern({ month, declared, ids }: ByPatternProps) {
   const [all, setAll] = useState(false);
-  const rows: Rated[] = month.access_patterns.map((bill, at) => ({
+  const rows: RatedPattern[] = month.access_patterns.map((bill, at) => ({
     bill,
     id: ids[at] ?? "",
     before: declared.access_patterns[at],
   }));
   rows.sort((one, other) => Number(other.bill.amount) - Number(one.bill.amount));
-  const shown = all ? rows : rows.slice(0, BARS);
+  const shown = all ? rows : rows.slice(0, PATTERNS_SHOWN);
   const most = Number(rows[0]?.bill.amount ?? 0) || 1;
   return (
-    <Panel title="By access pattern" actions={<span class="small muted">requests alone</span>} flush>
-      <div class="scroll-x" tabIndex={0} role="region" aria-label="The bill by access pattern">
-        <table class="plain cost-patterns">
-          <thead>
-            <tr>
-              <th scope="col">access pattern</th>
-              <th scope="col">a second</th>
-              <th scope="col" class="num">
-                units each
-              </th>
-              <td aria-hidden="true" />
-              <th scope="col" class="num">
-                a month
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((each) => (
-              <PatternRow key={each.id || each.bill.title} row={each} most={most} />
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {rows.length > shown.length ? (
-        <div class="cost-more">
-          <Button small onClick={() => setAll(true)}>
-            Show all {rows.length}
-          </Button>
-        </div>
-      ) : null}
+    <Panel title="Cost by access pattern" actions={<span class="small muted">requests only</span>} flush>
+      <DataTable label="Cost by access pattern" class="cost-patterns">
+        <thead>
+          <tr>
+            <th scope="col">Access pattern</th>
+            <th scope="col">Per second</th>
+            <th scope="col" class="num">
+              Units per request
+            </th>
+            <td aria-hidden="true" />
+            <th scope="col" class="num">
+              Per month
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((each) => (
+            <PatternRow key={each.id || each.bill.title} row={each} most={most} />
+          ))}
+        </tbody>
+      </DataTable>
+      <ShowAll total={rows.length} shown={shown.length} onShow={() => setAll(true)} />
     </Panel>
   );
 }
 
-function PatternRow({ row, most }: { row: Rated; most: number }) {
+function PatternRow({ row, most }: { row: RatedPattern; most: number }) {
   const { bill, id, before } = row;
   const table = id.split("/")[0] ?? "";
   const changed = before !== undefined && before.amount !== bill.amount;
@@ -139,12 +130,12 @@ function PatternRow({ row, most }: { row: Rated; most: number }) {
             step="any"
             value={bill.per_second === null ? "" : String(bill.per_second)}
             placeholder="none"
-            aria-label={`${bill.title}, requests a second`}
+            aria-label={`${bill.title}, requests per second`}
             onChange={(event) => set({ [`r.${id}`]: event.currentTarget.value || null })}
           />
         ) : null}
       </td>
-      <td class="num">{bill.units ? num(bill.units) : "–"}</td>
+      <td class="num">{bill.units ? formatNumber(bill.units) : "–"}</td>
       <td class="cost-bar-cell" aria-hidden="true">
         <span
           class={`cost-fill ${bill.kind}`}
@@ -152,27 +143,27 @@ function PatternRow({ row, most }: { row: Rated; most: number }) {
         />
       </td>
       <td class="num">
-        {cents(bill.amount)}
-        {changed ? <span class="small muted cost-place">was {cents(before.amount)}</span> : null}
+        {formatMoney(bill.amount)}
+        {changed ? <span class="small muted cost-place">was {formatMoney(before.amount)}</span> : null}
       </td>
     </tr>
   );
 }
 
-/** Every line of the bill, by table and index. */
+/** Every line item, by table and index. */
 export function ByLine({ month }: { month: CostDocument }) {
   const places = new Map<string, BillLine[]>();
   for (const line of month.lines) {
-    const place = line.table ? (line.index ? `${line.table} / ${line.index}` : line.table) : "everything";
+    const place = line.table ? (line.index ? `${line.table} / ${line.index}` : line.table) : "All tables";
     places.set(place, [...(places.get(place) ?? []), line]);
   }
   const sum = (lines: readonly BillLine[]) => lines.reduce((all, each) => all + Math.max(0, Number(each.amount)), 0);
   const most = Math.max(...[...places.values()].map(sum), 0) || 1;
   const kinds = [...new Set(month.lines.map((each) => each.what))].filter((each) => COLOURS[each]);
   const [chosen, setChosen] = useState<Readonly<Record<string, boolean>>>({});
-  const isOpen = (place: string) => chosen[place] ?? places.size <= PLACES;
+  const isOpen = (place: string) => chosen[place] ?? places.size <= OPEN_PLACES;
   return (
-    <Panel title="By table and index" flush>
+    <Panel title="Cost by table and index" flush>
       <ul class="cost-legend small" aria-hidden="true">
         {kinds.map((each) => (
           <li key={each}>
@@ -181,119 +172,98 @@ export function ByLine({ month }: { month: CostDocument }) {
           </li>
         ))}
       </ul>
-      <div class="scroll-x" tabIndex={0} role="region" aria-label="The bill by line">
-        <table class="plain cost-lines">
-          <thead>
-            <tr>
-              <th scope="col">line</th>
-              <th scope="col" class="num">
-                quantity
-              </th>
-              <th scope="col">unit</th>
-              <th scope="col" class="num">
-                a month
+      <DataTable label="Cost by line item" class="cost-lines">
+        <TableHead columns={["Line item", numeric("Quantity"), "Unit", numeric("Per month")]} />
+        {[...places.entries()].map(([place, lines]) => (
+          <tbody key={place}>
+            <tr class="cost-place-row">
+              <th scope="rowgroup" colSpan={4}>
+                <button
+                  type="button"
+                  class="cost-toggle"
+                  aria-expanded={isOpen(place)}
+                  onClick={() => setChosen({ ...chosen, [place]: !isOpen(place) })}
+                >
+                  <span aria-hidden="true">{isOpen(place) ? "▾" : "▸"}</span>
+                  <span class="cost-place-name">{place}</span>
+                  <span class="num">{formatMoney(lines.map((each) => each.amount).reduce(addAmounts))}</span>
+                </button>
+                <svg class="cost-stack" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
+                  {stackBars(lines, most).map((each) => (
+                    <rect
+                      key={each.what}
+                      x={each.from}
+                      y="0"
+                      width={each.width}
+                      height="10"
+                      style={{ fill: COLOURS[each.what] ?? "var(--muted)" }}
+                    />
+                  ))}
+                </svg>
               </th>
             </tr>
-          </thead>
-          {[...places.entries()].map(([place, lines]) => (
-            <tbody key={place}>
-              <tr class="cost-place-row">
-                <th scope="rowgroup" colSpan={4}>
-                  <button
-                    type="button"
-                    class="cost-toggle"
-                    aria-expanded={isOpen(place)}
-                    onClick={() => setChosen({ ...chosen, [place]: !isOpen(place) })}
-                  >
-                    <span aria-hidden="true">{isOpen(place) ? "▾" : "▸"}</span>
-                    <span class="cost-place-name">{place}</span>
-                    <span class="num">{cents(lines.map((each) => each.amount).reduce(plus))}</span>
-                  </button>
-                  <svg class="cost-stack" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
-                    {stacked(lines, most).map((each) => (
-                      <rect
-                        key={each.what}
-                        x={each.from}
-                        y="0"
-                        width={each.width}
-                        height="10"
-                        style={{ fill: COLOURS[each.what] ?? "var(--muted)" }}
-                      />
-                    ))}
-                  </svg>
-                </th>
+            {(isOpen(place) ? lines : []).map((line) => (
+              <tr key={`${line.what}${line.unit}`}>
+                <td class="cost-what">{line.what}</td>
+                <td class="num">{formatNumber(Number(line.quantity))}</td>
+                <td class="muted">{line.unit}</td>
+                <td class="num">{formatMoney(line.amount)}</td>
               </tr>
-              {(isOpen(place) ? lines : []).map((line) => (
-                <tr key={`${line.what}${line.unit}`}>
-                  <td class="cost-what">{line.what}</td>
-                  <td class="num">{num(Number(line.quantity))}</td>
-                  <td class="muted">{line.unit}</td>
-                  <td class="num">{cents(line.amount)}</td>
-                </tr>
-              ))}
-            </tbody>
-          ))}
-          <tfoot>
-            <tr>
-              <th scope="row" colSpan={3}>
-                total
-              </th>
-              <td class="num">
-                <strong>{cents(month.total)}</strong>
-              </td>
-            </tr>
-          </tfoot>
-        </table>
-      </div>
+            ))}
+          </tbody>
+        ))}
+        <tfoot>
+          <tr>
+            <th scope="row" colSpan={3}>
+              {" "}
+              Total{" "}
+            </th>
+            <td class="num">
+              <strong>{formatMoney(month.total)}</strong>
+            </td>
+          </tr>
+        </tfoot>
+      </DataTable>
     </Panel>
   );
 }
 
-function stacked(lines: readonly BillLine[], most: number): { what: string; from: number; width: number }[] {
+function stackBars(lines: readonly BillLine[], most: number): { what: string; from: number; width: number }[] {
   let from = 0;
   return lines
     .filter((each) => Number(each.amount) > 0)
     .map((each) => {
       const width = (Number(each.amount) / most) * 1000;
-      const told = { what: each.what, from, width };
+      const bar = { what: each.what, from, width };
       from += width;
-      return told;
+      return bar;
     });
 }
 
-/** What would make the month cheaper, each by itself. */
+/** Changes that would lower the cost, each on its own. */
 export function Savings({ month }: { month: CostDocument }) {
   const [all, setAll] = useState(false);
-  // That an index which was added by a slider is asked by nobody is what the slider says.
-  const found = month.savings.filter((each) => !(each.change === "unused index" && ADDED.test(each.place)));
-  const shown = all ? found : found.slice(0, SAVINGS);
+  // An index that the slider added is of course unused.
+  const savings = month.savings.filter((each) => !(each.change === "unused index" && ADDED_INDEX.test(each.place)));
+  const shown = all ? savings : savings.slice(0, SAVINGS_SHOWN);
   return (
-    <Panel title="What would change it, each by itself">
-      {found.length ? (
+    <Panel title="Possible savings">
+      {savings.length ? (
         <ol class="cost-savings">
           {shown.map((each) => (
             <li key={each.change + each.place}>
-              <strong class="num good">{cents(each.amount)}</strong>
+              <strong class="num good">{formatMoney(each.amount)}</strong>
               <span>
                 <span class="cost-saving">{each.change}</span> <code>{each.place}</code>
                 <span class="small muted cost-place">{each.sentence}</span>
               </span>
             </li>
           ))}
-          {found.length > shown.length ? (
-            <li>
-              <span />
-              <span>
-                <Button small onClick={() => setAll(true)}>
-                  Show all {found.length}
-                </Button>
-              </span>
-            </li>
-          ) : null}
         </ol>
       ) : (
-        <p class="muted">Nothing that is looked for here saves a cent.</p>
+        <p class="muted">No savings found.</p>
       )}
+      <ShowAll total={savings.length} shown={shown.length} onShow={() => setAll(true)} />
     </Panel>
   );
 }

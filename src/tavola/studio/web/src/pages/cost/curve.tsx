@@ -1,7 +1,8 @@
-// Curve: what each way of paying costs against the traffic, both axes logarithmic, with the points where two meet.
+// Curve: the cost of each pricing option against the traffic, both axes logarithmic, with the break-even points.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { CostCurves, PricedCurves } from "../../generated/api";
-import { num, Panel } from "../../parts";
+import { Panel } from "../../parts";
+import { formatAxisMoney, formatNumber } from "../../format";
 
 const HEIGHT = 300;
 const LEFT = 62;
@@ -18,16 +19,11 @@ const COLOURS = [
 ] as const;
 const DASHES = ["", "6 3", "", "6 3", "2 3", "8 3 2 3"] as const;
 
-function dollars(value: number): string {
-  if (value >= 1e6) return `$${num(value / 1e6)}M`;
-  return value >= 1000 ? `$${num(value / 1000)}k` : `$${num(value)}`;
-}
-
-function powers(low: number, high: number): number[] {
-  const found: number[] = [];
+function powersOfTen(low: number, high: number): number[] {
+  const marks: number[] = [];
   for (let power = Math.ceil(Math.log10(low) - 1e-9); power <= Math.floor(Math.log10(high) + 1e-9); power += 1)
-    found.push(10 ** power);
-  return found;
+    marks.push(10 ** power);
+  return marks;
 }
 
 export function Curve({ priced }: { priced: PricedCurves }) {
@@ -39,9 +35,9 @@ export function Curve({ priced }: { priced: PricedCurves }) {
     if (!element) return;
     const measure = () => setWidth(Math.max(280, element.clientWidth));
     measure();
-    const watching = new ResizeObserver(measure);
-    watching.observe(element);
-    return () => watching.disconnect();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
   }, []);
   const own = curves.per_second || 1;
   const rates = curves.factors.map((each) => each * own);
@@ -53,12 +49,12 @@ export function Curve({ priced }: { priced: PricedCurves }) {
   const across = (rate: number) => LEFT + (Math.log(rate / first) / Math.log(last / first)) * (width - LEFT - RIGHT);
   const up = (total: number) =>
     HEIGHT - BOTTOM - (Math.log(Math.max(total, low) / low) / (Math.log(high / low) || 1)) * (HEIGHT - TOP - BOTTOM);
-  const told = curves.meetings.map(
+  const sentences = curves.meetings.map(
     (each) =>
-      `From about ${num(each.factor * own)} requests a second ${each.cheaper_above} is cheaper than ${each.cheaper_below}`,
+      `Above about ${formatNumber(each.factor * own)} requests per second, “${each.cheaper_above}” is cheaper than “${each.cheaper_below}”`,
   );
   return (
-    <Panel title="Break-even" actions={<span class="small muted">prices of {priced.book}</span>}>
+    <Panel title="Break-even" actions={<span class="small muted">{priced.book} prices</span>}>
       <div class="stack">
         <div ref={holder} class="cost-curve">
           {totals.length ? (
@@ -66,26 +62,27 @@ export function Curve({ priced }: { priced: PricedCurves }) {
               width={width}
               height={HEIGHT}
               role="img"
-              aria-label={`What a month costs from ${num(first)} to ${num(last)} requests a second, a line for each way of paying. ${told.join(". ")}`}
+              aria-label={`Monthly cost from ${formatNumber(first)} to ${formatNumber(last)} requests per second, one line for each pricing option. ${sentences.join(". ")}`}
             >
-              {powers(low, high).map((each) => (
+              {powersOfTen(low, high).map((each) => (
                 <g key={each}>
                   <line x1={LEFT} x2={width - RIGHT} y1={up(each)} y2={up(each)} class="cost-grid" />
                   <text x={LEFT - 6} y={up(each) + 4} class="cost-tick end">
-                    {dollars(each)}
+                    {formatAxisMoney(each)}
                   </text>
                 </g>
               ))}
-              {powers(first, last).map((each) => (
+              {powersOfTen(first, last).map((each) => (
                 <g key={each}>
                   <line x1={across(each)} x2={across(each)} y1={TOP} y2={HEIGHT - BOTTOM} class="cost-grid" />
                   <text x={across(each)} y={HEIGHT - BOTTOM + 16} class="cost-tick middle">
-                    {num(each)}
+                    {formatNumber(each)}
                   </text>
                 </g>
               ))}
               <text x={(LEFT + width) / 2} y={HEIGHT - 4} class="cost-tick middle">
-                requests a second
+                {" "}
+                Requests per second{" "}
               </text>
               <line x1={across(own)} x2={across(own)} y1={TOP} y2={HEIGHT - BOTTOM} class="cost-own" />
               {curves.lines.map((line, at) => (
@@ -109,7 +106,7 @@ export function Curve({ priced }: { priced: PricedCurves }) {
                   <circle
                     key={each.cheaper_above + each.cheaper_below}
                     cx={place}
-                    cy={up(between(curves, base.totals.map(Number), each.factor))}
+                    cy={up(interpolate(curves, base.totals.map(Number), each.factor))}
                     r="4"
                     class="cost-meeting"
                   />
@@ -117,7 +114,7 @@ export function Curve({ priced }: { priced: PricedCurves }) {
               })}
             </svg>
           ) : (
-            <p class="muted">No access pattern has a rate, so there is nothing to draw.</p>
+            <p class="muted">No access pattern declares a rate, so there is nothing to plot.</p>
           )}
         </div>
         <ul class="cost-legend small">
@@ -140,27 +137,25 @@ export function Curve({ priced }: { priced: PricedCurves }) {
             <svg width="26" height="8" aria-hidden="true">
               <line x1="13" x2="13" y1="0" y2="8" class="cost-own" />
             </svg>
-            this design: {num(curves.per_second)}/s
+            This design: {formatNumber(curves.per_second)}/s
           </li>
         </ul>
-        {told.length ? (
+        {sentences.length ? (
           <ul class="cost-list small">
-            {told.map((each) => (
+            {sentences.map((each) => (
               <li key={each}>{each}.</li>
             ))}
           </ul>
         ) : totals.length ? (
-          <p class="small muted">
-            No line crosses that of paying on demand between a hundredth of this traffic and a hundred times as much.
-          </p>
+          <p class="small muted">No option becomes cheaper than on-demand between 1/100 and 100 times this traffic.</p>
         ) : null}
       </div>
     </Panel>
   );
 }
 
-/** Return a line's height between two of its points. */
-function between(curves: CostCurves, totals: readonly number[], factor: number): number {
+/** Return the cost at a factor between two points of a line. */
+function interpolate(curves: CostCurves, totals: readonly number[], factor: number): number {
   const at = curves.factors.findIndex((each) => each >= factor);
   if (at <= 0) return totals[0] ?? 0;
   const [low, high] = [curves.factors[at - 1] ?? 1, curves.factors[at] ?? 1];

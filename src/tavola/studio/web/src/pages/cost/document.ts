@@ -1,6 +1,6 @@
-// Document: the shape of what `tavola cost --json` prints; the page reads it as the command line does.
+// Document: the parts of `tavola cost --json` that the page reads.
 
-export interface CostBook {
+interface PriceBook {
   readonly title: string;
   readonly region: string;
   readonly date: string;
@@ -24,68 +24,38 @@ export interface PatternBill {
   readonly amount: string;
 }
 
-export interface PayWay {
-  readonly name: string;
-  readonly mode: string;
-  readonly table_class: string;
-  readonly reserved: string | null;
-  readonly total: string | null;
-  readonly reason: string;
-}
-
 export interface CostDocument {
   readonly tables: readonly string[];
-  readonly book: CostBook;
+  readonly book: PriceBook;
   readonly currency: string;
   readonly hours: number;
   readonly total: string;
   readonly lines: readonly BillLine[];
   readonly access_patterns: readonly PatternBill[];
-  readonly ways: readonly PayWay[];
+  readonly ways: readonly { readonly name: string; readonly total: string | null; readonly reason: string }[];
   readonly break_even: readonly { readonly name: string; readonly sentence: string }[];
-  readonly savings: readonly {
-    readonly change: string;
-    readonly place: string;
-    readonly sentence: string;
-    readonly amount: string;
-  }[];
+  readonly savings: readonly Readonly<Record<"change" | "place" | "sentence" | "amount", string>>[];
   readonly recommendation: string;
   readonly notes: readonly string[];
 }
 
 export interface CalculationDocument {
-  readonly book: CostBook;
+  readonly book: PriceBook;
   readonly hours: number;
-  readonly units: {
-    readonly read: number;
-    readonly write: number;
-    readonly read_capacity: number;
-    readonly write_capacity: number;
-  };
-  readonly ways: readonly {
-    readonly name: string;
-    readonly reads: string;
-    readonly writes: string;
-    readonly storage: string;
-    readonly other: string;
-    readonly total: string | null;
-  }[];
-  readonly recommended: string | null;
+  readonly units: Readonly<Record<"read" | "write" | "read_capacity" | "write_capacity", number>>;
+  readonly ways: readonly ({ readonly total: string | null } & Readonly<
+    Record<"name" | "reads" | "writes" | "storage" | "other", string>
+  >)[];
   readonly recommendation: string;
-  readonly differences: readonly {
-    readonly sentence: string;
-    readonly on_demand: string;
-    readonly provisioned: string;
-  }[];
   readonly notes: readonly string[];
 }
 
-/** Return a document of the API as what it is. */
-export function costDocument(told: unknown): CostDocument {
-  return told as CostDocument;
+/** Return the API's untyped document as a cost estimate. */
+export function costDocument(document: unknown): CostDocument {
+  return document as CostDocument;
 }
 
-/** Return a calculation of the API as what it is. */
-export function calculationDocument(told: unknown): CalculationDocument {
-  return told as CalculationDocument;
+/** Return the API's untyped document as a calculation. */
+export function calculationDocument(document: unknown): CalculationDocument {
+  return document as CalculationDocument;
 }

@@ -1,17 +1,16 @@
-// Cost: a month of the design, its numbers turned by sliders, under each way of paying; or of rates alone.
-import { useState } from "preact/hooks";
-import { useAsk } from "../../app/asking";
-import { call, problemOf } from "../../app/api";
+// Cost: the monthly cost of the design, which sliders change, under each pricing option; or of request rates alone.
+import { useAction, useQuery } from "../../app/queries";
+import { call } from "../../app/api";
 import { useCommands } from "../../app/commands";
 import { go, route, useParam } from "../../app/router";
 import { session } from "../../app/session";
-import type { MonthlyCost, CostOptions, Problem } from "../../generated/api";
+import type { MonthlyCost, CostOptions } from "../../generated/api";
 import {
   Button,
-  bytes,
   Code,
+  DataTable,
   download,
-  num,
+  numeric,
   Panel,
   ProblemNotice,
   Select,
@@ -21,31 +20,32 @@ import {
   Stats,
   Tabs,
 } from "../../parts";
-import { ByLine, ByPattern, Savings, Ways } from "./bill";
+import { ByLine, ByPattern, PricingOptions, Savings } from "./bill";
 import { Calculator } from "./calculator";
 import { Curve } from "./curve";
 import { costDocument } from "./document";
 import { Assumptions, Sliders } from "./sliders";
-import { ALL, askedCost, cents, designOf, less, plus, reset } from "./state";
+import { ALL, costRequest, designOf, reset } from "./state";
 import "./page.css";
+import { addAmounts, formatBytes, formatMoney, formatNumber, subtractAmounts, formatPercent } from "../../format";
 
 export default function CostPage() {
   const designed = session.value?.designed ?? false;
-  const [asks] = useParam("view");
-  const view = designed && asks !== "calculator" ? "design" : "calculator"; // whatever else a link says
-  const options = useAsk("GET /cost/options", {});
+  const [viewParam] = useParam("view");
+  const view = designed && viewParam !== "calculator" ? "design" : "calculator";
+  const options = useQuery("GET /cost/options", {});
   const params = route.value.params;
   useCommands([
     {
       id: "cost-reset",
-      title: "Sliders as the design declares",
+      title: "Reset to the design's values",
       keys: "0",
       group: "Cost",
       run: () => reset(route.value.params),
     },
     {
       id: "cost-calculator",
-      title: "Cost of rates alone",
+      title: "Open the cost calculator",
       group: "Cost",
       run: () => go({ params: { view: "calculator" } }),
     },
@@ -68,7 +68,7 @@ export default function CostPage() {
           />
         ) : null}
       </div>
-      {options.problem ? <ProblemNotice problem={options.problem} again={options.again} /> : null}
+      <ProblemNotice problem={options.problem} retry={options.retry} />
       <div
         id="cost-panel"
         role={designed ? "tabpanel" : undefined}
@@ -90,22 +90,22 @@ export default function CostPage() {
 
 function DesignCost({ options }: { options: CostOptions }) {
   const params = route.value.params;
-  const asks = askedCost(params);
-  const named = designOf(params);
-  const chosen = named ? `design:${named}` : (params["table"] ?? ALL);
-  const asked = useAsk("POST /cost", asks, { delay: 120 });
-  const curves = useAsk("POST /cost/curve", asks, { delay: 250 });
-  const vectors = useAsk("GET /cost/vectors", {});
-  const answer = asked.data;
+  const request = costRequest(params);
+  const design = designOf(params);
+  const chosen = design ? `design:${design}` : (params["table"] ?? ALL);
+  const query = useQuery("POST /cost", request, { delayMs: 120 });
+  const curves = useQuery("POST /cost/curve", request, { delayMs: 250 });
+  const vectors = useQuery("GET /cost/vectors", {});
+  const answer = query.data;
   const month = answer ? costDocument(answer.altered) : null;
   const declared = answer ? costDocument(answer.declared) : null;
   return (
     <>
       {month ? (
         <p class="cost-sticky" aria-hidden="true">
-          <strong>{cents(month.total)}</strong>
+          <strong>{formatMoney(month.total)}</strong>
           <span class="small muted">
-            {answer?.is_unchanged ? "as declared" : `declared ${declared ? cents(declared.total) : ""}`}
+            {answer?.is_unchanged ? "as declared" : `declared ${declared ? formatMoney(declared.total) : ""}`}
           </span>
         </p>
       ) : null}
@@ -114,13 +114,13 @@ function DesignCost({ options }: { options: CostOptions }) {
           <>
             <Panel title="Tables">
               <Select
-                label="Which tables"
+                label="Tables to price"
                 hideLabel
                 value={chosen}
                 options={[
                   {
                     value: ALL,
-                    label: options.tables.length === 1 ? "the one table" : `all ${options.tables.length} tables`,
+                    label: options.tables.length === 1 ? "1 table" : `All ${options.tables.length} tables`,
                   },
                   ...options.designs.map((each) => ({ value: `design:${each}`, label: each })),
                   ...options.tables.map((each) => ({ value: each, label: each })),
@@ -136,65 +136,45 @@ function DesignCost({ options }: { options: CostOptions }) {
                 }
               />
             </Panel>
-            <Sliders params={params} turned={answer ? !answer.is_unchanged : false} />
+            <Sliders params={params} changed={answer ? !answer.is_unchanged : false} />
             <Assumptions params={params} options={options} design />
           </>
         }
       >
-        {asked.problem ? <ProblemNotice problem={asked.problem} again={asked.again} /> : null}
+        <ProblemNotice problem={query.problem} retry={query.retry} />
         {answer && month && declared ? (
           <>
-            <Head answer={answer} loading={asked.loading} />
-            <Ways month={month} />
+            <Head answer={answer} loading={query.loading} />
+            <PricingOptions month={month} />
             {curves.data ? <Curve priced={curves.data} /> : null}
             <ByPattern month={month} declared={declared} ids={answer.ids} />
             <ByLine month={month} />
             <Savings month={month} />
             {vectors.data?.indexes.length ? (
-              <Panel
-                title="Vector indexes"
-                actions={<span class="small muted">no price book has a price for them yet</span>}
-                flush
-              >
-                <div class="scroll-x" tabIndex={0} role="region" aria-label="Vector indexes">
-                  <table class="plain">
-                    <thead>
-                      <tr>
-                        <th scope="col">index</th>
-                        <th scope="col" class="num">
-                          dimensions
+              <Panel title="Vector indexes" actions={<span class="small muted">not in any price list yet</span>} flush>
+                <DataTable
+                  label="Vector indexes"
+                  columns={["Index", ...["Dimensions", "Items", "Vector size", "Index size"].map(numeric)]}
+                >
+                  <tbody>
+                    {vectors.data.indexes.map((each) => (
+                      <tr key={each.table + each.index}>
+                        <th scope="row">
+                          {each.table} / {each.index}
                         </th>
-                        <th scope="col" class="num">
-                          items
-                        </th>
-                        <th scope="col" class="num">
-                          vectors
-                        </th>
-                        <th scope="col" class="num">
-                          whole index
-                        </th>
+                        <td class="num">{formatNumber(each.dimensions)}</td>
+                        <td class="num">{formatNumber(each.items)}</td>
+                        <td class="num">{formatBytes(each.vector_bytes)}</td>
+                        <td class="num">{formatBytes(each.bytes)}</td>
                       </tr>
-                    </thead>
-                    <tbody>
-                      {vectors.data.indexes.map((each) => (
-                        <tr key={each.table + each.index}>
-                          <th scope="row">
-                            {each.table} / {each.index}
-                          </th>
-                          <td class="num">{num(each.dimensions)}</td>
-                          <td class="num">{num(each.items)}</td>
-                          <td class="num">{bytes(each.vector_bytes)}</td>
-                          <td class="num">{bytes(each.bytes)}</td>
-                        </tr>
-                      ))}
-                    </tbody>
-                  </table>
-                </div>
+                    ))}
+                  </tbody>
+                </DataTable>
               </Panel>
             ) : null}
-            <Taken answer={answer} />
+            <NotesAndCommand answer={answer} />
           </>
-        ) : asked.loading ? (
+        ) : query.loading ? (
           <Spinner />
         ) : null}
       </Split>
@@ -202,90 +182,91 @@ function DesignCost({ options }: { options: CostOptions }) {
   );
 }
 
-/** The sum, what it was, and the prices it is at; these are always said. */
+/** The total, the declared total, and the price list. */
 function Head({ answer, loading }: { answer: MonthlyCost; loading: boolean }) {
   const month = costDocument(answer.altered);
   const declared = costDocument(answer.declared);
-  const more = less(month.total, declared.total);
-  const requests = month.access_patterns.map((each) => each.amount).reduce(plus, "0");
+  const difference = subtractAmounts(month.total, declared.total);
+  const requests = month.access_patterns.map((each) => each.amount).reduce(addAmounts, "0");
   const share = Number(month.total) > 0 ? Number(requests) / Number(month.total) : 0;
-  const rest = less(month.total, requests);
-  const saving = useSaving();
+  const rest = subtractAmounts(month.total, requests);
+  const file = useDownload();
   return (
     <Panel
-      title={`${month.tables.length === 1 ? month.tables[0] : `${month.tables.length} tables`}, a month`}
+      title={`${month.tables.length === 1 ? month.tables[0] : `${month.tables.length} tables`}: monthly cost`}
       actions={
         <>
-          <Button small onClick={() => saving.save("POST /cost/csv")}>
-            CSV
+          <Button small onClick={() => file.save("POST /cost/csv")}>
+            {" "}
+            Download CSV{" "}
           </Button>
-          <Button small onClick={() => saving.save("POST /cost/design")}>
-            Design as a document
+          <Button small onClick={() => file.save("POST /cost/design")}>
+            Download design.json
           </Button>
         </>
       }
     >
       <div class="stack" aria-busy={loading}>
-        {saving.problem ? <ProblemNotice problem={saving.problem} /> : null}
+        <ProblemNotice problem={file.problem} />
         <p class="hidden-text" role="status">
-          {`${cents(month.total)} a month${answer.is_unchanged ? "" : `, declared ${cents(declared.total)}`}`}
+          {`${formatMoney(month.total)} per month${answer.is_unchanged ? "" : `, declared ${formatMoney(declared.total)}`}`}
         </p>
         <Stats>
           <Stat
-            label="total"
-            value={<span data-testid="cost-total">{cents(month.total)}</span>}
-            beside={answer.is_unchanged ? "as declared" : `declared ${cents(declared.total)}`}
+            label="Total"
+            value={<span data-testid="cost-total">{formatMoney(month.total)}</span>}
+            beside={answer.is_unchanged ? "as declared" : `declared ${formatMoney(declared.total)}`}
           />
           {answer.is_unchanged ? null : (
             <Stat
-              label="difference"
-              value={more.startsWith("-") ? cents(more) : `+${cents(more)}`}
-              tone={more.startsWith("-") ? "good" : "warn"}
-              beside="against the declared design"
+              label="Difference"
+              value={difference.startsWith("-") ? formatMoney(difference) : `+${formatMoney(difference)}`}
+              tone={difference.startsWith("-") ? "good" : "warn"}
+              beside="compared with the declared design"
             />
           )}
-          <Stat label="requests" value={cents(requests)} beside={`${Math.round(share * 100)} % of it`} />
-          <Stat label="what stands there" value={cents(rest)} beside="storage, recovery, backups, credits" />
+          <Stat label="Requests" value={formatMoney(requests)} beside={`${formatPercent(share)} of the total`} />
+          <Stat label="Storage and other" value={formatMoney(rest)} beside="storage, recovery, backups, credits" />
         </Stats>
         <p class="small muted" data-testid="cost-book">
-          Prices of {month.book.region}, {month.book.date}; a month of {month.hours} hours, in {month.currency}.
+          {month.book.region} prices of {month.book.date}, {month.hours} hours per month, in {month.currency}.
         </p>
       </div>
     </Panel>
   );
 }
 
-/** What was taken for granted, and the command line that prints the same. */
-function Taken({ answer }: { answer: MonthlyCost }) {
+/** The assumptions that were made, and the command line that prints the same. */
+function NotesAndCommand({ answer }: { answer: MonthlyCost }) {
   const month = costDocument(answer.altered);
-  const saving = useSaving();
+  const file = useDownload();
   return (
     <>
-      <Panel title="Taken for this">
+      <Panel title="Notes">
         <ul class="cost-list small">
           {month.notes.map((each) => (
             <li key={each}>{each}</li>
           ))}
         </ul>
       </Panel>
-      <Panel title="The command that prints it">
+      <Panel title="Command line">
         <div class="stack">
           {answer.command ? (
             <Code text={answer.command} label="Command line" />
           ) : (
             <p class="muted">
-              Designs side by side may call entities alike, and these do: no one command prints them together. Choose
-              one of the designs, or one table.
+              These designs use the same entity names, so no single command can price them together. Choose one design
+              or one table.
             </p>
           )}
-          {saving.problem ? <ProblemNotice problem={saving.problem} /> : null}
+          <ProblemNotice problem={file.problem} />
           {answer.saved ? (
             <p class="small muted">
-              The command is about the design as it stands here:{" "}
-              <Button small onClick={() => saving.save("POST /cost/design")}>
-                save altered.json
-              </Button>{" "}
-              first.
+              The command prices the modified design. First{" "}
+              <Button small onClick={() => file.save("POST /cost/design")}>
+                download modified.json{" "}
+              </Button>
+              .
             </p>
           ) : null}
         </div>
@@ -294,17 +275,13 @@ function Taken({ answer }: { answer: MonthlyCost }) {
   );
 }
 
-/** Save a file of this month; what keeps it from being made is told. */
-function useSaving() {
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const save = (endpoint: "POST /cost/csv" | "POST /cost/design") => {
-    call(endpoint, askedCost(route.value.params)).then(
-      (file) => {
-        setProblem(null);
-        download(file.name, file.text, file.name.endsWith(".csv") ? "text/csv" : "application/json");
-      },
-      (thrown: unknown) => setProblem(problemOf(thrown)),
-    );
-  };
-  return { problem, save };
+/** Download a file of this cost estimate. */
+function useDownload() {
+  const action = useAction();
+  const save = (endpoint: "POST /cost/csv" | "POST /cost/design") =>
+    void action.run(async () => {
+      const file = await call(endpoint, costRequest(route.value.params));
+      download(file.name, file.text, file.name.endsWith(".csv") ? "text/csv" : "application/json");
+    });
+  return { problem: action.problem, save };
 }

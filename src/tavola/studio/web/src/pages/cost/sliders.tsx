@@ -1,55 +1,44 @@
-// Sliders: the numbers of the design, turned by hand; each is a range and a number that say the same.
+// Sliders: the workload and the assumptions of a cost estimate. Each slider is a range and a number field for the same parameter of the URL.
 import { useId } from "preact/hooks";
 import type { CostOptions } from "../../generated/api";
-import { Button, Checkbox, Panel, Segmented, Select, TextInput } from "../../parts";
+import { Button, Checkbox, Panel, plainOptions, Segmented, Select, TextInput } from "../../parts";
 import { assumptionsOf, reset, set, slidersOf } from "./state";
 
 type Params = Readonly<Record<string, string>>;
 
-function spelled(value: number): string {
-  return String(Number(value.toPrecision(4)));
+export interface SliderSpec {
+  /** The parameter of the URL that holds the number. */
+  readonly name: string;
+  readonly label: string;
+  readonly min: number;
+  readonly max: number;
+  /** The value without the parameter. */
+  readonly standard: number;
+  readonly step?: number;
+  /** A logarithmic range: as far from 1 to 10 as from 10 to 100. */
+  readonly decades?: boolean;
+  readonly unit?: string;
 }
 
-/** A number on a range. `decades` makes the range logarithmic: as far from 1 to 10 as from 10 to 100. */
-export function Slider({
-  label,
-  hint,
-  value,
-  min,
-  max,
-  step,
-  standard,
-  decades,
-  unit,
-  onChange,
-}: {
-  label: string;
-  hint?: string;
-  value: number;
-  min: number;
-  max: number;
-  step?: number;
-  standard: number;
-  decades?: boolean;
-  unit?: string;
-  onChange: (value: number | null) => void;
-}) {
+const LOG_MIN = 1e-3; // a logarithmic range cannot start at 0
+const TYPED_MAX = 1e6;
+
+function Slider({ spec, value, hint }: { spec: SliderSpec; value: number; hint?: string }) {
+  const { label, min, max, standard, decades, unit = "" } = spec;
   const id = useId();
-  const floor = decades ? Math.max(min, 1e-3) : min;
-  const at = decades ? Math.log10(Math.max(value, floor)) : value;
-  const low = decades ? Math.log10(floor) : min;
-  const high = decades ? Math.log10(max) : max;
-  const tell = (told: number) => onChange(Math.abs(told - standard) < 1e-9 ? null : told);
-  const drag = (text: string) => {
-    const told = Number(text);
-    if (!decades) tell(told);
-    else if (told <= low)
-      tell(min); // a range of powers has no nought: its end is that
-    else tell(Math.abs(told) < 0.02 ? 1 : Number((10 ** told).toPrecision(3)));
+  const floor = decades ? Math.max(min, LOG_MIN) : min;
+  const position = (number: number) => (decades ? Math.log10(Math.max(number, floor)) : number);
+  const [low, high] = [position(min), position(max)];
+  const shown = String(Number(value.toPrecision(4)));
+  const change = (to: number) => set({ [spec.name]: Math.abs(to - standard) < 1e-9 ? null : String(to) });
+  const drag = (at: number) => {
+    if (!decades) change(at);
+    else if (at <= low) change(min);
+    else change(Math.abs(at) < 0.02 ? 1 : Number((10 ** at).toPrecision(3))); // snaps to 1
   };
   const type = (text: string) => {
-    const told = Number(text);
-    if (text !== "" && Number.isFinite(told)) tell(Math.max(min, Math.min(told, decades ? 1e6 : max)));
+    if (text !== "" && Number.isFinite(Number(text)))
+      change(Math.max(min, Math.min(Number(text), decades ? TYPED_MAX : max)));
   };
   return (
     <div class="cost-slider">
@@ -59,10 +48,10 @@ export function Slider({
         type="range"
         min={low}
         max={high}
-        step={decades ? 0.01 : (step ?? 1)}
-        value={Math.min(Math.max(at, low), high)}
-        aria-valuetext={`${spelled(value)} ${unit ?? ""}`.trim()}
-        onInput={(event) => drag(event.currentTarget.value)}
+        step={decades ? 0.01 : (spec.step ?? 1)}
+        value={Math.min(Math.max(position(value), low), high)}
+        aria-valuetext={`${shown} ${unit}`.trim()}
+        onInput={(event) => drag(Number(event.currentTarget.value))}
       />
       <span class="cost-number">
         <input
@@ -70,7 +59,7 @@ export function Slider({
           type="number"
           min={min}
           step="any"
-          value={spelled(value)}
+          value={shown}
           aria-label={`${label}, as a number`}
           onChange={(event) => type(event.currentTarget.value)}
         />
@@ -81,137 +70,143 @@ export function Slider({
   );
 }
 
-export function Sliders({ params, turned }: { params: Params; turned: boolean }) {
-  const told = slidersOf(params);
-  const one = (name: string) => (value: number | null) => set({ [name]: value === null ? null : String(value) });
+interface SliderListProps {
+  specs: readonly SliderSpec[];
+  values: Readonly<Record<string, number | null | undefined>>;
+  hints?: Readonly<Record<string, string>>;
+}
+
+/** Sliders in a row; `hints` is by parameter. */
+export function SliderList({ specs, values, hints = {} }: SliderListProps) {
   return (
-    <Panel
-      title="Numbers"
-      actions={
-        turned ? (
-          <Button small onClick={() => reset(params)}>
-            As declared
-          </Button>
-        ) : null
-      }
-    >
+    <>
+      {specs.map((spec) => (
+        <Slider
+          key={spec.name}
+          spec={spec}
+          value={values[spec.name] ?? Math.max(spec.standard, spec.min)}
+          hint={hints[spec.name] ?? ""}
+        />
+      ))}
+    </>
+  );
+}
+
+const factor = (name: string, label: string, min = 0): SliderSpec => ({
+  name,
+  label,
+  min,
+  max: 100,
+  standard: 1,
+  decades: true,
+  unit: "×",
+});
+const WORKLOAD: readonly SliderSpec[] = [
+  factor("reads", "Reads"),
+  factor("writes", "Writes"),
+  factor("size", "Item size", 0.01),
+  factor("items", "Items stored"),
+  { name: "idx", label: "Additional indexes", min: 0, max: 20, standard: 0 },
+  { ...factor("peak", "Peak-to-average ratio", 1), standard: 0 }, // 1 is a ratio of its own: 0 stands for the declared ones
+];
+
+interface ChoiceProps {
+  label: string;
+  name: string;
+  value: string;
+  options: readonly string[];
+}
+
+function Choice({ label, name, value, options }: ChoiceProps) {
+  return (
+    <div class="cost-choice">
+      <span class="cost-label">{label}</span>
+      <Segmented
+        label={label}
+        value={value}
+        options={[
+          { value: "declared", label: "As declared" },
+          ...options.map((each) => ({ value: each, label: each.charAt(0).toUpperCase() + each.slice(1) })),
+        ]}
+        onChange={(to) => set({ [name]: to === "declared" ? null : to })}
+      />
+    </div>
+  );
+}
+
+export function Sliders({ params, changed }: { params: Params; changed: boolean }) {
+  const sliders = slidersOf(params);
+  const resetButton = (
+    <Button small onClick={() => reset(params)}>
+      Reset
+    </Button>
+  );
+  return (
+    <Panel title="What if" actions={changed ? resetButton : null}>
       <div class="stack">
-        <Slider
-          label="Reads"
-          value={told.reads ?? 1}
-          min={0}
-          max={100}
-          standard={1}
-          decades
-          unit="×"
-          onChange={one("reads")}
+        <SliderList
+          specs={WORKLOAD}
+          values={{
+            reads: sliders.reads,
+            writes: sliders.writes,
+            size: sliders.item_bytes,
+            items: sliders.items,
+            idx: sliders.indexes,
+            peak: sliders.peak,
+          }}
+          hints={{
+            ...(sliders.indexes ? { idx: "global, all attributes, on each table" } : {}),
+            ...(sliders.peak === null ? { peak: "as each pattern declares it" } : {}),
+          }}
         />
-        <Slider
-          label="Writes"
-          value={told.writes ?? 1}
-          min={0}
-          max={100}
-          standard={1}
-          decades
-          unit="×"
-          onChange={one("writes")}
-        />
-        <Slider
-          label="Item size"
-          value={told.item_bytes ?? 1}
-          min={0.01}
-          max={100}
-          standard={1}
-          decades
-          unit="×"
-          onChange={one("size")}
-        />
-        <Slider
-          label="Items stored"
-          value={told.items ?? 1}
-          min={0}
-          max={100}
-          standard={1}
-          decades
-          unit="×"
-          onChange={one("items")}
-        />
-        <Slider
-          label="More indexes"
-          value={told.indexes ?? 0}
-          min={0}
-          max={20}
-          standard={0}
-          hint={told.indexes ? "global, of whole items, on each table" : ""}
-          onChange={one("idx")}
-        />
-        <Slider
-          label="Peak to average"
-          value={told.peak ?? 1}
-          min={1}
-          max={100}
-          standard={0}
-          decades
-          unit="×"
-          hint={told.peak === null ? "as each pattern declares" : ""}
-          onChange={one("peak")}
-        />
-        {told.peak === null ? null : (
+        {sliders.peak === null ? null : (
           <Button small kind="quiet" onClick={() => set({ peak: null })}>
-            Peaks as declared
+            Use declared peaks
           </Button>
         )}
-        <div class="cost-choice">
-          <span class="cost-label">Reads are</span>
-          <Segmented
-            label="Consistency"
-            value={told.consistency ?? "declared"}
-            options={[
-              { value: "declared", label: "as declared" },
-              { value: "eventual", label: "eventual" },
-              { value: "strong", label: "strong" },
-            ]}
-            onChange={(value) => set({ cons: value === "declared" ? null : value })}
-          />
-        </div>
-        <div class="cost-choice">
-          <span class="cost-label">Transactions</span>
-          <Segmented
-            label="Transactions"
-            value={told.transactions ?? "declared"}
-            options={[
-              { value: "declared", label: "as declared" },
-              { value: "none", label: "none" },
-              { value: "all", label: "all" },
-            ]}
-            onChange={(value) => set({ tx: value === "declared" ? null : value })}
-          />
-        </div>
+        <Choice
+          label="Read consistency"
+          name="cons"
+          value={sliders.consistency ?? "declared"}
+          options={["eventual", "strong"]}
+        />
+        <Choice label="Transactions" name="tx" value={sliders.transactions ?? "declared"} options={["none", "all"]} />
       </div>
     </Panel>
   );
 }
 
+const ASSUMPTIONS: readonly SliderSpec[] = [
+  { name: "hours", label: "Hours per day", min: 1, max: 24, standard: 24, unit: "h" },
+  { name: "target", label: "Target utilization", min: 20, max: 90, standard: 70, unit: "%" },
+  { name: "backups", label: "Backups", min: 0, max: 30, standard: 0 },
+];
+const DESIGN_ASSUMPTIONS: readonly SliderSpec[] = [
+  { name: "sparse", label: "Share of items in sparse indexes", min: 0, max: 1, step: 0.01, standard: 0.1 },
+  { name: "polls", label: "Stream polls per second", min: 0, max: 100, standard: 0, unit: "/s" },
+];
+
+/** The price list and everything else that the cost depends on; `design`: also what only a design has. */
 export function Assumptions({ params, options, design }: { params: Params; options: CostOptions; design: boolean }) {
-  const told = assumptionsOf(params);
-  const regions = [...new Set(options.books.filter((each) => each.label === null).map((each) => each.region))];
-  const region = told.region ?? options.region;
-  const dates = options.books
-    .filter((each) => each.label === null && each.region === region)
+  const assumptions = assumptionsOf(params);
+  const region = assumptions.region ?? options.region;
+  const regional = options.books.filter((each) => each.label === null);
+  const labelled = options.books.filter((each) => each.label !== null);
+  const regions = [...new Set(regional.map((each) => each.region))];
+  const dates = regional
+    .filter((each) => each.region === region)
     .map((each) => each.date)
     .reverse();
-  const labels = options.books.filter((each) => each.label !== null);
-  const one = (name: string) => (value: number | null) => set({ [name]: value === null ? null : String(value) });
   return (
     <Panel title="Assumptions">
       <div class="stack">
         <div class="cost-pair">
           <Select
-            label="Prices of"
-            value={told.prices ? `label:${told.prices}` : region}
+            label="Price list"
+            value={assumptions.prices ? `label:${assumptions.prices}` : region}
             options={[
-              ...regions.map((each) => ({ value: each, label: each })),
-              ...labels.map((each) => ({ value: `label:${each.label}`, label: `as the ${each.label} document` })),
+              ...plainOptions(regions),
+              ...labelled.map((each) => ({ value: `label:${each.label}`, label: `${each.label} document` })),
             ]}
             onChange={(value) =>
               value.startsWith("label:")
@@ -219,84 +214,53 @@ export function Assumptions({ params, options, design }: { params: Params; optio
                 : set({ prices: null, date: null, region: value === options.region ? null : value })
             }
           />
-          {told.prices ? null : (
+          {assumptions.prices ? null : (
             <Select
               label="As of"
-              value={told.date ?? ""}
-              options={[{ value: "", label: "newest" }, ...dates.map((each) => ({ value: each, label: each }))]}
+              value={assumptions.date ?? ""}
+              options={[{ value: "", label: "Latest" }, ...plainOptions(dates)]}
               onChange={(value) => set({ date: value || null })}
             />
           )}
         </div>
-        {design ? (
-          <div class="cost-pair">
+        <div class={design ? "cost-pair" : ""}>
+          {design ? (
             <Select
-              label="Paid"
-              value={told.mode ?? ""}
+              label="Capacity mode"
+              value={assumptions.mode ?? ""}
               options={[
-                { value: "", label: "as each declares" },
-                { value: "on-demand", label: "on demand" },
-                { value: "provisioned", label: "provisioned" },
+                { value: "", label: "As declared" },
+                { value: "on-demand", label: "On-demand" },
+                { value: "provisioned", label: "Provisioned" },
               ]}
               onChange={(value) => set({ mode: value || null })}
             />
-            <TableClass value={told.table_class ?? ""} standard="as each declares" />
-          </div>
-        ) : (
-          <TableClass value={told.table_class ?? ""} standard="as by default" />
-        )}
-        <Slider
-          label="Hours a day"
-          value={told.hours_per_day ?? 24}
-          min={1}
-          max={24}
-          standard={24}
-          unit="h"
-          onChange={one("hours")}
+          ) : null}
+          <Select
+            label="Table class"
+            value={assumptions.table_class ?? ""}
+            options={[
+              { value: "", label: design ? "As declared" : "Default" },
+              { value: "STANDARD", label: "Standard" },
+              { value: "STANDARD_INFREQUENT_ACCESS", label: "Standard-IA" },
+            ]}
+            onChange={(value) => set({ class: value || null })}
+          />
+        </div>
+        <SliderList
+          specs={design ? [...ASSUMPTIONS, ...DESIGN_ASSUMPTIONS] : ASSUMPTIONS}
+          values={{
+            hours: assumptions.hours_per_day,
+            target: assumptions.target,
+            backups: assumptions.backups,
+            sparse: assumptions.sparse_share,
+            polls: assumptions.stream_polls,
+          }}
         />
-        <Slider
-          label="Target utilisation"
-          value={told.target ?? 70}
-          min={20}
-          max={90}
-          standard={70}
-          unit="%"
-          onChange={one("target")}
-        />
-        <Slider
-          label="Backups kept"
-          value={told.backups ?? 0}
-          min={0}
-          max={30}
-          standard={0}
-          onChange={one("backups")}
-        />
-        {design ? (
-          <>
-            <Slider
-              label="Share in sparse indexes"
-              value={told.sparse_share ?? 0.1}
-              min={0}
-              max={1}
-              step={0.01}
-              standard={0.1}
-              onChange={one("sparse")}
-            />
-            <Slider
-              label="Stream polls a second"
-              value={told.stream_polls ?? 0}
-              min={0}
-              max={100}
-              standard={0}
-              unit="/s"
-              onChange={one("polls")}
-            />
-            <Storage params={params} tables={options.tables} />
-          </>
-        ) : null}
+        {design ? <Storage params={params} tables={options.tables} /> : null}
         <Checkbox
-          label="Take off the free tier"
-          checked={told.free_tier ?? false}
+          label="Apply the free tier"
+          checked={assumptions.free_tier ?? false}
           onChange={(checked) => set({ free: checked ? "yes" : null })}
         />
       </div>
@@ -304,28 +268,13 @@ export function Assumptions({ params, options, design }: { params: Params; optio
   );
 }
 
-function TableClass({ value, standard }: { value: string; standard: string }) {
-  return (
-    <Select
-      label="Table class"
-      value={value}
-      options={[
-        { value: "", label: standard },
-        { value: "STANDARD", label: "Standard" },
-        { value: "STANDARD_INFREQUENT_ACCESS", label: "Standard-IA" },
-      ]}
-      onChange={(told) => set({ class: told || null })}
-    />
-  );
-}
-
-/** What tables hold, where somebody measured it. */
+/** The measured size of tables, where it is known. */
 function Storage({ params, tables }: { params: Params; tables: readonly string[] }) {
-  const held = assumptionsOf(params).storage_gb ?? {};
+  const count = Object.keys(assumptionsOf(params).storage_gb ?? {}).length;
   const chosen = params["table"];
   return (
     <details class="cost-storage">
-      <summary>Measured storage, GB{Object.keys(held).length ? ` (${Object.keys(held).length} given)` : ""}</summary>
+      <summary>Measured storage (GB){count ? `, ${count} set` : ""}</summary>
       <div class="stack">
         {tables
           .filter((each) => !chosen || each === chosen)
@@ -336,7 +285,7 @@ function Storage({ params, tables }: { params: Params; tables: readonly string[]
               type="number"
               min={0}
               value={params[`gb.${each}`] ?? ""}
-              placeholder="by the number of items"
+              placeholder="estimated from the item count"
               onInput={(value) => set({ [`gb.${each}`]: value || null })}
             />
           ))}

@@ -1,18 +1,19 @@
-// Cells: one line of the grid: the head of a group, or an item with its entity, its key taken apart and its attributes.
+// Cells: the content of a line of the grid: the head of an item collection, or an item with its entity, key and attributes.
 import { href } from "../../app/router";
 import type { Item, KeyPiece } from "../../generated/api";
-import { bytes, colourOf, epochText, num, shown, taken } from "../../parts";
+import { colourOf, epochText, splitValue, valueText } from "../../parts";
 import type { Column } from "./columns";
 import type { Group } from "./groups";
-import { held, partOf, type Way } from "./keys";
+import { attributeOf, partOf, type AccessKey } from "./keys";
 import { piecesOf, type Row } from "./rows";
 import { writeConditions } from "./state";
+import { formatBytes, formatCount, formatNumber } from "../../format";
 
 export const CHECK_WIDTH = 34;
 export const ENTITY_WIDTH = 128;
 export const MENU_WIDTH = 34;
 
-/** Return the address of a collection: all items with these values of a partition key. */
+/** Return the URL of an item collection: all items with this partition key. */
 export function collectionHref(index: string, key: Item): string {
   const conditions = Object.entries(key).map(([attribute, value]) => ({
     attribute,
@@ -22,14 +23,14 @@ export function collectionHref(index: string, key: Item): string {
   return href({ params: { index, q: writeConditions(conditions), item: null, sql: null } });
 }
 
-/** Return a group's partition key. */
-export function partitionOf(row: Row, way: Way): Item {
-  return partOf(row.item, way.hash);
+/** Return the partition key of a row in an index or the table. */
+export function partitionOf(row: Row, access: AccessKey): Item {
+  return partOf(row.item, access.hash);
 }
 
-const TEXT_MOST = 90;
+const LENGTH_MAX = 90;
 
-/** A key's pieces: what the template says is grey, what the item says is not; a piece says its field when pointed at. */
+/** A key split by its template: literals are grey; a field's value has its name as a tooltip. */
 export function Pieces({ pieces }: { pieces: readonly KeyPiece[] }) {
   return (
     <>
@@ -38,7 +39,7 @@ export function Pieces({ pieces }: { pieces: readonly KeyPiece[] }) {
           <i key={at}>{piece.text}</i>
         ) : (
           <b key={at} title={piece.field ? `${piece.field} = ${piece.value.slice(0, 300)}` : undefined}>
-            {piece.text.length > TEXT_MOST ? `${piece.text.slice(0, TEXT_MOST)}…` : piece.text}
+            {piece.text.length > LENGTH_MAX ? `${piece.text.slice(0, LENGTH_MAX)}…` : piece.text}
           </b>
         ),
       )}
@@ -54,7 +55,7 @@ const KINDS: Readonly<Record<string, string>> = {
   unknown: "unknown",
 };
 
-/** An entity's chip in one element: a thousand of them are on their way past. */
+/** An entity's chip as a single element, since scrolling renders thousands of them. */
 export function EntityChip({ row }: { row: Row }) {
   const { entity, kind, note } = row.entity;
   const word = KINDS[kind] ?? "";
@@ -72,30 +73,27 @@ export function EntityChip({ row }: { row: Row }) {
   );
 }
 
-export interface RowLook {
+export interface RowStyle {
   readonly columns: readonly Column[];
-  readonly way: Way;
-  /** What the pointed index holds; null: everything, or no index is pointed at. */
+  readonly access: AccessKey;
+  /** The attributes that the highlighted index projects; null if all, or if none is highlighted. */
   readonly projected: ReadonlySet<string> | null;
 }
 
-/** The cells of an item after its chip; `cursor` is the column that the keyboard is at. */
-export function ItemCells({
-  row,
-  look,
-  cursor,
-  idOf,
-}: {
+interface ItemCellsProps {
   row: Row;
-  look: RowLook;
+  rowStyle: RowStyle;
   cursor: number;
   idOf: (column: number) => string;
-}) {
+}
+
+/** The attribute cells of an item; `cursor` is the column with the keyboard cursor. */
+export function ItemCells({ row, rowStyle, cursor, idOf }: ItemCellsProps) {
   return (
     <>
-      {look.columns.map((column, at) => {
-        const value = held(row.item, column.name);
-        const faint = value !== undefined && look.projected !== null && !look.projected.has(column.name);
+      {rowStyle.columns.map((column, at) => {
+        const value = attributeOf(row.item, column.name);
+        const faint = value !== undefined && rowStyle.projected !== null && !rowStyle.projected.has(column.name);
         const style = { width: `${column.width}px` };
         const names = `data-cell ${column.key ? "key" : ""} ${faint ? "faint" : ""} ${cursor === at ? "cursor" : ""}`;
         if (value === undefined)
@@ -109,11 +107,11 @@ export function ItemCells({
               data-name={column.name}
             />
           );
-        const [tag, inside] = taken(value);
+        const [tag, raw] = splitValue(value);
         const parts = column.key ? piecesOf(row, column.name) : null;
-        const content = parts ? <Pieces pieces={parts} /> : shown(value, TEXT_MOST);
-        const time = tag === "N" ? epochText(inside as string) : "";
-        const long = tag === "S" && (inside as string).length > 30 && !parts ? (inside as string).slice(0, 600) : "";
+        const content = parts ? <Pieces pieces={parts} /> : valueText(value, LENGTH_MAX);
+        const time = tag === "N" ? epochText(raw as string) : "";
+        const long = tag === "S" && (raw as string).length > 30 && !parts ? (raw as string).slice(0, 600) : "";
         return (
           <div
             key={column.name}
@@ -124,10 +122,10 @@ export function ItemCells({
             title={time || long || undefined}
             data-name={column.name}
           >
-            {column.leads === null ? (
+            {column.collectionIndex === null ? (
               content
             ) : (
-              <a href={collectionHref(column.leads, { [column.name]: value })} tabIndex={-1}>
+              <a href={collectionHref(column.collectionIndex, { [column.name]: value })} tabIndex={-1}>
                 {content}
               </a>
             )}
@@ -145,33 +143,34 @@ export interface Totals {
   readonly whole: boolean;
 }
 
-/** What a group's head says: its key, how many, how large, and what reading all of it takes. */
-export function GroupTold({
-  row,
-  group,
-  way,
-  exact,
-  onExact,
-}: {
+interface GroupSummaryProps {
   row: Row;
   group: Group;
-  way: Way;
+  access: AccessKey;
   exact: Totals | undefined;
   onExact?: () => void;
-}) {
-  const told = exact ?? group;
-  const least = told.whole ? "" : "≥ ";
-  const key = partitionOf(row, way);
+}
+
+/** The head of an item collection: its key, item count, size, and the capacity to read it. */
+export function GroupSummary({ row, group, access, exact, onExact }: GroupSummaryProps) {
+  const totals = exact ?? group;
+  const prefix = totals.whole ? "" : "≥ ";
+  const key = partitionOf(row, access);
   return (
     <>
-      <a class="data-group-key" href={collectionHref(way.index, key)} tabIndex={-1} title="Only this collection">
-        {way.hash.map(({ name }) => {
+      <a
+        class="data-group-key"
+        href={collectionHref(access.index, key)}
+        tabIndex={-1}
+        title="Show only this item collection"
+      >
+        {access.hash.map(({ name }) => {
           const parts = piecesOf(row, name);
-          const value = held(row.item, name);
+          const value = attributeOf(row.item, name);
           return (
             <span key={name} class="data-group-part">
-              {way.hash.length > 1 ? <i>{name} </i> : null}
-              {parts ? <Pieces pieces={parts} /> : value ? <b>{shown(value, TEXT_MOST)}</b> : null}
+              {access.hash.length > 1 ? <i>{name} </i> : null}
+              {parts ? <Pieces pieces={parts} /> : value ? <b>{valueText(value, LENGTH_MAX)}</b> : null}
             </span>
           );
         })}
@@ -179,25 +178,26 @@ export function GroupTold({
       <span
         class="data-group-numbers"
         title={
-          told.whole
-            ? "All items with this key, and what reading them at once takes"
-            : "At least: not everything with this key was read"
+          totals.whole
+            ? "All items with this partition key, and the capacity to read them in one Query"
+            : "At least: not all items with this partition key were read"
         }
       >
-        {least}
-        {num(told.count)} {told.count === 1 ? "item" : "items"} · {least}
-        {bytes(told.bytes)} · {least}
-        {num(told.units)} RCU
+        {prefix}
+        {formatCount(totals.count, "item")} · {prefix}
+        {formatBytes(totals.bytes)} · {prefix}
+        {formatNumber(totals.units)} read units
       </span>
-      {!told.whole && onExact ? (
+      {!totals.whole && onExact ? (
         <button
           type="button"
           class="data-exact"
           tabIndex={-1}
           onClick={onExact}
-          title="Read the whole collection to count it"
+          title="Read the whole item collection to count it"
         >
-          count it
+          {" "}
+          count{" "}
         </button>
       ) : null}
     </>

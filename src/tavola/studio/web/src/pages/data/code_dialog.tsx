@@ -1,8 +1,8 @@
-// CodeDialog: a question or an item as code to take away.
+// CodeDialog: a query or an item as code to copy.
 import { useState } from "preact/hooks";
-import { useAsk } from "../../app/asking";
+import { type Query, useQuery } from "../../app/queries";
 import type { ItemQuery, Item, ItemCode, QueryCode } from "../../generated/api";
-import { Code, Dialog, ProblemNotice, Segmented, Spinner } from "../../parts";
+import { Code, Dialog, Loaded, Segmented } from "../../parts";
 
 export type Language = keyof QueryCode;
 export type ItemLanguage = keyof ItemCode;
@@ -24,90 +24,62 @@ export const ITEM_LANGUAGES: readonly (readonly [ItemLanguage, string])[] = [
   ["typescript", "TypeScript"],
 ];
 
-const options = (languages: readonly (readonly [string, string])[]) =>
-  languages.map(([value, label]) => ({ value, label }));
-
-export function QuestionCodeDialog({
-  asked,
-  language,
-  onClose,
-}: {
-  asked: ItemQuery;
-  language: Language;
-  onClose: () => void;
-}) {
-  const [chosen, choose] = useState<Language>(language);
-  const { data, problem, again } = useAsk("POST /browse/code", asked);
-  return (
-    <Dialog title="The question as code" wide onClose={onClose}>
-      <div class="stack">
-        <div class="data-code-languages">
-          <Segmented
-            label="Language"
-            options={options(LANGUAGES)}
-            value={chosen}
-            onChange={(value) => choose(value as Language)}
-          />
-        </div>
-        {problem ? (
-          <ProblemNotice problem={problem} again={again} />
-        ) : data ? (
-          <Told
-            text={data[chosen]}
-            language={chosen}
-            absent="No access pattern of the design asks this, so there is no code of Tavola's client for it. boto3 asks it."
-          />
-        ) : (
-          <Spinner />
-        )}
-      </div>
-    </Dialog>
-  );
+export function QueryCodeDialog(props: { query: ItemQuery; language: Language; onClose: () => void }) {
+  const code = useQuery("POST /browse/code", props.query);
+  const missing =
+    "No access pattern in the design matches this query, so there is no Tavola client code for it. Use boto3.";
+  return <CodeDialog title="Query as code" languages={LANGUAGES} code={code} missing={missing} {...props} />;
 }
 
-export function ItemCodeDialog({
-  table,
-  itemKey,
-  asOf,
-  language,
-  onClose,
-}: {
+interface ItemCodeDialogProps {
   table: string;
   itemKey: Item;
   asOf: string;
   language: ItemLanguage;
   onClose: () => void;
-}) {
-  const [chosen, choose] = useState<ItemLanguage>(language);
-  const { data, problem, again } = useAsk("POST /browse/item-code", { table, key: itemKey, as_of: asOf || null });
+}
+
+export function ItemCodeDialog({ table, itemKey, asOf, ...rest }: ItemCodeDialogProps) {
+  const code = useQuery("POST /browse/item-code", { table, key: itemKey, as_of: asOf || null });
+  const missing = "No entity in the design has this key.";
+  return <CodeDialog title="Item as code" languages={ITEM_LANGUAGES} code={code} missing={missing} {...rest} />;
+}
+
+interface CodeDialogProps<L extends string> {
+  title: string;
+  languages: readonly (readonly [L, string])[];
+  language: L;
+  code: Query<Readonly<Record<L, string | null>>>;
+  /** Shown for a language that has no code. */
+  missing: string;
+  onClose: () => void;
+}
+
+function CodeDialog<L extends string>({ title, languages, language, code, missing, onClose }: CodeDialogProps<L>) {
+  const [chosen, choose] = useState<L>(language);
   return (
-    <Dialog title="The item as code" wide onClose={onClose}>
+    <Dialog title={title} wide onClose={onClose}>
       <div class="stack">
         <div class="data-code-languages">
           <Segmented
             label="Language"
-            options={options(ITEM_LANGUAGES)}
+            options={languages.map(([value, label]) => ({ value, label }))}
             value={chosen}
-            onChange={(value) => choose(value as ItemLanguage)}
+            onChange={(value) => choose(value as L)}
           />
         </div>
-        {problem ? (
-          <ProblemNotice problem={problem} again={again} />
-        ) : data ? (
-          <Told text={data[chosen]} language={chosen} absent="No entity of the design has such a key." />
-        ) : (
-          <Spinner />
-        )}
+        <Loaded query={code}>
+          {(texts) =>
+            texts[chosen] === null ? <p class="muted">{missing}</p> : <Code text={texts[chosen]} label={chosen} />
+          }
+        </Loaded>
         {chosen === "json" ? (
           <p class="small muted">
-            Plain JSON keeps every digit; it does not tell a set from a list nor binary from text. DynamoDB JSON does.
+            Plain JSON keeps every digit but does not distinguish a set from a list or binary from a string. DynamoDB
+            JSON does.
           </p>
         ) : null}
       </div>
     </Dialog>
   );
-}
-
-function Told({ text, language, absent }: { text: string | null; language: string; absent: string }) {
-  return text === null ? <p class="muted">{absent}</p> : <Code text={text} label={language} />;
 }

@@ -1,25 +1,26 @@
-// Columns: which attributes the grid shows, and how wide: those asked for, or those that most rows have.
+// Columns: the attributes that the grid shows, chosen by the user or taken from the rows, and their widths.
+import { keySources, sourceFields, templateText } from "../../entity_keys";
 import type { TableDetail, TableSummary } from "../../generated/api";
-import { shown } from "../../parts";
-import { held, type Way } from "./keys";
+import { valueText } from "../../parts";
+import { attributeOf, type AccessKey } from "./keys";
 import type { Row } from "./rows";
 
 export interface Column {
   readonly name: string;
-  /** A key of what is shown: its parts are told apart. */
+  /** Part of the key of the table or index that is shown. */
   readonly key: boolean;
   readonly width: number;
   readonly title: string;
-  /** The index whose collections its values name; null: none, "": the table's own. */
-  readonly leads: string | null;
+  /** The index whose item collections its values identify: "" is the table, null is none. */
+  readonly collectionIndex: string | null;
 }
 
-const AUTO = 8;
+const DEFAULT_COLUMNS = 8;
 const SAMPLE = 200;
-const ATTRIBUTES_PER_ITEM = 300; // of an item with thousands, the first tell enough
-const LETTER = 7.9;
+const ATTRIBUTES_PER_ITEM = 300; // the first of an item with thousands are enough
+const LETTER_PX = 7.9;
 
-/** Return the attributes of rows: of each entity in turn what its items are about, then what keys and housekeeping hold. */
+/** Return the attributes of rows, the most informative of each entity in turn; index keys and internal attributes last. */
 export function attributesOf(rows: readonly Row[], table: TableSummary, detail: TableDetail | null): string[] {
   const own = new Set(table.keys.map((each) => each.name));
   const byEntity = new Map<string, Map<string, number>>();
@@ -36,20 +37,20 @@ export function attributesOf(rows: readonly Row[], table: TableSummary, detail: 
     detail?.tag ?? "_entity",
     "_version",
   ]);
-  const queues = [...byEntity].map(([entity, counts]) => queueOf(entity, counts, late, detail));
-  const told = new Set<string>();
+  const queues = [...byEntity].map(([entity, counts]) => rankAttributes(entity, counts, late, detail));
+  const names = new Set<string>();
   const longest = Math.max(0, ...queues.map((each) => each.length));
   for (let at = 0; at < longest; at += 1) {
     for (const queue of queues) {
       const name = queue[at];
-      if (name !== undefined) told.add(name);
+      if (name !== undefined) names.add(name);
     }
   }
-  return [...told];
+  return [...names];
 }
 
-/** Return an entity's attributes: its fields in their order, those that its key says already after them, then the rest. */
-function queueOf(
+/** Return an entity's attributes: its fields in order, then the fields that its key already shows, then the rest. */
+function rankAttributes(
   entity: string,
   counts: ReadonlyMap<string, number>,
   late: ReadonlySet<string>,
@@ -57,13 +58,15 @@ function queueOf(
 ): string[] {
   const design = detail?.entities.find((each) => each.name === entity);
   const fields = design?.fields.map((each) => each.attribute) ?? [];
-  const own = design?.keys.find((key) => key.index === null);
-  const inKey = new Set([...(own?.hash ?? []), ...(own?.range ?? [])].flatMap((part) => part.fields));
-  const said = new Set((design?.fields ?? []).filter((each) => inKey.has(each.name)).map((each) => each.attribute));
+  const own = design?.key;
+  const inKey = new Set([...(own?.hash ?? []), ...(own?.range ?? [])].flatMap(sourceFields));
+  const shownInKey = new Set(
+    (design?.fields ?? []).filter((each) => inKey.has(each.name)).map((each) => each.attribute),
+  );
   const order = (name: string) => {
     const at = fields.indexOf(name);
     if (at < 0 && (late.has(name) || name.startsWith("_"))) return 3_000;
-    return (said.has(name) ? 2_000 : 0) + (at < 0 ? 1_000 : at);
+    return (shownInKey.has(name) ? 2_000 : 0) + (at < 0 ? 1_000 : at);
   };
   return [...counts.keys()].sort(
     (one, other) => order(one) - order(other) || (counts.get(other) ?? 0) - (counts.get(one) ?? 0),
@@ -72,23 +75,25 @@ function queueOf(
 
 /** Return the columns of a grid: the sort key and, in an index, the table's key; then the attributes. */
 export function columnsOf(
-  way: Way,
+  access: AccessKey,
   rows: readonly Row[],
   table: TableSummary,
   detail: TableDetail | null,
   chosen: readonly string[] | null,
   flat: boolean,
 ): readonly Column[] {
-  const keys = [...(flat ? way.hash : []), ...way.range, ...(way.index ? table.keys : [])].map((each) => each.name);
+  const keys = [...(flat ? access.hash : []), ...access.range, ...(access.index ? table.keys : [])].map(
+    (each) => each.name,
+  );
   const names = [...new Set(keys)];
-  const attributes = (chosen ?? attributesOf(rows, table, detail).slice(0, AUTO)).filter(
+  const attributes = (chosen ?? attributesOf(rows, table, detail).slice(0, DEFAULT_COLUMNS)).filter(
     (name) => !names.includes(name),
   );
-  const leads = new Map<string, string>();
+  const collectionIndexes = new Map<string, string>();
   for (const index of table.indexes) {
     const hash = index.keys.filter((each) => each.role === "HASH");
     const only = hash[0];
-    if (hash.length === 1 && only && !leads.has(only.name)) leads.set(only.name, index.name);
+    if (hash.length === 1 && only && !collectionIndexes.has(only.name)) collectionIndexes.set(only.name, index.name);
   }
   const sample = rows.slice(0, SAMPLE);
   return [
@@ -97,14 +102,14 @@ export function columnsOf(
       key: true,
       width: widthOf(name, sample, 340),
       title: titleOf(name, detail),
-      leads: table.keys[0]?.name === name && table.keys.length > 1 ? "" : null,
+      collectionIndex: table.keys[0]?.name === name && table.keys.length > 1 ? "" : null,
     })),
     ...attributes.map((name) => ({
       name,
       key: false,
       width: widthOf(name, sample, 260),
       title: titleOf(name, detail),
-      leads: leads.get(name) ?? null,
+      collectionIndex: collectionIndexes.get(name) ?? null,
     })),
   ];
 }
@@ -112,27 +117,27 @@ export function columnsOf(
 function widthOf(name: string, rows: readonly Row[], most: number): number {
   let letters = name.length + 1;
   for (const row of rows) {
-    const value = held(row.item, name);
-    if (value !== undefined) letters = Math.max(letters, shown(value, 48).length);
+    const value = attributeOf(row.item, name);
+    if (value !== undefined) letters = Math.max(letters, valueText(value, 48).length);
   }
-  return Math.round(Math.min(most, Math.max(72, letters * LETTER + 20)));
+  return Math.round(Math.min(most, Math.max(72, letters * LETTER_PX + 20)));
 }
 
-/** Return what an attribute is, by the design: the fields that are stored as it. */
+/** Return a tooltip for an attribute: the fields of the design that are stored in it. */
 function titleOf(name: string, detail: TableDetail | null): string {
-  const told = (detail?.entities ?? []).flatMap((entity) => {
+  const fields = (detail?.entities ?? []).flatMap((entity) => {
     const field = entity.fields.find((each) => each.attribute === name);
     if (field) return [`${entity.name}.${field.name}: ${field.type}`];
-    const part = entity.keys.flatMap((key) => [...key.hash, ...key.range]).find((each) => each.attribute === name);
-    return part ? [`${entity.name}: ${part.template}`] : [];
+    const part = keySources(entity).find((each) => each.attribute === name);
+    return part ? [`${entity.name}: ${templateText(part)}`] : [];
   });
-  return [name, ...new Set(told)].slice(0, 12).join("\n");
+  return [name, ...new Set(fields)].slice(0, 12).join("\n");
 }
 
-/** Return the type that an attribute has in the first row that has it. */
+/** Return the type of an attribute in the first row that has it. */
 export function seenType(rows: readonly Row[], name: string): string | null {
   for (const row of rows.slice(0, SAMPLE)) {
-    const value = held(row.item, name);
+    const value = attributeOf(row.item, name);
     if (value !== undefined) return Object.keys(value)[0] ?? null;
   }
   return null;

@@ -1,21 +1,19 @@
-// ColumnsMenu: which attributes are columns; the choice is in the URL.
+// ColumnsMenu: chooses the columns of the grid; the choice is in the URL.
 import { useState } from "preact/hooks";
 import { Button, Checkbox, Dialog, TextInput } from "../../parts";
 
-const SHOWN = 200;
+const NAMES_MAX = 200;
 
-export function ColumnsMenu({
-  all,
-  chosen,
-  onChoose,
-}: {
+interface ColumnsMenuProps {
   all: readonly string[];
   chosen: readonly string[];
   onChoose: (names: readonly string[] | null) => void;
-}) {
+}
+
+export function ColumnsMenu({ all, chosen, onChoose }: ColumnsMenuProps) {
   const [open, setOpen] = useState(false);
   const [find, setFind] = useState("");
-  const wanted = all.filter((name) => name.toLowerCase().includes(find.toLowerCase()));
+  const matching = all.filter((name) => name.toLowerCase().includes(find.toLowerCase()));
   const toggle = (name: string, on: boolean) =>
     onChoose(on ? [...chosen, name] : chosen.filter((each) => each !== name));
   return (
@@ -29,7 +27,7 @@ export function ColumnsMenu({
           onClose={() => setOpen(false)}
           footer={
             <>
-              <Button onClick={() => onChoose(null)}>Choose for me</Button>
+              <Button onClick={() => onChoose(null)}>Reset to default</Button>
               <Button kind="primary" onClick={() => setOpen(false)}>
                 Done
               </Button>
@@ -37,16 +35,16 @@ export function ColumnsMenu({
           }
         >
           <div class="stack">
-            <TextInput label="Find an attribute" type="search" value={find} onInput={setFind} data-autofocus />
+            <TextInput label="Find attributes" type="search" value={find} onInput={setFind} data-autofocus />
             <ul class="data-columns">
-              {wanted.slice(0, SHOWN).map((name) => (
+              {matching.slice(0, NAMES_MAX).map((name) => (
                 <li key={name}>
                   <Checkbox label={name} checked={chosen.includes(name)} onChange={(on) => toggle(name, on)} />
                 </li>
               ))}
             </ul>
-            {wanted.length > SHOWN ? (
-              <p class="small muted">{wanted.length - SHOWN} more; type a part of the name.</p>
+            {matching.length > NAMES_MAX ? (
+              <p class="small muted">{matching.length - NAMES_MAX} more. Type part of a name to narrow the list.</p>
             ) : null}
           </div>
         </Dialog>

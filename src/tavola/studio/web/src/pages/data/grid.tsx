@@ -1,105 +1,90 @@
-// Grid: all rows in one array, of which only those in view are on the page; moved in and chosen from by keyboard or mouse.
+// Grid: the items, of which only those in view are in the document; navigable by keyboard and mouse.
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, problemOf } from "../../app/api";
 import { asOf } from "../../app/as_of";
 import type { TableSummary } from "../../generated/api";
-import { Menu, type MenuItem } from "../../parts";
+import { Menu, type MenuItem, useVirtualWindow } from "../../parts";
 import {
   CHECK_WIDTH,
   ENTITY_WIDTH,
   EntityChip,
-  GroupTold,
+  GroupSummary,
   ItemCells,
   MENU_WIDTH,
   partitionOf,
-  type RowLook,
+  type RowStyle,
   type Totals,
 } from "./cells";
 import type { Column } from "./columns";
 import type { Group } from "./groups";
-import { isKeyed, keyId, keyOf, projectedBy, type Way } from "./keys";
+import { hasKey, keyId, keyOf, projectedBy, type AccessKey } from "./keys";
 import { groupOf, linesOf } from "./lines";
 import type { Row } from "./rows";
-import { groups, openItem, opened, pointedIndex, reading, readMore, rows, select, selection } from "./state";
+import { groups, openItem, opened, hoveredIndex, reading, readMore, rows, select, selection } from "./state";
 
-const ROW = 30;
-const SPARE = 5; // lines beyond each edge, so that a quick scroll shows no gap
-const PIXELS_MAX = 15_000_000; // browsers lose precision past this; then one pixel of scrolling is several of content
+const ROW_PX = 30;
+const SPARE_LINES = 5; // rendered beyond each edge, so that a quick scroll shows no gap
 
 interface Cursor {
   readonly line: number;
   readonly column: number;
 }
 
-/** The grid of a table's rows. `menuOf` gives what can be done with a row. */
-export function Grid({
-  table,
-  way,
-  columns,
-  flat,
-  menuOf,
-}: {
+interface GridProps {
   table: TableSummary;
-  way: Way;
+  access: AccessKey;
   columns: readonly Column[];
   flat: boolean;
   menuOf: (row: Row) => readonly (MenuItem | null)[];
-}) {
+}
+
+/** The grid of items. `menuOf` returns the actions on a row. */
+export function Grid({ table, access, columns, flat, menuOf }: GridProps) {
   const all = rows.value;
   const grouped = groups.value;
-  const [folded, setFolded] = useState<ReadonlySet<number>>(new Set());
+  const [collapsed, setCollapsed] = useState<ReadonlySet<number>>(new Set());
   const [exact, setExact] = useState<ReadonlyMap<string, Totals>>(new Map());
   const [cursor, setCursor] = useState<Cursor>({ line: 0, column: 0 });
-  const [view, setView] = useState({ top: 0, height: 600 });
   const box = useRef<HTMLDivElement>(null);
-  const anchor = useRef(-1); // where a range of the selection begins
+  const anchor = useRef(-1); // the first line of a range selection
   const id = useId();
-  const lines = useMemo(() => linesOf(grouped, folded, flat), [grouped, folded, flat]);
+  const lines = useMemo(() => linesOf(grouped, collapsed, flat), [grouped, collapsed, flat]);
 
-  // Another reading: what was folded and counted was of the rows before.
-  const begun = all.length === 0;
+  // A new query: what was collapsed and counted belongs to the rows before.
+  const isEmpty = all.length === 0;
   useEffect(() => {
-    if (!begun) return;
-    setFolded(new Set());
+    if (!isEmpty) return;
+    setCollapsed(new Set());
     setExact(new Map());
     setCursor({ line: 0, column: 0 });
     anchor.current = -1;
     if (box.current) box.current.scrollTop = 0;
-  }, [begun]);
+  }, [isEmpty]);
 
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
-    const watching = new ResizeObserver(measure);
-    watching.observe(element);
-    measure();
-    return () => watching.disconnect();
-  }, []);
+  const { view, top, scale, first, last, nearEnd, onScroll, spaceStyle, windowStyle } = useVirtualWindow(
+    box,
+    lines.length,
+    ROW_PX,
+    SPARE_LINES,
+  );
 
   const arrived = reading.value.arrived;
   useLayoutEffect(() => {
     if (!arrived) return;
-    void box.current?.offsetHeight; // lays the rows out now, so that the measure has it all
+    void box.current?.offsetHeight; // forces layout now, so that the measurement includes it
     performance.measure("tavola:grid", { start: arrived, end: performance.now() });
   }, [arrived]);
 
-  const whole = lines.length * ROW;
-  const scale = whole > PIXELS_MAX ? whole / PIXELS_MAX : 1;
-  const top = view.top * scale;
-  const first = Math.max(0, Math.floor(top / ROW) - SPARE);
-  const last = Math.min(lines.length, Math.ceil((top + view.height) / ROW) + SPARE);
-  const near = lines.length > 0 && last >= lines.length - SPARE;
   useEffect(() => {
-    if (near) void readMore();
-  }, [near, lines.length]);
+    if (nearEnd) void readMore();
+  }, [nearEnd, lines.length]);
 
-  const pointed =
-    pointedIndex.value !== null && pointedIndex.value !== way.index
-      ? table.indexes.findIndex((each) => each.name === pointedIndex.value)
+  const hovered =
+    hoveredIndex.value !== null && hoveredIndex.value !== access.index
+      ? table.indexes.findIndex((each) => each.name === hoveredIndex.value)
       : -1;
-  const pointedTo = table.indexes[pointed];
-  const look: RowLook = { columns, way, projected: pointedTo ? projectedBy(table, pointedTo) : null };
+  const hoveredSummary = table.indexes[hovered];
+  const rowStyle: RowStyle = { columns, access, projected: hoveredSummary ? projectedBy(table, hoveredSummary) : null };
 
   const rowAt = (line: number): Row | undefined => {
     const number = lines[line];
@@ -109,13 +94,13 @@ export function Grid({
     const number = lines[line] ?? 0;
     return number < 0 ? -1 - number : groupOf(grouped, number);
   };
-  const fold = (at: number, on?: boolean) => {
+  const collapse = (at: number, on?: boolean) => {
     const group = grouped[at];
     if (!group) return;
-    const next = new Set(folded);
+    const next = new Set(collapsed);
     if (on ?? !next.has(group.first)) next.add(group.first);
     else next.delete(group.first);
-    setFolded(next);
+    setCollapsed(next);
   };
   const rowsOf = (group: Group | undefined) => (group ? all.slice(group.first, group.first + group.count) : []);
   const isSelected = (row: Row) => selection.value.has(keyId(table, row.item));
@@ -144,10 +129,10 @@ export function Grid({
   const reveal = (line: number) => {
     const element = box.current;
     if (!element) return;
-    const at = (line * ROW) / scale;
-    const room = element.clientHeight - ROW * 3; // the head and the group that stays at the top
-    if (at < element.scrollTop + ROW) element.scrollTop = Math.max(0, at - ROW);
-    else if (at > element.scrollTop + room) element.scrollTop = at - room;
+    const at = (line * ROW_PX) / scale;
+    const space = element.clientHeight - ROW_PX * 3; // below the header row and the pinned group
+    if (at < element.scrollTop + ROW_PX) element.scrollTop = Math.max(0, at - ROW_PX);
+    else if (at > element.scrollTop + space) element.scrollTop = at - space;
   };
   const revealColumn = (column: number) => {
     const element = box.current;
@@ -169,10 +154,10 @@ export function Grid({
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.target !== event.currentTarget || event.altKey) return;
-    const page = Math.max(1, Math.floor(view.height / ROW) - 2);
+    const page = Math.max(1, Math.floor(view.height / ROW_PX) - 2);
     const { line, column } = cursor;
-    const head = (lines[line] ?? 0) < 0;
-    const far = event.ctrlKey || event.metaKey;
+    const isGroup = (lines[line] ?? 0) < 0;
+    const isFar = event.ctrlKey || event.metaKey;
     switch (event.key) {
       case "ArrowDown":
       case "ArrowUp": {
@@ -186,11 +171,11 @@ export function Grid({
         break;
       }
       case "ArrowRight":
-        if (head) fold(groupAt(line), false);
+        if (isGroup) collapse(groupAt(line), false);
         else move(line, column + 1);
         break;
       case "ArrowLeft":
-        if (head) fold(groupAt(line), true);
+        if (isGroup) collapse(groupAt(line), true);
         else move(line, column - 1);
         break;
       case "PageDown":
@@ -200,15 +185,15 @@ export function Grid({
         move(line - page, column);
         break;
       case "Home":
-        move(far ? 0 : line, far ? column : 0);
+        move(isFar ? 0 : line, isFar ? column : 0);
         break;
       case "End":
-        move(far ? lines.length - 1 : line, far ? column : columns.length - 1);
+        move(isFar ? lines.length - 1 : line, isFar ? column : columns.length - 1);
         break;
       case "Enter": {
         const row = rowAt(line);
-        if (!row) fold(groupAt(line));
-        else if (isKeyed(table, row.item)) openItem(keyOf(table, row.item));
+        if (!row) collapse(groupAt(line));
+        else if (hasKey(table, row.item)) openItem(keyOf(table, row.item));
         break;
       }
       case " ":
@@ -221,23 +206,22 @@ export function Grid({
   };
 
   const count = async (row: Row) => {
-    const key = partitionOf(row, way);
+    const key = partitionOf(row, access);
     const text = JSON.stringify(key);
     try {
-      const told = await call("POST /browse/collection", {
+      const totals = await call("POST /browse/collection", {
         table: table.name,
         key,
-        index: way.index || null,
+        index: access.index || null,
         as_of: asOf.value || null,
       });
-      setExact((before) => new Map(before).set(text, told));
+      setExact((before) => new Map(before).set(text, totals));
     } catch (thrown) {
       reading.value = { ...reading.value, problem: problemOf(thrown) };
     }
   };
 
   const width = columns.reduce((sum, each) => sum + each.width, CHECK_WIDTH + ENTITY_WIDTH + MENU_WIDTH);
-  const offset = scale === 1 ? first * ROW : view.top - (top - first * ROW);
   const cell = (line: number, column: number) => `${id}-${line}-${column}`;
   const inView = cursor.line >= first && cursor.line < last && lines.length > 0;
   const openKey = opened.value.kind === "item" ? keyId(table, opened.value.key) : "";
@@ -246,21 +230,21 @@ export function Grid({
     const group = grouped[at];
     const row = group ? all[group.first] : undefined;
     if (!group || !row) return null;
-    const shut = folded.has(group.first);
-    const known = exact.get(JSON.stringify(partitionOf(row, way)));
+    const isCollapsed = collapsed.has(group.first);
+    const known = exact.get(JSON.stringify(partitionOf(row, access)));
     const content = (
       <>
         <button
           type="button"
-          class="data-fold"
+          class="data-collapse"
           tabIndex={-1}
-          aria-label={shut ? "Unfold" : "Fold"}
-          aria-expanded={!shut}
-          onClick={() => fold(at)}
+          aria-label={isCollapsed ? "Expand" : "Collapse"}
+          aria-expanded={!isCollapsed}
+          onClick={() => collapse(at)}
         >
-          {shut ? "▸" : "▾"}
+          {isCollapsed ? "▸" : "▾"}
         </button>
-        <GroupTold row={row} group={group} way={way} exact={known} onExact={() => void count(row)} />
+        <GroupSummary row={row} group={group} access={access} exact={known} onExact={() => void count(row)} />
       </>
     );
     if (line === null) return <div class="data-line group">{content}</div>;
@@ -270,7 +254,7 @@ export function Grid({
         role="row"
         aria-level={1}
         aria-rowindex={line + 2}
-        aria-expanded={!shut}
+        aria-expanded={!isCollapsed}
         class={`data-line group ${inView && cursor.line === line ? "cursor" : ""}`}
         style={{ minWidth: `${width}px` }}
         onMouseDown={() => setCursor({ line, column: 0 })}
@@ -291,9 +275,9 @@ export function Grid({
     const row = all[number];
     if (!row) return null;
     const key = keyId(table, row.item);
-    const keyed = isKeyed(table, row.item);
-    const chosen = keyed && selection.value.has(key);
-    const lit = pointed >= 0 && row.indexes ? (row.indexes.includes(pointed) ? "lit" : "out") : "";
+    const canOpen = hasKey(table, row.item);
+    const selected = canOpen && selection.value.has(key);
+    const membership = hovered >= 0 && row.indexes ? (row.indexes.includes(hovered) ? "member" : "non-member") : "";
     const at = cursor.line === line;
     return (
       <div
@@ -301,26 +285,26 @@ export function Grid({
         role="row"
         aria-level={flat ? 1 : 2}
         aria-rowindex={line + 2}
-        aria-selected={chosen}
-        class={`data-line item ${chosen ? "chosen" : ""} ${lit} ${at ? "cursor" : ""} ${key === openKey ? "open" : ""}`}
+        aria-selected={selected}
+        class={`data-line item ${selected ? "selected" : ""} ${membership} ${at ? "cursor" : ""} ${key === openKey ? "open" : ""}`}
         style={{ width: `${width}px` }}
         data-row={number}
         onMouseDown={() => setCursor({ line, column: cursor.column })}
         onClick={(event) => {
-          if (keyed && !(event.target as Element).closest("a, button, input")) openItem(keyOf(table, row.item));
+          if (canOpen && !(event.target as Element).closest("a, button, input")) openItem(keyOf(table, row.item));
         }}
       >
         <div role="gridcell" class="data-check">
           <input
             type="checkbox"
             tabIndex={-1}
-            checked={chosen}
-            disabled={!keyed}
-            title={keyed ? undefined : "The statement did not ask for the whole key, so this row stands for no item"}
-            aria-label="Select this item"
+            checked={selected}
+            disabled={!canOpen}
+            title={canOpen ? undefined : "The statement did not return the whole key, so this item can't be opened"}
+            aria-label="Select item"
             onClick={(event) => {
               toggle(line, event.shiftKey);
-              // What is chosen is in the selection; the box shows it when that has changed.
+              // The selection is the source of truth; set the box to it at once.
               event.currentTarget.checked = selection.value.has(key);
             }}
           />
@@ -328,9 +312,14 @@ export function Grid({
         <div role="gridcell" class="data-entity">
           <EntityChip row={row} />
         </div>
-        <ItemCells row={row} look={look} cursor={at ? cursor.column : -1} idOf={(column) => cell(line, column)} />
+        <ItemCells
+          row={row}
+          rowStyle={rowStyle}
+          cursor={at ? cursor.column : -1}
+          idOf={(column) => cell(line, column)}
+        />
         <div role="gridcell" class="data-more">
-          {keyed ? <Menu label="What to do with this item" small kind="quiet" icon="⋯" items={menuOf(row)} /> : null}
+          {canOpen ? <Menu label="Item actions" small kind="quiet" icon="⋯" items={menuOf(row)} /> : null}
         </div>
       </div>
     );
@@ -341,13 +330,13 @@ export function Grid({
     const number = lines[line] ?? 0;
     body.push(number < 0 ? renderGroup(-1 - number, line) : renderRow(number, line));
   }
-  const topLine = Math.min(lines.length - 1, Math.floor(top / ROW));
+  const topLine = Math.min(lines.length - 1, Math.floor(top / ROW_PX));
   const pinned = !flat && lines.length > 0 && view.top > 0 && (lines[topLine] ?? -1) >= 0 ? groupAt(topLine) : -1;
-  const allChosen = all.length > 0 && selection.value.size >= all.length;
+  const allSelected = all.length > 0 && selection.value.size >= all.length;
 
   return (
     <div
-      class={`data-grid ${pointed >= 0 ? "pointing" : ""}`}
+      class={`data-grid ${hovered >= 0 ? "highlighting" : ""}`}
       ref={box}
       role="treegrid"
       tabIndex={0}
@@ -357,17 +346,17 @@ export function Grid({
       aria-multiselectable="true"
       aria-activedescendant={inView ? cell(cursor.line, (lines[cursor.line] ?? 0) < 0 ? 0 : cursor.column) : undefined}
       onKeyDown={onKey}
-      onScroll={(event) => setView({ top: event.currentTarget.scrollTop, height: event.currentTarget.clientHeight })}
+      onScroll={onScroll}
     >
       <div role="row" aria-rowindex={1} class="data-head" style={{ width: `${width}px` }}>
         <div role="columnheader" class="data-check">
           <input
             type="checkbox"
             tabIndex={-1}
-            aria-label="Select all rows that were read"
-            checked={allChosen}
-            indeterminate={!allChosen && selection.value.size > 0}
-            onChange={() => select(all, !allChosen)}
+            aria-label="Select all loaded rows"
+            checked={allSelected}
+            indeterminate={!allSelected && selection.value.size > 0}
+            onChange={() => select(all, !allSelected)}
           />
         </div>
         <div role="columnheader" class="data-entity">
@@ -377,7 +366,7 @@ export function Grid({
           <div
             key={column.name}
             role="columnheader"
-            class={`data-cell ${column.key ? "key" : ""} ${look.projected && !look.projected.has(column.name) ? "faint" : ""}`}
+            class={`data-cell ${column.key ? "key" : ""} ${rowStyle.projected && !rowStyle.projected.has(column.name) ? "faint" : ""}`}
             style={{ width: `${column.width}px` }}
             title={column.title}
           >
@@ -385,7 +374,7 @@ export function Grid({
           </div>
         ))}
         <div role="columnheader" class="data-more">
-          <span class="hidden-text">More</span>
+          <span class="hidden-text">Actions</span>
         </div>
       </div>
       {pinned >= 0 ? (
@@ -393,8 +382,8 @@ export function Grid({
           {renderGroup(pinned, null)}
         </div>
       ) : null}
-      <div role="rowgroup" class="data-space" style={{ height: `${Math.min(whole, PIXELS_MAX)}px` }}>
-        <div role="presentation" class="data-window" style={{ transform: `translateY(${offset}px)` }}>
+      <div role="rowgroup" class="data-space" style={spaceStyle}>
+        <div role="presentation" class="data-window" style={windowStyle}>
           {body}
         </div>
       </div>
@@ -402,7 +391,7 @@ export function Grid({
   );
 }
 
-/** Tell how many of the rows read are in an index; null where the rows do not tell. */
+/** Return how many of the loaded rows are in an index; null if the rows do not say. */
 export function countMembers(index: number): number | null {
   let count = 0;
   for (const row of rows.value) {

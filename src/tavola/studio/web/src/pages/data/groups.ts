@@ -1,28 +1,28 @@
-// Groups: rows with one partition key stand together; groups of pages are joined where one goes on in the next.
+// Groups: rows with the same partition key. A group that continues on the next page is joined.
 import type { RowPage } from "../../generated/api";
-import { held } from "./keys";
+import { attributeOf } from "./keys";
 import type { Row } from "./rows";
 
 export interface Group {
   readonly first: number;
   readonly count: number;
   readonly bytes: number;
-  /** Read units of reading it at once, not consistently. */
+  /** Read units to read it in one Query, eventually consistent. */
   readonly units: number;
-  /** Everything with this key is here, so the numbers are exact. */
+  /** All items with this key are loaded, so the numbers are exact. */
   readonly whole: boolean;
-  /** Nothing was left out of it on any page so far; it may still go on. */
+  /** No page so far left out items of it; more may follow. */
   readonly sound: boolean;
 }
 
 const UNIT_BYTES = 4096;
 
-/** Return the read units of so many bytes, not read consistently. */
+/** Return the read units for this many bytes, eventually consistent. */
 export function unitsOf(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / UNIT_BYTES)) / 2;
 }
 
-/** Return the groups so far with those of a page whose first row is at `offset`; `hash` names the partition key. */
+/** Return the groups so far with those of the next page, whose first row is at `offset`; `hash` names the partition key. */
 export function joinGroups(
   before: readonly Group[],
   page: RowPage,
@@ -32,18 +32,20 @@ export function joinGroups(
 ): readonly Group[] {
   const joined = [...before];
   const last = joined.at(-1);
-  const begins = page.groups[0];
+  const firstOfPage = page.groups[0];
   const ended = page.cursor === null;
-  const goesOn =
-    last !== undefined && begins !== undefined && sameKey(rows[last.first], rows[offset + begins.first], hash);
-  if (goesOn) joined.pop();
+  const continues =
+    last !== undefined &&
+    firstOfPage !== undefined &&
+    sameKey(rows[last.first], rows[offset + firstOfPage.first], hash);
+  if (continues) joined.pop();
   else if (last) {
-    // What a page leaves out at its beginning may be the last group's; so that is whole only where nothing ever was.
+    // Items filtered out at the start of this page may belong to the last group, which is whole only if nothing was filtered out.
     const sound = last.sound && page.complete;
-    joined[joined.length - 1] = { ...last, sound, whole: sound && (begins !== undefined || ended) };
+    joined[joined.length - 1] = { ...last, sound, whole: sound && (firstOfPage !== undefined || ended) };
   }
   for (const [at, group] of page.groups.entries()) {
-    const from = at === 0 && goesOn ? last : undefined;
+    const from = at === 0 && continues ? last : undefined;
     const bytes = group.bytes + (from?.bytes ?? 0);
     const sound = page.complete && (from?.sound ?? true);
     joined.push({
@@ -62,11 +64,11 @@ function sameKey(one: Row | undefined, other: Row | undefined, hash: readonly st
   return (
     one !== undefined &&
     other !== undefined &&
-    hash.every((name) => JSON.stringify(held(one.item, name)) === JSON.stringify(held(other.item, name)))
+    hash.every((name) => JSON.stringify(attributeOf(one.item, name)) === JSON.stringify(attributeOf(other.item, name)))
   );
 }
 
-/** Return rows that stand in no order of keys as one group, of which nothing is told. */
+/** Return rows without key order as one group with unknown totals. */
 export function ungrouped(rows: readonly Row[]): readonly Group[] {
   return rows.length ? [{ first: 0, count: rows.length, bytes: 0, units: 0, whole: false, sound: false }] : [];
 }

@@ -1,8 +1,8 @@
-// Keys: which attributes are a table's or an index's key, and items told apart by theirs.
+// Keys: the key attributes of a table or index, and the keys of items.
 import type { AttributeValue, IndexSummary, Item, TableKeyAttribute, TableSummary } from "../../generated/api";
 
-/** A way into a table: its own key, or an index. */
-export interface Way {
+/** The key that items are read by: the table's own or an index's. */
+export interface AccessKey {
   /** "" is the table itself. */
   readonly index: string;
   readonly hash: readonly TableKeyAttribute[];
@@ -10,44 +10,44 @@ export interface Way {
   readonly summary: IndexSummary | null;
 }
 
-function halves(keys: readonly TableKeyAttribute[]): Pick<Way, "hash" | "range"> {
+function splitKeys(keys: readonly TableKeyAttribute[]): Pick<AccessKey, "hash" | "range"> {
   return { hash: keys.filter((each) => each.role === "HASH"), range: keys.filter((each) => each.role === "RANGE") };
 }
 
-/** Return the way through an index, or the table's own; an index that is not there is the table. */
-export function wayOf(table: TableSummary, index: string): Way {
+/** Return the key of an index; the table's own if there is no such index. */
+export function accessKey(table: TableSummary, index: string): AccessKey {
   const found = table.indexes.find((each) => each.name === index) ?? null;
-  return { index: found?.name ?? "", summary: found, ...halves(found?.keys ?? table.keys) };
+  return { index: found?.name ?? "", summary: found, ...splitKeys(found?.keys ?? table.keys) };
 }
 
-/** Return an attribute of an item; none of the names that every object has, such as `constructor`, unless it is the item's. */
-export function held(item: Item, name: string): AttributeValue | undefined {
+/** Return an attribute of an item, but not inherited names such as `constructor`. */
+export function attributeOf(item: Item, name: string): AttributeValue | undefined {
   return Object.hasOwn(item, name) ? item[name] : undefined;
 }
 
-/** Return some attributes of an item, as far as it has them. */
+/** Return those of some attributes that the item has. */
 export function partOf(item: Item, names: readonly TableKeyAttribute[]): Item {
   return Object.fromEntries(
     names.filter(({ name }) => Object.hasOwn(item, name)).map(({ name }) => [name, item[name] as AttributeValue]),
   );
 }
 
-/** Return the table's key of an item, or of an entry of an index: that has it too. */
+/** Return the primary key of an item or of an index entry. */
 export function keyOf(table: TableSummary, item: Item): Item {
   return partOf(item, table.keys);
 }
 
-/** Tell whether an item has its whole key: what a statement gives may be without, and is no item that could be opened. */
-export function isKeyed(table: TableSummary, item: Item): boolean {
+/** Return whether an item has its whole primary key; the result of a statement may lack it, and then cannot be opened. */
+export function hasKey(table: TableSummary, item: Item): boolean {
   return table.keys.every(({ name }) => Object.hasOwn(item, name));
 }
 
-/** Return a key as text: one for one item, with its attributes in the table's order. */
+/** Return the primary key as text that identifies the item. */
 export function keyId(table: TableSummary, item: Item): string {
   return JSON.stringify(keyOf(table, item));
 }
 
-/** Return the attributes that entries of an index have at most; null: all of the item's. */
+/** Return the attributes that an index projects; null for all. */
 export function projectedBy(table: TableSummary, index: IndexSummary): ReadonlySet<string> | null {
   if (index.projection === "ALL") return null;
   return new Set([...table.keys, ...index.keys].map((each) => each.name).concat(index.included));

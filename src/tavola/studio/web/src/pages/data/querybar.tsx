@@ -1,8 +1,9 @@
-// QueryBar: conditions put together by hand; how they will be answered is said beneath before anything runs.
+// QueryBar: builds a query from conditions or PartiQL, and shows its plan before it runs.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useAsk } from "../../app/asking";
+import { useQuery } from "../../app/queries";
 import { useCommands } from "../../app/commands";
 import { go, route } from "../../app/router";
+import { keySources, templateText } from "../../entity_keys";
 import type { QueryCondition, ItemQuery, TableDetail, TableSummary } from "../../generated/api";
 import {
   Button,
@@ -12,9 +13,10 @@ import {
   Select,
   type Tag,
   TAG_NAMES,
-  TAGS,
   TextArea,
   TextInput,
+  plainOptions,
+  TAG_OPTIONS,
 } from "../../parts";
 import { type Language, LANGUAGES } from "./code_dialog";
 import { attributesOf, seenType } from "./columns";
@@ -27,40 +29,48 @@ import {
   type Operator,
   OPERATORS,
   pathOf,
-  TYPED,
+  VALUE_TAGS,
   withOperator,
-} from "./drafts";
+} from "./condition_drafts";
 import { keyTypes } from "./keys";
-import { PlanLines } from "./plan_lines";
-import { parseConditions, question, reading, rows, start, statement, statementAsked, writeConditions } from "./state";
+import { QueryPlan } from "./query_plan";
+import {
+  parseConditions,
+  currentQuery,
+  reading,
+  rows,
+  start,
+  statement,
+  statementRequest,
+  writeConditions,
+} from "./state";
 
-const NAMES = 150; // that are offered while an attribute is typed
+const SUGGESTIONS_MAX = 150;
 
 interface Known {
   readonly table: TableSummary;
   readonly detail: TableDetail | null;
 }
 
-/** Return the type that a value of an attribute has: the key's, the design's, or that of the rows. */
+/** Return the type of an attribute's values: from the key, the design or the loaded rows. */
 function typeOf(attribute: string, { table, detail }: Known): { tag: Tag; key: boolean } {
   const key = keyTypes(table).get(attribute);
   if (key) return { tag: key, key: true };
   for (const entity of detail?.entities ?? []) {
     const field = entity.fields.find((each) => each.attribute === attribute);
     const tag = field?.tags[0] as Tag | undefined;
-    if (tag && TYPED.includes(tag)) return { tag, key: false };
+    if (tag && VALUE_TAGS.includes(tag)) return { tag, key: false };
   }
   const seen = seenType(rows.value, attribute) as Tag | null;
-  return { tag: seen && TYPED.includes(seen) ? seen : "S", key: false };
+  return { tag: seen && VALUE_TAGS.includes(seen) ? seen : "S", key: false };
 }
 
-/** Return an example of what a key attribute holds: the templates that make it. */
+/** Return the key templates of an attribute, as a placeholder. */
 function hintOf(attribute: string, detail: TableDetail | null): string {
   const templates = (detail?.entities ?? []).flatMap((entity) =>
-    entity.keys
-      .flatMap((key) => [...key.hash, ...key.range])
+    keySources(entity)
       .filter((part) => part.attribute === attribute)
-      .map((part) => part.template),
+      .map(templateText),
   );
   return [...new Set(templates)].slice(0, 3).join("  or  ");
 }
@@ -69,7 +79,7 @@ export function QueryBar({
   table,
   detail,
   onCode,
-}: Known & { onCode: (asked: ItemQuery, language: Language) => void }) {
+}: Known & { onCode: (query: ItemQuery, language: Language) => void }) {
   const written = route.value.params["q"] ?? "";
   const [drafts, setDrafts] = useState<readonly Draft[]>(() => draftsOf(parseConditions(written)));
   const [sql, setSql] = useState(statement.value);
@@ -78,7 +88,7 @@ export function QueryBar({
   const box = useRef<HTMLFormElement>(null);
   const known: Known = { table, detail };
 
-  // The URL leads: going back, another tab or another table show what was asked there.
+  // The URL is the source: going back, or another tab or table, shows the query there.
   const place = JSON.stringify([table.name, written, statement.value]);
   useEffect(() => {
     setDrafts(draftsOf(parseConditions(written)));
@@ -86,33 +96,37 @@ export function QueryBar({
     setAsSql(statement.value !== "");
   }, [place]);
 
-  const told = drafts.map((draft) => {
+  const checked = drafts.map((draft) => {
     const own = typeOf(unquoted(draft.attribute), known);
     const tag = own.key ? own.tag : (draft.tag ?? own.tag);
     return { draft, tag, key: own.key, condition: conditionOf(draft, tag, own.key) };
   });
-  const conditions = told
+  const conditions = checked
     .map((each) => each.condition)
     .filter((each): each is QueryCondition => each !== null && typeof each !== "string");
   const numbers = new Map(
-    told
+    checked
       .filter((each) => each.condition !== null && typeof each.condition !== "string")
       .map((each, at) => [each.draft.id, at]),
   );
-  const wrong = told.some((each) => typeof each.condition === "string");
-  const base = question.value;
+  const incomplete = checked.some((each) => typeof each.condition === "string");
+  const base = currentQuery.value;
   const drafted: ItemQuery | null = base ? { ...base, conditions } : null;
-  // What the grid asks is planned already; only what is drafted beside it is asked for here.
-  const standing =
-    !asSql && !wrong && statement.value === "" && drafted !== null && JSON.stringify(drafted) === JSON.stringify(base);
-  const draftPlan = useAsk("POST /browse/plan", asSql || wrong || standing ? null : drafted, { delay: 200 });
-  const sqlPlan = useAsk(
+  // The plan of the running query is known; only an edited query needs one.
+  const isCurrent =
+    !asSql &&
+    !incomplete &&
+    statement.value === "" &&
+    drafted !== null &&
+    JSON.stringify(drafted) === JSON.stringify(base);
+  const draftPlan = useQuery("POST /browse/plan", asSql || incomplete || isCurrent ? null : drafted, { delayMs: 200 });
+  const sqlPlan = useQuery(
     "POST /browse/statement-plan",
-    asSql && base && sql.trim() ? statementAsked(base, sql.trim()) : null,
-    { delay: 400 },
+    asSql && base && sql.trim() ? statementRequest(base, sql.trim()) : null,
+    { delayMs: 400 },
   );
   const now = reading.value;
-  const plan = standing
+  const plan = isCurrent
     ? { data: now.plan, loading: now.plan === null && now.phase !== "idle", problem: null }
     : draftPlan;
 
@@ -124,7 +138,7 @@ export function QueryBar({
           ...(detail?.entities ?? []).flatMap((entity) => entity.fields.map((field) => field.attribute)),
           ...attributesOf(rows.value, table, detail),
         ]),
-      ].slice(0, NAMES),
+      ].slice(0, SUGGESTIONS_MAX),
     [table, detail, rows.value],
   );
 
@@ -136,7 +150,7 @@ export function QueryBar({
     } else add();
   };
   const add = () => {
-    // The first condition is of the key, so that only its value is missing.
+    // The first condition is on the partition key, so that only its value is missing.
     const part = drafts.length ? "attribute" : "values";
     setDrafts((before) => [...before, emptyDraft(before.length ? "" : pathOf(table.keys[0]?.name ?? ""))]);
     requestAnimationFrame(() => {
@@ -145,7 +159,7 @@ export function QueryBar({
     });
   };
   useCommands([
-    { id: "data.query", title: "Ask: go to the query bar", keys: "/", group: "Data", run: focusBar },
+    { id: "data.query", title: "Focus the query bar", keys: "/", group: "Data", run: focusBar },
     { id: "data.run", title: "Run the query", keys: "mod+enter", group: "Data", always: true, run: () => run() },
   ]);
 
@@ -154,14 +168,14 @@ export function QueryBar({
   const run = () => {
     if (asSql) {
       if (sql.trim() === statement.value)
-        void start({ agreed: reading.value.phase !== "asking" && rows.value.length > 0 });
+        void start({ confirmed: reading.value.phase !== "confirming" && rows.value.length > 0 });
       else go({ params: { sql: sql.trim(), q: null } });
       return;
     }
-    if (wrong) return;
+    if (incomplete) return;
     const text = writeConditions(conditions);
     if (text === written && statement.value === "")
-      void start({ agreed: reading.value.phase !== "asking" && rows.value.length > 0 });
+      void start({ confirmed: reading.value.phase !== "confirming" && rows.value.length > 0 });
     else go({ params: { q: text, sql: null } });
   };
   const clear = () => {
@@ -182,7 +196,7 @@ export function QueryBar({
       }}
     >
       <datalist id="data-names">
-        {(told.length ? names : []).map((name) => (
+        {(checked.length ? names : []).map((name) => (
           <option key={name} value={pathOf(name)} />
         ))}
       </datalist>
@@ -203,17 +217,17 @@ export function QueryBar({
           }}
         />
       ) : (
-        told.map(({ draft, tag, key, condition }, at) => (
+        checked.map(({ draft, tag, key, condition }, at) => (
           <ConditionRow
             key={draft.id}
             draft={draft}
             tag={tag}
             isKey={key}
-            wrong={typeof condition === "string" ? condition : null}
+            error={typeof condition === "string" ? condition : null}
             hint={hintOf(unquoted(draft.attribute), detail)}
             inputRef={at === 0 ? first : null}
             role={
-              plan.data && !plan.loading && !wrong
+              plan.data && !plan.loading && !incomplete
                 ? (plan.data.conditions[numbers.get(draft.id) ?? -1]?.role ?? null)
                 : null
             }
@@ -225,10 +239,10 @@ export function QueryBar({
       <div class="row data-query-actions">
         {asSql ? null : (
           <Button small onClick={add}>
-            + Condition
+            + Add condition
           </Button>
         )}
-        <Button small kind="primary" type="submit" disabled={!asSql && wrong}>
+        <Button small kind="primary" type="submit" disabled={!asSql && incomplete}>
           Run
         </Button>
         {conditions.length || written || statement.value || asSql ? (
@@ -239,18 +253,18 @@ export function QueryBar({
         {asSql ? null : (
           <>
             <Checkbox
-              label="Consistent"
+              label="Consistent read"
               checked={strong === "yes"}
               onChange={(on) => go({ params: { strong: on ? "yes" : null } })}
             />
             <Checkbox
-              label="Last first"
+              label="Sort descending"
               checked={desc === "yes"}
               onChange={(on) => go({ params: { desc: on ? "yes" : null } })}
             />
             {index ? null : (
               <Checkbox
-                label="The table alone"
+                label="Don't use indexes"
                 checked={here === "yes"}
                 onChange={(on) => go({ params: { here: on ? "yes" : null } })}
               />
@@ -272,55 +286,47 @@ export function QueryBar({
       </div>
       {asSql ? (
         sql.trim() ? (
-          <PlanLines plan={sqlPlan.data} loading={sqlPlan.loading} problem={sqlPlan.problem} wrong={false} />
+          <QueryPlan plan={sqlPlan.data} loading={sqlPlan.loading} problem={sqlPlan.problem} incomplete={false} />
         ) : null
       ) : (
-        <PlanLines
+        <QueryPlan
           plan={plan.data}
           loading={plan.loading}
           problem={plan.problem}
-          wrong={wrong}
-          onOffer={(offer) => go({ params: { q: writeConditions(offer.conditions), sql: null } })}
+          incomplete={incomplete}
+          onSuggestion={(suggestion) => go({ params: { q: writeConditions(suggestion.conditions), sql: null } })}
         />
       )}
     </form>
   );
 }
 
-/** Return the attribute that a path begins with, for what is known of it. */
+/** Return the attribute name of a path, without its quotes. */
 function unquoted(path: string): string {
   const found = /^"((?:[^"]|"")*)"$/.exec(path.trim());
   return found ? (found[1] ?? "").replaceAll('""', '"') : path.trim();
 }
 
-const ROLES = { key: "key", filter: "filter", studio: "tested here" } as const;
+const ROLES = { key: "key", filter: "filter", studio: "filtered here" } as const;
 const ROLE_TITLES = {
-  key: "Part of the key condition: it decides what is read",
-  filter: "A filter: what fails it is read and paid all the same",
-  studio: "DynamoDB filters no Query by a key attribute; the studio tests what comes",
+  key: "Part of the key condition: determines which items are read",
+  filter: "A filter: items that don't match are still read and billed",
+  studio: "DynamoDB can't filter a Query on a key attribute, so the studio filters the result",
 } as const;
 
-function ConditionRow({
-  draft,
-  tag,
-  isKey,
-  wrong,
-  hint,
-  role,
-  inputRef,
-  onChange,
-  onRemove,
-}: {
+interface ConditionRowProps {
   draft: Draft;
   tag: Tag;
   isKey: boolean;
-  wrong: string | null;
+  error: string | null;
   hint: string;
   role: keyof typeof ROLES | null;
   inputRef: { current: HTMLInputElement | null } | null;
   onChange: (to: (draft: Draft) => Draft) => void;
   onRemove: () => void;
-}) {
+}
+
+function ConditionRow({ draft, tag, isKey, error, hint, role, inputRef, onChange, onRemove }: ConditionRowProps) {
   const count = arity(draft.operator);
   const sized = draft.operator.startsWith("size ");
   const setText = (at: number, text: string) =>
@@ -357,7 +363,7 @@ function ConditionRow({
               label={`Type of ${name}`}
               hideLabel
               value={draft.texts[0] ?? "S"}
-              options={TAGS.map((each) => ({ value: each, label: `${each} · ${TAG_NAMES[each]}` }))}
+              options={TAG_OPTIONS}
               onChange={(value) => setText(0, value)}
             />
           ) : tag === "BOOL" && !sized ? (
@@ -365,7 +371,7 @@ function ConditionRow({
               label={`Value of ${name}`}
               hideLabel
               value={draft.texts[0] === "true" ? "true" : "false"}
-              options={["true", "false"].map((value) => ({ value, label: value }))}
+              options={plainOptions(["true", "false"])}
               onChange={(value) => setText(0, value)}
             />
           ) : tag === "NULL" && !sized ? null : (
@@ -376,9 +382,9 @@ function ConditionRow({
                 hideLabel
                 mono
                 value={text}
-                wrong={at === 0 ? wrong : null}
+                error={at === 0 ? error : null}
                 inputMode={tag === "N" || sized ? "decimal" : "text"}
-                placeholder={sized ? "bytes or members" : isKey && hint ? hint : `${TAG_NAMES[tag]}`}
+                placeholder={sized ? "bytes or elements" : isKey && hint ? hint : `${TAG_NAMES[tag]}`}
                 onInput={(value) => setText(at, value)}
               />
             ))
@@ -387,7 +393,7 @@ function ConditionRow({
             <>
               <IconButton
                 small
-                label="One value more"
+                label="Add value"
                 onClick={() => onChange((before) => ({ ...before, texts: [...before.texts, ""] }))}
               >
                 +
@@ -395,7 +401,7 @@ function ConditionRow({
               {draft.texts.length > 1 ? (
                 <IconButton
                   small
-                  label="One value less"
+                  label="Remove value"
                   onClick={() => onChange((before) => ({ ...before, texts: before.texts.slice(0, -1) }))}
                 >
                   −
@@ -408,7 +414,7 @@ function ConditionRow({
       {count === 0 || draft.operator === "type" || sized ? (
         <span class="data-type" />
       ) : isKey ? (
-        <span class="data-type muted small" title="The key's own type">
+        <span class="data-type muted small" title="Type of the key attribute">
           {TAG_NAMES[tag]}
         </span>
       ) : (
@@ -417,14 +423,14 @@ function ConditionRow({
           hideLabel
           class="data-type"
           value={tag}
-          options={TYPED.map((value) => ({ value, label: TAG_NAMES[value] }))}
+          options={VALUE_TAGS.map((value) => ({ value, label: TAG_NAMES[value] }))}
           onChange={(value) => onChange((before) => ({ ...before, tag: value as Tag }))}
         />
       )}
       <span class={`data-role small ${role ?? ""}`} title={role ? ROLE_TITLES[role] : undefined}>
         {role ? ROLES[role] : ""}
       </span>
-      <IconButton small kind="quiet" label={`Take away the condition on ${name}`} onClick={onRemove}>
+      <IconButton small kind="quiet" label={`Remove condition on ${name}`} onClick={onRemove}>
         ✕
       </IconButton>
     </div>

@@ -1,13 +1,13 @@
-// Rows: items as the grid shows them; a page tells what many rows share once, and a key is taken apart when it is looked at.
+// Rows: items as the grid shows them. A page holds what many rows share once; keys are split when they are rendered.
 import type { Item, KeyPiece, KeyTextShape, RecognisedItem, ItemRow as ServerRow } from "../../generated/api";
-import { held } from "./keys";
+import { attributeOf } from "./keys";
 
 export interface Row {
   readonly item: Item;
   readonly entity: RecognisedItem;
   readonly keys: ServerRow["keys"];
   readonly shapes: readonly KeyTextShape[];
-  /** The indexes that the item is in, by their place; null: this row does not tell. */
+  /** The positions of the indexes that contain the item; null if unknown. */
   readonly indexes: readonly number[] | null;
 }
 
@@ -29,11 +29,11 @@ export function rowsOf(page: {
   }));
 }
 
-/** Return a key attribute of a row taken apart: literals have no value; null: it is no text. */
+/** Return a key attribute of a row split by its template; literals have no value. Null if it is not a string. */
 export function piecesOf(row: Row, name: string): readonly KeyPiece[] | null {
   const cut = row.keys.find((each) => row.shapes[each[0] ?? -1]?.attribute === name);
   const shape = cut && row.shapes[cut[0] ?? -1];
-  const text = held(row.item, name)?.["S"] as string | undefined;
+  const text = attributeOf(row.item, name)?.["S"] as string | undefined;
   if (!cut || !shape || text === undefined) return null;
   const pieces: KeyPiece[] = [];
   const tail = shape.literals[shape.fields.length] ?? "";

@@ -1,4 +1,4 @@
-// State: what the data page shows: the question in the URL, the rows read so far, what is selected, what is open.
+// State: the query in the URL, the rows read so far, the selection and the open item.
 import { batch, computed, effect, signal } from "@preact/signals";
 import { call, problemOf, wasAborted } from "../../app/api";
 import { asOf } from "../../app/as_of";
@@ -6,20 +6,20 @@ import { go, route } from "../../app/router";
 import { currentTable } from "../../app/session";
 import type { QueryCondition, PlannedQuery, ItemQuery, Item, Problem } from "../../generated/api";
 import { type Group, joinGroups, ungrouped } from "./groups";
-import { isKeyed, keyId, keyOf, wayOf } from "./keys";
+import { hasKey, keyId, keyOf, accessKey } from "./keys";
 import { type Row, rowsOf } from "./rows";
 
 const PAGE_ROWS = 1_000;
-const FIRST_ROWS = 400; // of the first page after the studio was opened: what a screen shows is there sooner
+const FIRST_ROWS = 400; // of the first page after the studio was opened: enough for a screen, and sooner there
 let first = true;
 const RELOAD_ROWS_MAX = 5_000;
 
-/** How far a reading has come. */
+/** The progress of reading. */
 export interface Reading {
-  /** `asking`: it is a Scan of more than 1 MB, and nobody has said yes yet. */
-  readonly phase: "idle" | "planning" | "asking" | "reading";
-  /** Reads on by itself until the end or until somebody stops it. */
-  readonly onward: boolean;
+  /** `confirming`: it is a Scan of more than 1 MB that the user has not confirmed. */
+  readonly phase: "idle" | "planning" | "confirming" | "reading";
+  /** Loads page after page until the end or until it is stopped. */
+  readonly loadingAll: boolean;
   readonly scanned: number;
   readonly units: number;
   readonly total: number;
@@ -29,13 +29,13 @@ export interface Reading {
   readonly ended: boolean;
   readonly problem: Problem | null;
   readonly plan: PlannedQuery | null;
-  /** When the last page came, for measuring how long it takes to show. */
+  /** When the last page arrived, to measure how long rendering takes. */
   readonly arrived: number;
 }
 
-const NOTHING: Reading = {
+const NOT_READ: Reading = {
   phase: "idle",
-  onward: false,
+  loadingAll: false,
   scanned: 0,
   units: 0,
   total: 0,
@@ -49,16 +49,16 @@ const NOTHING: Reading = {
 
 export const rows = signal<readonly Row[]>([]);
 export const groups = signal<readonly Group[]>([]);
-export const reading = signal<Reading>(NOTHING);
+export const reading = signal<Reading>(NOT_READ);
 
 /** The keys of selected rows by their text; see `keyId`. */
 export const selection = signal<ReadonlyMap<string, Item>>(new Map());
 
-/** The index that a tab is pointed at, whose members light up; null: none. */
-export const pointedIndex = signal<string | null>(null);
+/** The index whose tab is hovered over, whose items are highlighted; null for none. */
+export const hoveredIndex = signal<string | null>(null);
 
-/** What the query bar and the URL ask. Null while there is no table. */
-export const question = computed<ItemQuery | null>(() => {
+/** The query in the URL; null without a table. */
+export const currentQuery = computed<ItemQuery | null>(() => {
   const table = currentTable.value;
   if (!table || table.status === "MISSING") return null;
   const { index, q, desc, strong, here } = route.value.params;
@@ -73,16 +73,16 @@ export const question = computed<ItemQuery | null>(() => {
   };
 });
 
-/** The PartiQL statement in the URL; "" where conditions are asked. */
+/** The PartiQL statement in the URL; "" if it has conditions. */
 export const statement = computed(() => route.value.params["sql"] ?? "");
 
-/** Return the conditions that a text of the URL holds; what cannot be read asks nothing. */
+/** Return the conditions in a parameter of the URL; invalid text has none. */
 export function parseConditions(text: string): readonly QueryCondition[] {
   if (!text) return [];
   try {
-    const told = JSON.parse(text) as unknown;
-    if (!Array.isArray(told)) return [];
-    return told
+    const list = JSON.parse(text) as unknown;
+    if (!Array.isArray(list)) return [];
+    return list
       .filter(
         (each): each is [string, QueryCondition["operator"], ...QueryCondition["values"][]] =>
           Array.isArray(each) && typeof each[0] === "string",
@@ -93,45 +93,37 @@ export function parseConditions(text: string): readonly QueryCondition[] {
   }
 }
 
-/** Return conditions as the text of the URL. */
+/** Return conditions as a parameter of the URL. */
 export function writeConditions(conditions: readonly QueryCondition[]): string {
   return conditions.length
     ? JSON.stringify(conditions.map((each) => [each.attribute, each.operator, ...(each.values ?? [])]))
     : "";
 }
 
-/** What is open beside the grid: nothing, a new item, or the item of a key. */
+/** What is open beside the grid: nothing, a new item, or the item with a key. */
 export const opened = computed<{ kind: "none" } | { kind: "new" } | { kind: "item"; key: Item }>(() => {
-  const told = route.value.params["item"] ?? "";
-  if (!told) return { kind: "none" };
-  if (told === "new") return { kind: "new" };
+  const item = route.value.params["item"] ?? "";
+  if (!item) return { kind: "none" };
+  if (item === "new") return { kind: "new" };
   try {
-    return { kind: "item", key: JSON.parse(told) as Item };
+    return { kind: "item", key: JSON.parse(item) as Item };
   } catch {
     return { kind: "none" };
   }
 });
 
-/** Open the item of a key; null closes it, "new" opens an empty one. */
+/** Open the item with a key; null closes it, "new" opens an empty one. */
 export function openItem(key: Item | "new" | null): void {
   go({ params: { item: key === null ? null : key === "new" ? "new" : JSON.stringify(key) } });
 }
 
-/** Return a row of the open table by its key, if it was read. */
-export function rowOf(key: Item): Row | undefined {
-  const table = currentTable.value;
-  if (!table) return undefined;
-  const wanted = keyId(table, key);
-  return rows.value.find((row) => keyId(table, row.item) === wanted);
-}
-
-/** Select rows, or take them out of the selection. */
+/** Select or deselect rows. */
 export function select(chosen: readonly Row[], on: boolean): void {
   const table = currentTable.value;
   if (!table) return;
   const next = new Map(selection.value);
   for (const row of chosen) {
-    if (!isKeyed(table, row.item)) continue;
+    if (!hasKey(table, row.item)) continue;
     const id = keyId(table, row.item);
     if (on) next.set(id, keyOf(table, row.item));
     else next.delete(id);
@@ -143,86 +135,88 @@ export function clearSelection(): void {
   if (selection.value.size) selection.value = new Map();
 }
 
-let giving: AbortController | null = null;
+let controller: AbortController | null = null;
 
-/** Does again what failed; so a page that did not come is asked for again, and nothing that was read is lost. */
-export let tryAgain: () => void = () => undefined;
+/** Repeats the step that failed, for instance the missing page, so that nothing already read is lost. */
+export let retry: () => void = () => undefined;
 
-function begin(again: () => void): AbortSignal {
-  giving?.abort();
-  giving = new AbortController();
-  tryAgain = again;
-  return giving.signal;
+function beginRead(again: () => void): AbortSignal {
+  controller?.abort();
+  controller = new AbortController();
+  retry = again;
+  return controller.signal;
 }
 
-function failed(thrown: unknown): void {
+function showProblem(thrown: unknown): void {
   if (!wasAborted(thrown))
-    reading.value = { ...reading.value, phase: "idle", onward: false, problem: problemOf(thrown) };
+    reading.value = { ...reading.value, phase: "idle", loadingAll: false, problem: problemOf(thrown) };
 }
 
-/** Ask what the URL asks from the start: the plan, then the first page, or a question where the Scan is large. */
-export async function start(options: { agreed?: boolean } = {}): Promise<void> {
-  const asked = question.value;
-  const stop = begin(() => void start(options));
+/** Run the query in the URL from the start: the plan, then the first page, or a confirmation if the Scan is large. */
+export async function start(options: { confirmed?: boolean } = {}): Promise<void> {
+  const query = currentQuery.value;
+  const stop = beginRead(() => void start(options));
   rows.value = [];
   groups.value = [];
-  reading.value = { ...NOTHING, phase: asked ? "planning" : "idle" };
-  if (!asked) return;
+  reading.value = { ...NOT_READ, phase: query ? "planning" : "idle" };
+  if (!query) return;
   try {
     if (statement.value) {
-      const plan = await call("POST /browse/statement-plan", statementAsked(asked, statement.value), { signal: stop });
+      const plan = await call("POST /browse/statement-plan", statementRequest(query, statement.value), {
+        signal: stop,
+      });
       reading.value = {
         ...reading.value,
         plan,
-        ...(plan.asks_first && !options.agreed ? { phase: "asking" as const } : {}),
+        ...(plan.needs_confirmation && !options.confirmed ? { phase: "confirming" as const } : {}),
       };
-      if (reading.value.phase !== "asking") await next(stop);
+      if (reading.value.phase !== "confirming") await readNext(stop);
       return;
     }
-    const planning = call("POST /browse/plan", asked, { signal: stop }).then((plan) => {
+    const planning = call("POST /browse/plan", query, { signal: stop }).then((plan) => {
       reading.value = { ...reading.value, plan };
       return plan;
     });
-    // Without a condition one page is read, never more than 1 MB, so it need not wait for the plan; a filter may need the
-    // whole table for its first hit.
-    const waits = (asked.conditions ?? []).length > 0;
-    if (waits && (await planning).asks_first && !options.agreed) {
-      reading.value = { ...reading.value, phase: "asking" };
+    // Without conditions one page is read, at most 1 MB, so it need not wait for the plan; a filter may read the whole
+    // table for its first match.
+    const needsPlan = (query.conditions ?? []).length > 0;
+    if (needsPlan && (await planning).needs_confirmation && !options.confirmed) {
+      reading.value = { ...reading.value, phase: "confirming" };
       return;
     }
-    await Promise.all([planning, next(stop)]);
+    await Promise.all([planning, readNext(stop)]);
   } catch (thrown) {
-    failed(thrown);
+    showProblem(thrown);
   }
 }
 
-/** Return a statement as the API is asked for its plan. */
-export function statementAsked(asked: ItemQuery, text: string) {
-  return { table: asked.table, statement: text, consistent: asked.consistent ?? false, as_of: asked.as_of ?? null };
+/** Return the request for the plan of a statement. */
+export function statementRequest(query: ItemQuery, text: string) {
+  return { table: query.table, statement: text, consistent: query.consistent ?? false, as_of: query.as_of ?? null };
 }
 
-/** What was read so far: pages are added to it, and it is shown when it is put into the signals. */
+/** What was read so far. Pages are added to it; `show` publishes it to the signals. */
 interface Read {
   readonly rows: readonly Row[];
   readonly groups: readonly Group[];
   readonly reading: Reading;
 }
 
-/** Ask for the page after what was read, and return both together. */
+/** Read the next page and return it together with what was read before. */
 async function readAfter(before: Read, stop: AbortSignal): Promise<Read> {
-  const asked = question.value;
-  if (!asked) return before;
+  const query = currentQuery.value;
+  if (!query) return before;
   const { cursor, scanned, units, requests } = before.reading;
   if (statement.value) {
     const page = await call(
       "POST /browse/statement",
       {
-        table: asked.table,
+        table: query.table,
         statement: statement.value,
         next_token: cursor as string | null,
         limit: PAGE_ROWS,
-        consistent: asked.consistent ?? false,
-        as_of: asked.as_of ?? null,
+        consistent: query.consistent ?? false,
+        as_of: query.as_of ?? null,
       },
       { signal: stop },
     );
@@ -245,12 +239,12 @@ async function readAfter(before: Read, stop: AbortSignal): Promise<Read> {
   first = false;
   const page = await call(
     "POST /browse/page",
-    { question: asked, cursor: cursor as Item | null, limit },
+    { question: query, cursor: cursor as Item | null, limit },
     { signal: stop },
   );
   const all = [...before.rows, ...rowsOf(page)];
   const table = currentTable.value;
-  const hash = table ? wayOf(table, page.index ?? "").hash.map((each) => each.name) : [];
+  const hash = table ? accessKey(table, page.index ?? "").hash.map((each) => each.name) : [];
   return {
     rows: all,
     groups: joinGroups(before.groups, page, all, before.rows.length, hash),
@@ -271,80 +265,86 @@ function show(read: Read): void {
   batch(() => {
     rows.value = read.rows;
     groups.value = read.groups;
-    const onward = reading.value.onward && !read.reading.ended;
-    const plan = read.reading.plan ?? reading.value.plan; // it may have come while the page was read
-    reading.value = { ...read.reading, plan, onward, phase: onward ? "reading" : "idle", arrived: performance.now() };
+    const loadingAll = reading.value.loadingAll && !read.reading.ended;
+    const plan = read.reading.plan ?? reading.value.plan; // it may have arrived while the page was read
+    reading.value = {
+      ...read.reading,
+      plan,
+      loadingAll,
+      phase: loadingAll ? "reading" : "idle",
+      arrived: performance.now(),
+    };
   });
 }
 
-async function next(stop: AbortSignal): Promise<void> {
+async function readNext(stop: AbortSignal): Promise<void> {
   reading.value = { ...reading.value, phase: "reading", problem: null };
   show(await readAfter({ rows: rows.value, groups: groups.value, reading: reading.value }, stop));
 }
 
-/** Read one page more. */
+/** Read the next page. */
 export async function readMore(): Promise<void> {
   if (reading.value.phase !== "idle" || reading.value.ended || reading.value.problem) return;
   try {
-    await next(begin(() => void readAgain()));
+    await readNext(beginRead(() => void readAgain()));
   } catch (thrown) {
-    failed(thrown);
+    showProblem(thrown);
   }
 }
 
-/** Ask again for a page that did not come. */
+/** Read the page that failed again. */
 function readAgain(): Promise<void> {
   reading.value = { ...reading.value, problem: null };
   return readMore();
 }
 
-/** Read on, page after page, until the end or until `stopReading`. */
-export async function readOn(): Promise<void> {
+/** Read page after page until the end or `stopReading`. */
+export async function readAll(): Promise<void> {
   if (reading.value.ended) return;
-  const stop = begin(() => void readOn());
-  reading.value = { ...reading.value, onward: true, phase: "reading", problem: null };
+  const stop = beginRead(() => void readAll());
+  reading.value = { ...reading.value, loadingAll: true, phase: "reading", problem: null };
   try {
-    while (reading.value.onward && !reading.value.ended && !stop.aborted) await next(stop);
+    while (reading.value.loadingAll && !reading.value.ended && !stop.aborted) await readNext(stop);
   } catch (thrown) {
-    failed(thrown);
+    showProblem(thrown);
   }
 }
 
 export function stopReading(): void {
-  giving?.abort();
-  reading.value = { ...reading.value, onward: false, phase: "idle" };
+  controller?.abort();
+  reading.value = { ...reading.value, loadingAll: false, phase: "idle" };
 }
 
 /**
- * Read what is shown again, as it is now: as many rows as there were, up to a few thousand, and in no more requests: what a
- * filter found once may be gone, and nobody agreed to look for it to the end of the table. What is there stays until then.
+ * Read the shown rows again: as many as there were, up to a few thousand, in no more requests than before, since what a filter
+ * matched may be gone and the user did not confirm a search to the end of the table. The old rows stay until then.
  */
 export async function reload(): Promise<void> {
-  const asked = question.value;
-  if (!asked || reading.value.phase === "asking") return;
-  const stop = begin(() => void reload());
-  const wanted = Math.min(rows.value.length, RELOAD_ROWS_MAX);
+  const query = currentQuery.value;
+  if (!query || reading.value.phase === "confirming") return;
+  const stop = beginRead(() => void reload());
+  const rowsWanted = Math.min(rows.value.length, RELOAD_ROWS_MAX);
   const requests = Math.max(1, reading.value.requests);
-  reading.value = { ...reading.value, onward: false, phase: "reading" };
+  reading.value = { ...reading.value, loadingAll: false, phase: "reading" };
   try {
-    const plan = statement.value ? null : await call("POST /browse/plan", asked, { signal: stop });
-    let read: Read = { rows: [], groups: [], reading: { ...NOTHING, plan } };
+    const plan = statement.value ? null : await call("POST /browse/plan", query, { signal: stop });
+    let read: Read = { rows: [], groups: [], reading: { ...NOT_READ, plan } };
     do read = await readAfter(read, stop);
-    while (read.rows.length < wanted && !read.reading.ended && read.reading.requests < requests);
+    while (read.rows.length < rowsWanted && !read.reading.ended && read.reading.requests < requests);
     show(read);
   } catch (thrown) {
-    failed(thrown);
+    showProblem(thrown);
   }
 }
 
-/** Follow the URL while the page is there: another question is asked anew, another item alone is not. Returns the end of it. */
-export function followQuestion(): () => void {
-  let asked = "";
+/** Run the query whenever the URL changes it, but not for another open item. Return a function that stops this. */
+export function followQuery(): () => void {
+  let last = "";
   return effect(() => {
-    const now = JSON.stringify([question.value, statement.value]);
-    if (now === asked) return;
-    asked = now;
-    // What is read and written below must not make this effect depend on it.
+    const now = JSON.stringify([currentQuery.value, statement.value]);
+    if (now === last) return;
+    last = now;
+    // In a microtask, so that the effect does not depend on the signals that this reads and writes.
     queueMicrotask(() => {
       clearSelection();
       void start();

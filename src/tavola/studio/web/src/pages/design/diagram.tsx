@@ -1,31 +1,41 @@
-// Diagram: entities, the templates of their keys and the indexes these lead to, with findings pinned where they belong.
+// Diagram: entities, their key templates and the indexes, with lint findings on the node they concern.
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { EntityPicture, LintFinding, IndexPicture, KeyPicture, TablePicture } from "../../generated/api";
-import { bytes, colourOf, num } from "../../parts";
+import { templateParts, templateText } from "../../entity_keys";
+import type {
+  EntityPicture,
+  IndexDesign,
+  IndexPicture,
+  KeyPicture,
+  LocatedFinding,
+  SourceDesign,
+  TablePicture,
+} from "../../generated/api";
+import { colourOf } from "../../parts";
 import { COLUMNS, family, type Layout, layout, type NodeKind } from "./layout";
-import { counted, worst } from "./state";
+import { countBySeverity, worst } from "./state";
+import { formatBytes, formatCount } from "../../format";
 
-interface Shown {
+interface DiagramProps {
   table: TablePicture;
-  findings: readonly LintFinding[];
+  findings: readonly LocatedFinding[];
   selected: string;
   onSelect: (id: string) => void;
   onBadge: (id: string) => void;
 }
 
-export function Diagram({ table, findings, selected, onSelect, onBadge }: Shown) {
+export function Diagram({ table, findings, selected, onSelect, onBadge }: DiagramProps) {
   const drawn = useMemo(() => layout(table), [table]);
-  const [pointed, setPointed] = useState<string | null>(null);
+  const [hovered, setHovered] = useState<string | null>(null);
   const holder = useRef<HTMLDivElement>(null);
-  const names = useMemo(() => new Map(table.entities.map((each) => [each.id, each.name])), [table]);
-  const focus = pointed ?? (selected || null);
+  const names = useMemo(() => new Map(table.entities.map((each) => [each.id, each.entity.name])), [table]);
+  const focus = hovered ?? (selected || null);
   const lit = focus ? family(drawn, focus) : null;
   const order = [...drawn.entities, ...drawn.keys, ...drawn.indexes].map((each) => each.node.id);
-  const stop = order.includes(selected) ? selected : (order[0] ?? "");
-  const pinned = useMemo(() => byNode(findings), [findings]);
+  const tabStop = order.includes(selected) ? selected : (order[0] ?? "");
+  const findingsByNode = useMemo(() => groupByNode(findings), [findings]);
   const move = (event: KeyboardEvent) => {
     const from = (event.target as HTMLElement).closest<HTMLElement>("[data-node]")?.dataset["node"];
-    const to = from ? next(drawn, from, event.key) : null;
+    const to = from ? neighbour(drawn, from, event.key) : null;
     if (!to) return;
     event.preventDefault();
     holder.current?.querySelector<HTMLElement>(`[data-node="${CSS.escape(to)}"]`)?.focus();
@@ -39,7 +49,7 @@ export function Diagram({ table, findings, selected, onSelect, onBadge }: Shown)
     children: preact.ComponentChildren,
     colour?: string,
   ) => {
-    const mine = pinned.get(id) ?? [];
+    const own = findingsByNode.get(id) ?? [];
     const [left, width] = COLUMNS[kind];
     return (
       <li
@@ -57,18 +67,18 @@ export function Diagram({ table, findings, selected, onSelect, onBadge }: Shown)
           type="button"
           data-node={id}
           class="design-node-button"
-          tabIndex={id === stop ? 0 : -1}
+          tabIndex={id === tabStop ? 0 : -1}
           aria-pressed={selected === id}
-          aria-label={`${label}${mine.length ? `; ${counted(mine)}` : ""}`}
+          aria-label={`${label}${own.length ? `; ${countBySeverity(own)}` : ""}`}
           onClick={() => onSelect(id)}
-          onMouseEnter={() => setPointed(id)}
-          onMouseLeave={() => setPointed(null)}
-          onFocus={() => setPointed(id)}
-          onBlur={() => setPointed(null)}
+          onMouseEnter={() => setHovered(id)}
+          onMouseLeave={() => setHovered(null)}
+          onFocus={() => setHovered(id)}
+          onBlur={() => setHovered(null)}
         >
           {children}
         </button>
-        {mine.length ? <NodeBadge findings={mine} label={label} onOpen={() => onBadge(id)} /> : null}
+        {own.length ? <NodeBadge findings={own} label={label} onOpen={() => onBadge(id)} /> : null}
       </li>
     );
   };
@@ -98,7 +108,15 @@ export function Diagram({ table, findings, selected, onSelect, onBadge }: Shown)
         </svg>
         <ul class="design-column" aria-label="Entities">
           {drawn.entities.map(({ node: each, top, height }) =>
-            node("entity", each.id, top, height, entityLabel(each), <EntityBox entity={each} />, colourOf(each.name)),
+            node(
+              "entity",
+              each.id,
+              top,
+              height,
+              entityLabel(each),
+              <EntityBox picture={each} />,
+              colourOf(each.entity.name),
+            ),
           )}
         </ul>
         <ul class="design-column" aria-label="Keys">
@@ -117,7 +135,7 @@ export function Diagram({ table, findings, selected, onSelect, onBadge }: Shown)
         </ul>
         <ul class="design-column" aria-label="Table and indexes">
           {drawn.indexes.map(({ node: each, top, height }) =>
-            node("index", each.id, top, height, indexLabel(each), <IndexBox index={each} />),
+            node("index", each.id, top, height, indexLabel(each), <IndexBox picture={each} />),
           )}
         </ul>
       </div>
@@ -125,28 +143,26 @@ export function Diagram({ table, findings, selected, onSelect, onBadge }: Shown)
   );
 }
 
-function byNode(findings: readonly LintFinding[]): ReadonlyMap<string, LintFinding[]> {
-  const found = new Map<string, LintFinding[]>();
-  for (const each of findings) found.set(each.node, [...(found.get(each.node) ?? []), each]);
-  return found;
+function groupByNode(findings: readonly LocatedFinding[]): ReadonlyMap<string, LocatedFinding[]> {
+  const groups = new Map<string, LocatedFinding[]>();
+  for (const each of findings) groups.set(each.node, [...(groups.get(each.node) ?? []), each]);
+  return groups;
+}
+
+interface NodeBadgeProps {
+  findings: readonly LocatedFinding[];
+  label: string;
+  onOpen: () => void;
 }
 
 /** The badge of a node: how many findings, in the colour of the worst. */
-export function NodeBadge({
-  findings,
-  label,
-  onOpen,
-}: {
-  findings: readonly LintFinding[];
-  label: string;
-  onOpen: () => void;
-}) {
+export function NodeBadge({ findings, label, onOpen }: NodeBadgeProps) {
   return (
     <button
       type="button"
       class={`design-badge ${worst(findings) ?? ""}`}
-      aria-label={`${counted(findings)}: ${label}`}
-      title={counted(findings)}
+      aria-label={`${countBySeverity(findings)}: ${label}`}
+      title={countBySeverity(findings)}
       onClick={onOpen}
     >
       {findings.length}
@@ -154,8 +170,8 @@ export function NodeBadge({
   );
 }
 
-/** Return the node that an arrow key leads to: up and down in a column, left and right along a line. */
-function next(drawn: Layout, from: string, key: string): string | null {
+/** Return the node that an arrow key moves to: up and down in a column, left and right along a line. */
+function neighbour(drawn: Layout, from: string, key: string): string | null {
   const columns = [drawn.entities, drawn.keys, drawn.indexes].map((column) => column.map((each) => each.node.id));
   const at = columns.findIndex((column) => column.includes(from));
   const column = columns[at];
@@ -167,17 +183,22 @@ function next(drawn: Layout, from: string, key: string): string | null {
   const side = { ArrowRight: 1, ArrowLeft: -1 }[key];
   const other = side ? columns[at + side] : undefined;
   if (!other) return null;
-  const kin = family(drawn, from);
-  return other.find((each) => kin.has(each)) ?? null;
+  const related = family(drawn, from);
+  return other.find((each) => related.has(each)) ?? null;
 }
 
-function EntityBox({ entity }: { entity: EntityPicture }) {
+function EntityBox({ picture }: { picture: EntityPicture }) {
+  const { entity, item_bytes: bytes } = picture;
+  const text = [
+    formatCount(entity.fields.length, "field"),
+    formatBytes(bytes),
+    ...(entity.items === null ? [] : [formatCount(entity.items, "item")]),
+  ].join(" · ");
   return (
     <>
       <strong class="cut">{entity.name}</strong>
-      <span class="design-beside cut">
-        {entity.fields.length} fields · {bytes(entity.item_bytes)}
-        {entity.items === null ? "" : ` · ${num(entity.items)} items`}
+      <span class="design-beside cut" title={text}>
+        {text}
       </span>
     </>
   );
@@ -185,17 +206,17 @@ function EntityBox({ entity }: { entity: EntityPicture }) {
 
 function KeyBox({ of, owner, table }: { of: KeyPicture; owner: string; table: TablePicture }) {
   const more = [
-    of.members.length ? `where ${of.members.join(" and ")}` : of.sparse ? "sparse" : "",
-    of.shards ? `shards ${of.shards}` : "",
+    of.members.length ? `where ${of.members.join(" and ")}` : of.key.sparse ? "sparse" : "",
+    of.shards,
   ].filter(Boolean);
   const index = table.indexes.find((each) => each.id === of.index);
   return (
     <>
       <span class="design-key-of">
-        {owner} · {index?.kind === "table" ? "table" : (index?.name ?? "")}
+        {owner} · {index?.kind === "table" ? "table" : (index?.index.name ?? "")}
       </span>
-      <Sources sources={of.hash} word="PK" />
-      {of.range.length ? <Sources sources={of.range} word="SK" /> : null}
+      <Sources sources={of.key.hash} word="PK" />
+      {of.key.range.length ? <Sources sources={of.key.range} word="SK" /> : null}
       {more.length ? (
         <span class="design-beside cut" title={more.join("; ")}>
           {more.join("; ")}
@@ -205,15 +226,18 @@ function KeyBox({ of, owner, table }: { of: KeyPicture; owner: string; table: Ta
   );
 }
 
-function Sources({ sources, word }: { sources: KeyPicture["hash"]; word: string }) {
+function Sources({ sources, word }: { sources: readonly SourceDesign[]; word: string }) {
   return (
-    <span class="design-template cut" title={sources.map((each) => `${each.attribute} = ${each.template}`).join(", ")}>
+    <span
+      class="design-template cut"
+      title={sources.map((each) => `${each.attribute} = ${templateText(each)}`).join(", ")}
+    >
       <span class="design-half">{word}</span>
       {sources.map((source, at) => (
         <span key={source.attribute}>
           {at ? <span class="muted"> + </span> : null}
-          {source.parts.map((part, number) => (
-            <span key={number} class={part.field === null ? "literal" : "given"}>
+          {templateParts(source).map((part, number) => (
+            <span key={number} class={part.field === null ? "literal" : "field-value"}>
               {part.field === null ? part.text : `{${part.text}}`}
             </span>
           ))}
@@ -223,38 +247,45 @@ function Sources({ sources, word }: { sources: KeyPicture["hash"]; word: string 
   );
 }
 
-function IndexBox({ index }: { index: IndexPicture }) {
+function IndexBox({ picture }: { picture: IndexPicture }) {
+  const { index, kind, patterns } = picture;
+  const text = [
+    ...(kind === "table" ? ["table"] : [...(index.label === index.name ? [] : [index.label]), projectionText(index)]),
+    formatCount(patterns.length, "pattern"),
+  ].join(" · ");
   return (
     <>
       <span class="row tight nowrap design-index-name">
         <strong class="cut" title={index.name}>
           {index.name}
         </strong>
-        {index.kind === "table" ? null : <span class="design-kind">{index.kind}</span>}
+        {kind === "table" ? null : <span class="design-kind">{kind}</span>}
       </span>
-      <span class="design-beside cut" title={index.label}>
-        {index.kind === "table"
-          ? "the table itself"
-          : `${index.label === index.name ? "" : `${index.label} · `}${index.projection}`}{" "}
-        · {index.patterns.length} {index.patterns.length === 1 ? "pattern" : "patterns"}
+      <span class="design-beside cut" title={text}>
+        {text}
       </span>
     </>
   );
 }
 
-function entityLabel(entity: EntityPicture): string {
-  return `Entity ${entity.name}, ${entity.fields.length} fields`;
+function entityLabel({ entity }: EntityPicture): string {
+  return `Entity ${entity.name}, ${formatCount(entity.fields.length, "field")}`;
 }
 
 function keyLabel(key: KeyPicture, owner: string, table: TablePicture): string {
   const index = table.indexes.find((each) => each.id === key.index);
-  const where = index?.kind === "table" ? "the table" : `index ${index?.name ?? ""}`;
-  const made = [...key.hash, ...key.range].map((each) => each.template).join(", ");
-  return `Key of ${owner} in ${where}: ${made}${key.members.length ? `, where ${key.members.join(" and ")}` : key.sparse ? ", sparse" : ""}`;
+  const where = index?.kind === "table" ? "the table" : `index ${index?.index.name ?? ""}`;
+  const templates = [...key.key.hash, ...key.key.range].map(templateText).join(", ");
+  return `Key of ${owner} in ${where}: ${templates}${key.members.length ? `, where ${key.members.join(" and ")}` : key.key.sparse ? ", sparse" : ""}`;
 }
 
-function indexLabel(index: IndexPicture): string {
-  return index.kind === "table"
+function indexLabel({ index, kind }: IndexPicture): string {
+  return kind === "table"
     ? `The table ${index.name}`
-    : `${index.kind === "local" ? "Local" : "Global"} index ${index.name}, ${index.projection}`;
+    : `${kind === "local" ? "Local" : "Global"} index ${index.name}, ${projectionText(index)}`;
+}
+
+export function projectionText({ projection }: IndexDesign): string {
+  if (typeof projection !== "string") return formatCount(projection.length, "attribute");
+  return projection === "ALL" ? "all attributes" : "keys only";
 }

@@ -1,10 +1,10 @@
-// Drift: what the table that stands has otherwise than the design says.
-import { useAsk } from "../../app/asking";
+// Drift: how the deployed table differs from the design.
+import { useQuery } from "../../app/queries";
 import { MissingTable } from "../../app/missing_table";
 import { session } from "../../app/session";
-import type { DriftChange } from "../../generated/api";
+import type { DesignChange } from "../../generated/api";
 import { Badge, Notice, Panel, ProblemNotice } from "../../parts";
-import type { About } from "./state";
+import type { DesignSource } from "./state";
 
 const EFFECTS: Record<string, "good" | "warn" | "bad" | undefined> = {
   create: "good",
@@ -14,35 +14,36 @@ const EFFECTS: Record<string, "good" | "warn" | "bad" | undefined> = {
   rewrite: "warn",
 };
 
-export function DriftPanel({ about, table }: { about: About; table: string }) {
-  const asked = useAsk("POST /design/drift", { ...about, table });
-  const found = asked.data?.tables.find((each) => each.table === table);
-  const problem = asked.problem ?? found?.problem;
-  if (problem) return <ProblemNotice problem={problem} again={asked.again} />;
-  if (!found) return null;
+export function DriftPanel({ source, table }: { source: DesignSource; table: string }) {
+  const query = useQuery("POST /design/drift", { ...source, table });
+  const drift = query.data?.tables.find((each) => each.table === table);
+  const problem = query.problem ?? drift?.problem;
+  if (problem) return <ProblemNotice problem={problem} retry={query.retry} />;
+  const comparison = drift?.comparison;
+  if (!drift || !comparison) return null;
   const missing = session.value?.tables.find((each) => each.name === table && each.status === "MISSING");
-  if (!found.exists)
+  if (!comparison.exists)
     return missing ? (
       <MissingTable table={missing} />
     ) : (
-      <Notice title="The table is not there">The design declares {table}, and nobody has made it yet.</Notice>
+      <Notice title="Table not created yet">The design declares {table}, but the table does not exist yet.</Notice>
     );
   return (
     <>
-      {found.changes.length ? (
-        <Panel title={`Stands otherwise (${found.changes.length})`}>
+      {comparison.changes.length ? (
+        <Panel title={`Differences from the design (${comparison.changes.length})`}>
           <ul class="design-list">
-            {found.changes.map((each, at) => (
-              <DriftRow key={at} change={each} />
+            {comparison.changes.map((each, at) => (
+              <DriftRow key={at} change={each} work={drift.work[at]} />
             ))}
           </ul>
         </Panel>
       ) : (
         <p class="muted small">
-          The table that stands is as the design says{found.notes.length ? ", as far as it was looked at" : ""}.
+          The deployed table matches the design{comparison.notes.length ? ", as far as it could be checked" : ""}.
         </p>
       )}
-      {found.notes.map((each) => (
+      {comparison.notes.map((each) => (
         <p key={each} class="muted small">
           {each}.
         </p>
@@ -51,14 +52,14 @@ export function DriftPanel({ about, table }: { about: About; table: string }) {
   );
 }
 
-function DriftRow({ change }: { change: DriftChange }) {
+function DriftRow({ change, work }: { change: DesignChange; work: string | undefined }) {
   return (
     <li>
       <span class="row tight">
         <Badge tone={EFFECTS[change.effect]}>{change.effect}</Badge> {change.what}
       </span>
-      {change.work || change.warnings.length ? (
-        <span class="muted small">{[change.work, ...change.warnings].filter(Boolean).join(". ")}</span>
+      {work || change.warnings.length ? (
+        <span class="muted small">{[work, ...change.warnings].filter(Boolean).join(". ")}</span>
       ) : null}
     </li>
   );

@@ -1,27 +1,28 @@
-// Finding: one defect with its reason, and its remedy as a difference where the design alone can be changed.
+// Finding: one lint finding, and its fix as a diff if changing the design can fix it.
 import { useState } from "preact/hooks";
-import { useAsk } from "../../app/asking";
+import { useQuery } from "../../app/queries";
 import { go } from "../../app/router";
-import type { LintFinding, Remedy } from "../../generated/api";
-import { Badge, Button, DiffView, download, ProblemNotice, Segmented, Spinner } from "../../parts";
-import { dollars, Prose, sentence } from "./prose";
-import { type About, bring, counted, TONES } from "./state";
+import type { LocatedFinding, Remedy } from "../../generated/api";
+import { Badge, Button, DiffView, download, Prose, Segmented, Loaded } from "../../parts";
+import { countBySeverity, type DesignSource, openDesign, TONES } from "./state";
+import { formatMoney, toSentence } from "../../format";
 
 interface RowProps {
-  finding: LintFinding;
-  about: About;
+  finding: LocatedFinding;
+  source: DesignSource;
   production: boolean;
   open: boolean;
   onOpen: (open: boolean) => void;
 }
 
-export function FindingRow({ finding, about, production, open, onOpen }: RowProps) {
+export function FindingRow({ finding: located, source, production, open, onOpen }: RowProps) {
+  const { finding, location } = located;
   return (
     <article class={`design-finding ${finding.severity}`}>
       <div class="row apart">
         <span class="row tight">
           <Badge tone={TONES[finding.severity]}>{finding.severity}</Badge>
-          <strong>{finding.place}</strong>
+          <strong>{finding.place.name}</strong>
         </span>
         <button
           type="button"
@@ -32,43 +33,51 @@ export function FindingRow({ finding, about, production, open, onOpen }: RowProp
           {finding.rule}
         </button>
       </div>
-      <Prose text={sentence(finding.message)} />
+      <Prose text={toSentence(finding.message)} />
       <div class="design-do">
         <span aria-hidden="true">→ </span>
-        <Prose text={sentence(finding.remedy, true)} />
+        <Prose text={toSentence(finding.remedy, true)} />
       </div>
-      {finding.file ? (
+      {location ? (
         <p class="muted small mono">
-          {finding.file}:{finding.line}
+          {location.file}:{location.line}
         </p>
       ) : null}
       <div>
         <Button small aria-expanded={open} onClick={() => onOpen(!open)}>
-          {open ? "Hide the remedy" : "Show the remedy"}
+          {open ? "Hide fix" : "Show fix"}
         </Button>
       </div>
-      {open ? <RemedyView finding={finding} about={about} production={production} /> : null}
+      {open ? <RemedyView finding={located} source={source} production={production} /> : null}
     </article>
   );
 }
 
-function RemedyView({ finding, about, production }: { finding: LintFinding; about: About; production: boolean }) {
-  const asked = useAsk("POST /design/remedy", { finding: finding.id, ...about, production });
-  if (asked.problem) return <ProblemNotice problem={asked.problem} again={asked.again} />;
-  if (!asked.data) return <Spinner label="Looking for a remedy" />;
-  return asked.data.summary ? <Mechanical remedy={asked.data} /> : <ByAPerson remedy={asked.data} />;
+interface RemedyViewProps {
+  finding: LocatedFinding;
+  source: DesignSource;
+  production: boolean;
 }
 
-function Mechanical({ remedy }: { remedy: Remedy }) {
+function RemedyView({ finding, source, production }: RemedyViewProps) {
+  const remedy = useQuery("POST /design/remedy", { finding: finding.id, ...source, production });
+  return (
+    <Loaded query={remedy}>
+      {(data) => (data.summary ? <AutomaticFix remedy={data} /> : <ManualFix remedy={data} />)}
+    </Loaded>
+  );
+}
+
+function AutomaticFix({ remedy }: { remedy: Remedy }) {
   const [form, setForm] = useState("document");
   const lines = form === "python" ? remedy.python : remedy.lines;
   return (
     <div class="stack design-remedy">
-      <Prose text={sentence(remedy.summary)} />
+      <Prose text={toSentence(remedy.summary)} />
       {remedy.python.length ? (
         <div>
           <Segmented
-            label="Difference of"
+            label="Diff of"
             value={form}
             onChange={setForm}
             options={[
@@ -78,16 +87,20 @@ function Mechanical({ remedy }: { remedy: Remedy }) {
           />
         </div>
       ) : null}
-      <DiffView lines={lines} label={`The remedy of ${remedy.rule.name} as a difference`} />
+      <DiffView lines={lines} label={`Fix for ${remedy.rule.name} as a diff`} />
       <Effects remedy={remedy} />
       <div class="row">
         <Button
           kind="primary"
           onClick={() =>
-            bring({ title: `the design with the remedy of ${remedy.rule.name}`, document: remedy.document, notes: [] })
+            openDesign({
+              title: `the design with the fix for ${remedy.rule.name}`,
+              document: remedy.document,
+              notes: [],
+            })
           }
         >
-          Look at the altered design
+          Open modified design
         </Button>
         <Button onClick={() => download("design.json", remedy.document, "application/json")}>
           Download design.json
@@ -98,23 +111,23 @@ function Mechanical({ remedy }: { remedy: Remedy }) {
   );
 }
 
-/** What the rules and the prices say of the altered design. */
+/** The findings and the cost of the modified design. */
 function Effects({ remedy }: { remedy: Remedy }) {
   const { month_before: before, month_after: after } = remedy;
   return (
     <ul class="design-effects small">
       <li>
-        Ends {remedy.gone.length === 1 ? "this finding" : `${remedy.gone.length} findings`}
-        {remedy.new.length
-          ? `, and brings ${counted(remedy.new)}: ${[...new Set(remedy.new.map((each) => each.rule))].join(", ")}`
-          : ", and brings no other"}
+        Resolves {remedy.resolved.length === 1 ? "this finding" : `${remedy.resolved.length} findings`}
+        {remedy.introduced.length
+          ? ` and introduces ${countBySeverity(remedy.introduced)}: ${[...new Set(remedy.introduced.map((each) => each.finding.rule))].join(", ")}`
+          : " and introduces no others"}
         .
       </li>
       {before !== null && after !== null ? (
         <li>
-          {dollars(before) === dollars(after)
-            ? `A month costs ${dollars(before)} as before`
-            : `A month costs ${dollars(after)} instead of ${dollars(before)}`}{" "}
+          {formatMoney(before) === formatMoney(after)
+            ? `Monthly cost stays at ${formatMoney(before)}`
+            : `Monthly cost changes from ${formatMoney(before)} to ${formatMoney(after)}`}{" "}
           <span class="muted">({remedy.prices})</span>.
         </li>
       ) : null}
@@ -122,11 +135,11 @@ function Effects({ remedy }: { remedy: Remedy }) {
   );
 }
 
-function ByAPerson({ remedy }: { remedy: Remedy }) {
+function ManualFix({ remedy }: { remedy: Remedy }) {
   return (
     <div class="stack design-remedy">
-      <p class="muted">This takes a person: no change of the design alone ends it.</p>
-      <h4>Instead</h4>
+      <p class="muted">This needs a manual change; changing the design alone does not fix it.</p>
+      <h4>What to do instead</h4>
       <Prose text={remedy.rule.instead} />
       <h4>Example</h4>
       <Prose text={remedy.rule.example} />

@@ -1,34 +1,32 @@
-// Findings: everything the rules found in the design, narrowed by severity, rule and table; and every rule there is.
+// Findings: the lint findings of the design, filtered by severity, rule and table; and the list of all rules.
 import { useState } from "preact/hooks";
 import { useParam } from "../../app/router";
-import type { LintReport } from "../../generated/api";
-import { Empty, Panel, Segmented, Select } from "../../parts";
+import type { DesignFindings } from "../../generated/api";
+import { Empty, Panel, Segmented, Select, plainOptions } from "../../parts";
 import { FindingRow } from "./finding";
 import { AllRules, RuleLink } from "./rules";
-import { type About, SEVERITIES } from "./state";
+import { type DesignSource, SEVERITIES } from "./state";
+import { toSentence } from "../../format";
 
-export function Findings({
-  report,
-  about,
-  production,
-  tables,
-}: {
-  report: LintReport;
-  about: About;
+interface FindingsProps {
+  report: DesignFindings;
+  source: DesignSource;
   production: boolean;
   tables: readonly string[];
-}) {
+}
+
+export function Findings({ report, source, production, tables }: FindingsProps) {
   const [severity, setSeverity] = useParam("severity", "all");
   const [rule, setRule] = useParam("only", "all");
   const [table, setTable] = useParam("of", "all");
   const [open, setOpen] = useParam("finding");
-  const [every, setEvery] = useState(false);
-  const rules = [...new Set(report.findings.map((each) => each.rule))].sort();
-  const found = report.findings.filter(
-    (each) =>
-      (severity === "all" || each.severity === severity) &&
-      (rule === "all" || each.rule === rule) &&
-      (table === "all" || each.table === table),
+  const [rulesOpen, setRulesOpen] = useState(false);
+  const rules = [...new Set(report.findings.map((each) => each.finding.rule))].sort();
+  const matching = report.findings.filter(
+    ({ finding }) =>
+      (severity === "all" || finding.severity === severity) &&
+      (rule === "all" || finding.rule === rule) &&
+      (table === "all" || finding.place.table === table),
   );
   return (
     <div class="stack">
@@ -51,7 +49,7 @@ export function Findings({
             hideLabel
             value={rule}
             onChange={setRule}
-            options={[{ value: "all", label: "Every rule" }, ...rules.map((each) => ({ value: each, label: each }))]}
+            options={[{ value: "all", label: "All rules" }, ...plainOptions(rules)]}
           />
         ) : null}
         {tables.length > 1 ? (
@@ -60,27 +58,27 @@ export function Findings({
             hideLabel
             value={table}
             onChange={setTable}
-            options={[{ value: "all", label: "Every table" }, ...tables.map((each) => ({ value: each, label: each }))]}
+            options={[{ value: "all", label: "All tables" }, ...plainOptions(tables)]}
           />
         ) : null}
       </div>
       {report.findings.length === 0 ? (
-        <Empty title="Nothing found">
-          Every rule looked at the design and has nothing to say
+        <Empty title="No findings">
+          The design passes every rule
           {report.ignored.length
-            ? `; ${report.ignored.length === 1 ? "one finding is" : `${report.ignored.length} findings are`} let stand, with ${report.ignored.length === 1 ? "its reason" : "their reasons"} below`
+            ? `; ${report.ignored.length === 1 ? "1 finding is" : `${report.ignored.length} findings are`} suppressed, see below`
             : ""}
           .
         </Empty>
-      ) : found.length === 0 ? (
-        <Empty title="Nothing found by these filters" />
+      ) : matching.length === 0 ? (
+        <Empty title="No findings match these filters" />
       ) : (
         <div class="stack" role="list" aria-label="Findings">
-          {found.map((each) => (
+          {matching.map((each) => (
             <div key={each.id} role="listitem">
               <FindingRow
                 finding={each}
-                about={about}
+                source={source}
                 production={production}
                 open={open === each.id}
                 onOpen={(now) => setOpen(now ? each.id : "")}
@@ -90,22 +88,22 @@ export function Findings({
         </div>
       )}
       {report.ignored.length ? (
-        <Panel title={`Let stand, with a reason (${report.ignored.length})`}>
+        <Panel title={`Suppressed (${report.ignored.length})`}>
           <ul class="design-list">
             {report.ignored.map((each) => (
               <li key={each.id}>
                 <span>
-                  <RuleLink name={each.rule} /> at {each.place}
+                  <RuleLink name={each.finding.rule} /> at {each.finding.place.name}
                 </span>
-                <span class="muted small">{each.reason}</span>
+                <span class="muted small">{toSentence(each.reason)}</span>
               </li>
             ))}
           </ul>
         </Panel>
       ) : null}
-      <details class="panel design-all" open={every} onToggle={(event) => setEvery(event.currentTarget.open)}>
-        <summary>Every rule there is</summary>
-        <div class="body">{every ? <AllRules /> : null}</div>
+      <details class="panel design-all" open={rulesOpen} onToggle={(event) => setRulesOpen(event.currentTarget.open)}>
+        <summary>Rule reference</summary>
+        <div class="body">{rulesOpen ? <AllRules /> : null}</div>
       </details>
     </div>
   );

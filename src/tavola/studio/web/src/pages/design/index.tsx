@@ -1,33 +1,46 @@
-// Design: the design as a diagram, what the rules find in it, what the solver offers, and what it becomes in other tools.
+// Design: the design as a diagram, its lint findings, the solver's proposal, and its form in other tools.
 import { useState } from "preact/hooks";
-import { useAsk } from "../../app/asking";
+import { useQuery } from "../../app/queries";
 import { useCommands } from "../../app/commands";
 import { go, route, useParam } from "../../app/router";
 import { currentTable, session } from "../../app/session";
-import type { DesignPicture, LintReport, TablePicture } from "../../generated/api";
-import { Button, Checkbox, Code, download, Empty, Notice, ProblemNotice, Select, Spinner, Tabs } from "../../parts";
+import type { DesignPicture, DesignFindings, TablePicture } from "../../generated/api";
+import {
+  Button,
+  Checkbox,
+  Code,
+  download,
+  Empty,
+  Notice,
+  ProblemNotice,
+  Select,
+  Spinner,
+  Tabs,
+  plainOptions,
+} from "../../parts";
 import { Diagram, NodeBadge } from "./diagram";
 import { DriftPanel } from "./drift";
 import { Findings } from "./findings";
-import { DescribeButton, Importing } from "./importing";
+import { DescribeButton, ImportDialog } from "./import_dialog";
 import { Infrastructure } from "./infrastructure";
 import { NodePanel, TableDetail } from "./node_panel";
 import { RuleSheet } from "./rules";
 import { Solver } from "./solver";
-import { type About, brought, leave } from "./state";
+import { type DesignSource, openedDesign, closeDesign } from "./state";
 import { Targets } from "./targets";
 import "./page.css";
+import { formatCount } from "../../format";
 
 const TABS = ["diagram", "findings", "solver", "infrastructure", "targets", "document"] as const;
 
 export default function DesignPage() {
   const [importing, setImporting] = useState(false);
   const [rule] = useParam("rule");
-  const own = brought.value;
+  const opened = openedDesign.value;
   const table = currentTable.value?.name ?? route.value.table;
-  const asked = useAsk(
+  const query = useQuery(
     "POST /design",
-    own ? { document: own.document } : session.value?.designed === false ? null : { table },
+    opened ? { document: opened.document } : session.value?.designed === false ? null : { table },
   );
   useCommands([
     { id: "design-import", title: "Import a design", keys: "i", group: "Design", run: () => setImporting(true) },
@@ -38,57 +51,57 @@ export default function DesignPage() {
       run: () => go({ params: { tab: each === "diagram" ? null : each } }),
     })),
   ]);
-  const picture = asked.data;
-  const fresh = picture !== null && picture.own === (own === null);
+  const picture = query.data;
+  const fresh = picture !== null && picture.own === (opened === null);
   return (
     <div class="page design-page">
       <div class="page-head">
         <h1>Design</h1>
         <Button onClick={() => setImporting(true)}>Import…</Button>
       </div>
-      {own ? <BroughtNotice /> : null}
-      {asked.problem ? <ProblemNotice problem={asked.problem} again={asked.again} /> : null}
-      {!own && session.value?.designed === false ? (
+      {opened ? <OpenedNotice /> : null}
+      <ProblemNotice problem={query.problem} retry={query.retry} />
+      {!opened && session.value?.designed === false ? (
         <Empty
-          title="The studio knows no design"
+          title="No design loaded"
           actions={
             <Button kind="primary" onClick={() => setImporting(true)}>
               Import a design
             </Button>
           }
         >
-          It was started without one. Start it with the module that declares the tables, as{" "}
-          <code>tavola studio shop.model</code>, or import a file or a table that stands.
+          Start the studio with the module that declares your tables, for example <code>tavola studio shop.model</code>,
+          or import a file or a deployed table.
         </Empty>
       ) : null}
-      {asked.loading && !fresh ? <Spinner /> : null}
-      {picture && fresh && !asked.problem ? (
-        <Judged picture={picture} about={{ design: own ? null : picture.name, document: own?.document ?? null }} />
+      {query.loading && !fresh ? <Spinner /> : null}
+      {picture && fresh && !query.problem ? (
+        <DesignView
+          picture={picture}
+          source={{ design: opened ? null : picture.name, document: opened?.document ?? null }}
+        />
       ) : null}
-      {importing ? <Importing onClose={() => setImporting(false)} /> : null}
+      {importing ? <ImportDialog onClose={() => setImporting(false)} /> : null}
       {rule ? <RuleSheet name={rule} onClose={() => go({ params: { rule: null } })} /> : null}
     </div>
   );
 }
 
-function BroughtNotice() {
-  const own = brought.value;
+function OpenedNotice() {
+  const opened = openedDesign.value;
   const [all, setAll] = useState(false);
-  if (!own) return null;
-  const shown = all ? own.notes : own.notes.slice(0, 3);
+  if (!opened) return null;
+  const shown = all ? opened.notes : opened.notes.slice(0, 3);
   return (
     <Notice
-      title={`You look at ${own.title}`}
+      title={`Viewing ${opened.title}`}
       actions={
-        <Button small onClick={leave}>
-          Back to the studio's own
+        <Button small onClick={closeDesign}>
+          Back to the studio's design
         </Button>
       }
     >
-      <p>
-        It lives in this page alone: nothing of it is written anywhere. Reload, and it is gone; download what you want
-        to keep.
-      </p>
+      <p>This design exists only in this page and is lost on reload. Download it to keep it.</p>
       {shown.length ? (
         <ul class="design-notes small">
           {shown.map((each, at) => (
@@ -98,30 +111,30 @@ function BroughtNotice() {
           ))}
         </ul>
       ) : null}
-      {own.notes.length > 3 ? (
+      {opened.notes.length > 3 ? (
         <Button small kind="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
-          {all ? "Fewer" : `All ${own.notes.length} notes`}
+          {all ? "Show fewer" : `Show all ${opened.notes.length} notes`}
         </Button>
       ) : null}
     </Notice>
   );
 }
 
-function Judged({ picture, about }: { picture: DesignPicture; about: About }) {
+function DesignView({ picture, source }: { picture: DesignPicture; source: DesignSource }) {
   const [tab, setTab] = useParam("tab", "diagram");
   const [production, setProduction] = useParam("production", "no");
   const [shown, setShown] = useParam("shown");
-  const real = production === "yes";
-  const report = useAsk("POST /design/findings", { ...about, production: real });
+  const asProduction = production === "yes";
+  const report = useQuery("POST /design/findings", { ...source, production: asProduction });
   const name = picture.own ? (currentTable.value?.name ?? route.value.table) : shown;
   const table =
     picture.tables.find((each) => each.name === name) ??
     (picture.own && route.value.table ? undefined : picture.tables[0]);
   const chosen = (TABS as readonly string[]).includes(tab) ? tab : "diagram";
-  const many = report.data?.findings.length ?? 0;
+  const count = report.data?.findings.length ?? 0;
   const labels = {
     diagram: "Diagram",
-    findings: many ? `Findings (${many})` : "Findings",
+    findings: count ? `Findings (${count})` : "Findings",
     solver: "Solver",
     infrastructure: "Infrastructure",
     targets: "Targets",
@@ -130,7 +143,7 @@ function Judged({ picture, about }: { picture: DesignPicture; about: About }) {
   const all = picture.own ? picture.tables_of.map(([each]) => each) : picture.tables.map((each) => each.name);
   const pick = (value: string) =>
     picture.own
-      ? go({ table: value, params: { tab: tab === "diagram" ? null : tab, production: real ? "yes" : null } })
+      ? go({ table: value, params: { tab: tab === "diagram" ? null : tab, production: asProduction ? "yes" : null } })
       : setShown(value);
   return (
     <>
@@ -142,79 +155,78 @@ function Judged({ picture, about }: { picture: DesignPicture; about: About }) {
               hideLabel
               value={table?.name ?? ""}
               onChange={pick}
-              options={[
-                ...(table ? [] : [{ value: "", label: "Choose a table" }]),
-                ...all.map((each) => ({ value: each, label: each })),
-              ]}
+              options={[...(table ? [] : [{ value: "", label: "Choose a table" }]), ...plainOptions(all)]}
             />
           ) : (
             <strong>{table.name}</strong>
           )}
-          <span class="muted small">of {picture.name}</span>
+          <span class="muted small">in {picture.name}</span>
         </span>
-        <Checkbox label="Judge as production" checked={real} onChange={(on) => setProduction(on ? "yes" : "no")} />
+        <Checkbox label="Production rules" checked={asProduction} onChange={(on) => setProduction(on ? "yes" : "no")} />
       </div>
       <Tabs
-        label="The design"
+        label="Design views"
         value={chosen}
         onChange={setTab}
         tabs={TABS.map((each) => ({ value: each, label: labels[each] }))}
         panel="design-panel"
       />
       <div id="design-panel" role="tabpanel" aria-label={labels[chosen as (typeof TABS)[number]]} class="stack">
-        {report.problem ? <ProblemNotice problem={report.problem} again={report.again} /> : null}
+        <ProblemNotice problem={report.problem} retry={report.retry} />
         {chosen === "diagram" ? (
-          <Drawn picture={picture} table={table} report={report.data} about={about} production={real} name={name} />
+          <DiagramTab
+            picture={picture}
+            table={table}
+            report={report.data}
+            source={source}
+            production={asProduction}
+            name={name}
+          />
         ) : null}
         {chosen === "findings" ? (
           report.data ? (
             <Findings
               report={report.data}
-              about={about}
-              production={real}
+              source={source}
+              production={asProduction}
               tables={picture.tables.map((each) => each.name)}
             />
           ) : (
             <Spinner />
           )
         ) : null}
-        {chosen === "solver" ? <Solver about={about} /> : null}
-        {chosen === "infrastructure" ? <Infrastructure about={about} /> : null}
-        {chosen === "targets" ? <Targets about={about} /> : null}
-        {chosen === "document" ? <DocumentText about={about} /> : null}
+        {chosen === "solver" ? <Solver source={source} /> : null}
+        {chosen === "infrastructure" ? <Infrastructure source={source} /> : null}
+        {chosen === "targets" ? <Targets source={source} /> : null}
+        {chosen === "document" ? <DocumentText source={source} /> : null}
       </div>
     </>
   );
 }
 
-function Drawn({
-  picture,
-  table,
-  report,
-  about,
-  production,
-  name,
-}: {
+interface DiagramTabProps {
   picture: DesignPicture;
   table: TablePicture | undefined;
-  report: LintReport | null;
-  about: About;
+  report: DesignFindings | null;
+  source: DesignSource;
   production: boolean;
   name: string;
-}) {
+}
+
+function DiagramTab({ picture, table, report, source, production, name }: DiagramTabProps) {
   const [node] = useParam("node");
   const [finding, setFinding] = useParam("finding");
   const findings = report?.findings ?? [];
   const open = (id: string, which = "") => go({ params: { node: id, finding: which || null } });
   if (!table) {
     return picture.tables.length ? (
-      <Empty title="No design has this table" actions={<DescribeButton table={name} />}>
-        {name} stands, and no design says what is in it. Choose another table, or see what DynamoDB tells of this one.
+      <Empty title="Table not in any design" actions={<DescribeButton table={name} />}>
+        {name} exists, but no design describes it. Choose another table, or show its deployed settings.
       </Empty>
     ) : (
-      <Empty title="The design has no table yet">
+      <Empty title="No tables in the design">
         {picture.entities_without_table.length
-          ? `Its entities are ${picture.entities_without_table.join(", ")}; let the solver find keys for them.`
+          ? `It declares the entities ${picture.entities_without_table.join(", ")}. Use the solver to find keys for them.`
           : "Declare one, or import a design."}
       </Empty>
     );
@@ -225,8 +237,9 @@ function Drawn({
     <>
       <div class="row apart">
         <p class="muted small">
-          {many(table.entities.length, "entity", "entities")}, {many(table.keys.length, "key", "keys")},{" "}
-          {many(table.indexes.length - 1, "index", "indexes")}. Point at one to see what belongs to it; arrow keys move.
+          {formatCount(table.entities.length, "entity", "entities")}, {formatCount(table.keys.length, "key")},{" "}
+          {formatCount(table.indexes.length - 1, "index", "indexes")}. Hover over a node to highlight what belongs to
+          it; use the arrow keys to move.
         </p>
         <span class="row tight">
           {onDesign.length ? (
@@ -246,13 +259,13 @@ function Drawn({
             </>
           ) : null}
           <Button small aria-pressed={node === table.id} onClick={() => open(table.id)}>
-            Settings of {table.name}
+            Table settings
           </Button>
         </span>
       </div>
       {table.entities.length ? null : (
-        <Notice title="Nothing is said of what lives in it">
-          Its indexes and settings are known; entities and their keys are not. Declare them to see them drawn.
+        <Notice title="No entities declared">
+          The indexes and settings are known, but no entities or keys are declared for this table.
         </Notice>
       )}
       <Diagram
@@ -268,14 +281,14 @@ function Drawn({
           <TableDetail table={table} />
         </div>
       </details>
-      <DriftPanel about={about} table={table.name} />
+      <DriftPanel source={source} table={table.name} />
       {node ? (
         <NodePanel
           picture={picture}
           table={table}
           node={node}
           findings={findings}
-          about={about}
+          source={source}
           production={production}
           open={finding}
           onOpen={setFinding}
@@ -286,20 +299,16 @@ function Drawn({
   );
 }
 
-function many(count: number, one: string, more: string): string {
-  return `${count} ${count === 1 ? one : more}`;
-}
-
-function DocumentText({ about }: { about: About }) {
-  const asked = useAsk("POST /design/document", about);
-  if (asked.problem) return <ProblemNotice problem={asked.problem} again={asked.again} />;
-  if (!asked.data) return <Spinner />;
-  const { text } = asked.data;
+function DocumentText({ source }: { source: DesignSource }) {
+  const query = useQuery("POST /design/document", source);
+  if (query.problem) return <ProblemNotice problem={query.problem} retry={query.retry} />;
+  if (!query.data) return <Spinner />;
+  const { text } = query.data;
   return (
     <>
       <div class="row apart">
         <p class="muted grow">
-          The whole design as JSON, as <code>tavola design --json</code> prints it; every command takes it as a file.
+          The design as JSON, as printed by <code>tavola design --json</code>. Every command accepts it as a file.
         </p>
         <Button small onClick={() => download("design.json", text, "application/json")}>
           Download design.json

@@ -1,6 +1,6 @@
-// Infrastructure: the design as the files of other tools, the same that the command line writes.
+// Infrastructure: the design as files of other tools, as the command line writes them.
 import { useState } from "preact/hooks";
-import { useAsk } from "../../app/asking";
+import { useQuery } from "../../app/queries";
 import { useParam } from "../../app/router";
 import type { InfrastructureRequest, InfrastructureFiles } from "../../generated/api";
 import {
@@ -17,45 +17,45 @@ import {
   Tabs,
   TextInput,
 } from "../../parts";
-import type { About } from "./state";
+import type { DesignSource } from "./state";
 
-const FORMS = [
+const FORMATS = [
   { value: "terraform", label: "Terraform" },
-  { value: "cloudformation", label: "CloudFormation, YAML" },
-  { value: "cloudformation-json", label: "CloudFormation, JSON" },
-  { value: "cdk", label: "CDK in Python" },
+  { value: "cloudformation", label: "CloudFormation (YAML)" },
+  { value: "cloudformation-json", label: "CloudFormation (JSON)" },
+  { value: "cdk", label: "CDK (Python)" },
   { value: "policies", label: "IAM policies" },
   { value: "workbench", label: "NoSQL Workbench" },
   { value: "onetable", label: "OneTable" },
   { value: "document", label: "Design document" },
 ];
-const PLANNED = ["terraform", "cloudformation", "cloudformation-json", "cdk"];
+const WITH_OPTIONS = ["terraform", "cloudformation", "cloudformation-json", "cdk"];
 
-export function Infrastructure({ about }: { about: About }) {
+export function Infrastructure({ source }: { source: DesignSource }) {
   const [form, setForm] = useParam("form", "terraform");
   const [alarms, setAlarms] = useParam("alarms", "yes");
   const [policies, setPolicies] = useParam("policies", "yes");
   const [endpoint, setEndpoint] = useParam("endpoint", "no");
   const [key, setKey] = useParam("key");
-  const known = FORMS.some((each) => each.value === form) ? form : "terraform";
-  const asked = useAsk(
+  const format = FORMATS.some((each) => each.value === form) ? form : "terraform";
+  const query = useQuery(
     "POST /design/infrastructure",
     {
-      ...about,
-      form: known as InfrastructureRequest["form"],
+      ...source,
+      form: format as InfrastructureRequest["form"],
       alarms: alarms === "yes",
       policies: policies === "yes",
       endpoint: endpoint === "yes",
       key: key || null,
     },
-    { delay: 250 },
+    { delayMs: 250 },
   );
-  const answer = asked.data?.form === known ? asked.data : null;
+  const answer = query.data?.form === format ? query.data : null;
   return (
     <div class="stack">
       <div class="row design-filters">
-        <Select label="For" value={known} onChange={setForm} options={FORMS} />
-        {PLANNED.includes(known) ? (
+        <Select label="Format" value={format} onChange={setForm} options={FORMATS} />
+        {WITH_OPTIONS.includes(format) ? (
           <>
             <TextInput
               label="KMS key"
@@ -79,9 +79,9 @@ export function Infrastructure({ about }: { about: About }) {
           </>
         ) : null}
       </div>
-      {asked.problem ? <ProblemNotice problem={asked.problem} again={asked.again} /> : null}
-      {!answer && !asked.problem ? <Spinner /> : null}
-      {answer && !asked.problem ? <Files answer={answer} /> : null}
+      <ProblemNotice problem={query.problem} retry={query.retry} />
+      {!answer && !query.problem ? <Spinner /> : null}
+      {answer && !query.problem ? <Files answer={answer} /> : null}
     </div>
   );
 }
@@ -89,7 +89,7 @@ export function Infrastructure({ about }: { about: About }) {
 function Files({ answer }: { answer: InfrastructureFiles }) {
   const [name, setName] = useState("");
   const file = answer.files.find((each) => each.name === name) ?? answer.files[0];
-  if (!file) return <p class="muted">There is nothing to write.</p>;
+  if (!file) return <p class="muted">Nothing to generate.</p>;
   return (
     <>
       <Panel
@@ -106,7 +106,8 @@ function Files({ answer }: { answer: InfrastructureFiles }) {
                   for (const each of answer.files) download(each.name, each.text);
                 }}
               >
-                All files
+                {" "}
+                Download all{" "}
               </Button>
             ) : null}
           </>
@@ -127,10 +128,10 @@ function Files({ answer }: { answer: InfrastructureFiles }) {
         </div>
       </Panel>
       <p class="row small muted">
-        The same on the command line: <code>{answer.command}</code> <Copy text={answer.command} />
+        On the command line: <code>{answer.command}</code> <Copy text={answer.command} />
       </p>
       {answer.notes.length ? (
-        <Notice title="To know">
+        <Notice title="Notes">
           <ul class="stack tight">
             {answer.notes.map((each) => (
               <li key={each}>{each}</li>

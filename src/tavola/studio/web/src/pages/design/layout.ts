@@ -1,4 +1,4 @@
-// Layout: where the nodes of a table stand: three columns of fixed rows, so that a line's ends are known before anything is drawn.
+// Layout: the positions of the nodes in three columns. All heights are fixed, so that the lines can be drawn without measuring.
 import type { EntityPicture, IndexPicture, KeyPicture, TablePicture } from "../../generated/api";
 
 export const GAP = 10;
@@ -31,13 +31,13 @@ export interface Layout {
 
 export const HEIGHTS = { entity: 50, index: 50 } as const;
 
-/** Return how high a key's node is: a row for each half, and one for what is to be known of it. */
+/** Return the height of a key's node: a row for each half, and one for its notes. */
 export function keyHeight(key: KeyPicture): number {
-  const more = key.sparse || key.members.length > 0 || key.shards !== "";
-  return 14 + 18 * ((key.range.length ? 2 : 1) + (more ? 1 : 0));
+  const more = key.key.sparse || key.members.length > 0 || key.shards !== "";
+  return 14 + 18 * ((key.key.range.length ? 2 : 1) + (more ? 1 : 0));
 }
 
-/** Return the places of everything: keys in order, entities and indexes as near to their keys as they find room. */
+/** Return the layout: keys in order, entities and indexes as close to their keys as there is space. */
 export function layout(table: TablePicture): Layout {
   const keys: Placed<KeyPicture>[] = [];
   let at = 0;
@@ -48,31 +48,33 @@ export function layout(table: TablePicture): Layout {
     }
     if (keys.length) at += GAP;
   }
-  const entities = settled(table.entities, HEIGHTS.entity, (entity) =>
+  const entities = placeBeside(table.entities, HEIGHTS.entity, (entity) =>
     keys.filter((each) => each.node.entity === entity.id),
   );
-  const indexes = settled(table.indexes, HEIGHTS.index, (index) => keys.filter((each) => each.node.index === index.id));
+  const indexes = placeBeside(table.indexes, HEIGHTS.index, (index) =>
+    keys.filter((each) => each.node.index === index.id),
+  );
   const height = Math.max(...[...keys, ...entities, ...indexes].map((each) => each.top + each.height), HEIGHTS.entity);
   return { entities, keys, indexes, links: links(entities, keys, indexes), height };
 }
 
-/** Place nodes beside the middle of what they lead to, in order, none over another. */
-function settled<T>(
+/** Place nodes beside the middle of their keys, in order, without overlaps. */
+function placeBeside<T>(
   nodes: readonly T[],
   height: number,
   beside: (node: T) => readonly Placed<KeyPicture>[],
 ): Placed<T>[] {
-  const wished = nodes.map((node, order) => {
+  const wanted = nodes.map((node, order) => {
     const near = beside(node);
     const middle = near.length
       ? near.reduce((sum, each) => sum + each.top + each.height / 2, 0) / near.length
       : Number.POSITIVE_INFINITY;
     return { node, order, middle };
   });
-  wished.sort((one, other) => one.middle - other.middle || one.order - other.order);
+  wanted.sort((one, other) => one.middle - other.middle || one.order - other.order);
   const placed: Placed<T>[] = [];
   let free = 0;
-  for (const each of wished) {
+  for (const each of wanted) {
     const top = Number.isFinite(each.middle) ? Math.max(free, each.middle - height / 2) : free;
     placed.push({ node: each.node, top, height });
     free = top + height + GAP;
@@ -85,7 +87,7 @@ function links(
   keys: readonly Placed<KeyPicture>[],
   indexes: readonly Placed<IndexPicture>[],
 ): Link[] {
-  const told: Link[] = [];
+  const result: Link[] = [];
   for (const key of keys) {
     const entity = entities.find((each) => each.node.id === key.node.entity);
     const index = indexes.find((each) => each.node.id === key.node.index);
@@ -93,7 +95,7 @@ function links(
     const middle = (place: Placed<unknown>) => place.top + place.height / 2;
     const first = curve(COLUMNS.entity[0] + COLUMNS.entity[1], middle(entity), COLUMNS.key[0], middle(key));
     const second = curve(COLUMNS.key[0] + COLUMNS.key[1], middle(key), COLUMNS.index[0], middle(index));
-    told.push({
+    result.push({
       id: key.node.id,
       entity: entity.node.id,
       key: key.node.id,
@@ -101,7 +103,7 @@ function links(
       path: `${first} ${second}`,
     });
   }
-  return told;
+  return result;
 }
 
 function curve(fromX: number, fromY: number, toX: number, toY: number): string {
@@ -109,12 +111,12 @@ function curve(fromX: number, fromY: number, toX: number, toY: number): string {
   return `M${fromX} ${fromY}C${half} ${fromY} ${half} ${toY} ${toX} ${toY}`;
 }
 
-/** Return what belongs to a node: itself, what it leads to and what leads to it. */
+/** Return a node and all nodes linked to it. */
 export function family(drawn: Layout, id: string): ReadonlySet<string> {
-  const found = new Set([id]);
+  const related = new Set([id]);
   for (const link of drawn.links) {
     if ([link.entity, link.key, link.index].includes(id))
-      for (const each of [link.entity, link.key, link.index]) found.add(each);
+      for (const each of [link.entity, link.key, link.index]) related.add(each);
   }
-  return found;
+  return related;
 }

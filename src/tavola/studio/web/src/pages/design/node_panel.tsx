@@ -1,19 +1,22 @@
-// Node panel: what a node of the diagram is, in full: fields and writes, parts of a key, questions asked on an index.
+// NodePanel: the details of a node of the diagram: fields and writes, key templates, access patterns on an index.
 import type { ComponentChildren } from "preact";
 import { href } from "../../app/router";
-import type { DesignPicture, LintFinding, TablePicture } from "../../generated/api";
-import { bytes, Chip, Drawer, num } from "../../parts";
+import { templateText } from "../../entity_keys";
+import type { DesignPicture, LocatedFinding, TablePicture } from "../../generated/api";
+import { DataTable, Chip, Drawer } from "../../parts";
+import { projectionText } from "./diagram";
 import { FindingRow } from "./finding";
-import type { About } from "./state";
+import type { DesignSource } from "./state";
+import { formatBytes, formatCount, formatNumber } from "../../format";
 
-const CLOSED = "none"; // in the place of a finding's id
+const CLOSED = "none"; // instead of a finding's id
 
 interface PanelProps {
   picture: DesignPicture;
   table: TablePicture;
   node: string;
-  findings: readonly LintFinding[];
-  about: About;
+  findings: readonly LocatedFinding[];
+  source: DesignSource;
   production: boolean;
   open: string;
   onOpen: (finding: string) => void;
@@ -22,74 +25,74 @@ interface PanelProps {
 
 export function NodePanel(props: PanelProps) {
   const { table, node, findings } = props;
-  const mine = findings.filter((each) => each.node === node);
-  const told = described(props.picture, table, node);
-  const alone = mine.length === 1; // there is nothing to choose, so it is open until somebody closes it
+  const own = findings.filter((each) => each.node === node);
+  const details = describeNode(props.picture, table, node);
+  const isOnly = own.length === 1; // a single finding starts open
   return (
-    <Drawer title={told.title} onClose={props.onClose}>
+    <Drawer title={details.title} onClose={props.onClose}>
       <div class="stack wide">
-        {mine.length ? (
+        {own.length ? (
           <section class="stack" aria-label="Findings">
-            {mine.map((each) => (
+            {own.map((each) => (
               <FindingRow
                 key={each.id}
                 finding={each}
-                about={props.about}
+                source={props.source}
                 production={props.production}
-                open={props.open === each.id || (alone && props.open === "")}
-                onOpen={(open) => props.onOpen(open ? each.id : alone ? CLOSED : "")}
+                open={props.open === each.id || (isOnly && props.open === "")}
+                onOpen={(open) => props.onOpen(open ? each.id : isOnly ? CLOSED : "")}
               />
             ))}
           </section>
         ) : null}
-        {told.body}
+        {details.body}
       </div>
     </Drawer>
   );
 }
 
-function described(
+function describeNode(
   picture: DesignPicture,
   table: TablePicture,
   node: string,
 ): { title: ComponentChildren; body: ComponentChildren } {
   const entity = table.entities.find((each) => each.id === node);
-  if (entity) return { title: <Chip name={entity.name} />, body: <EntityDetail table={table} id={node} /> };
+  if (entity) return { title: <Chip name={entity.entity.name} />, body: <EntityDetail table={table} id={node} /> };
   const key = table.keys.find((each) => each.id === node);
   if (key) {
-    const owner = table.entities.find((each) => each.id === key.entity)?.name ?? "";
+    const owner = table.entities.find((each) => each.id === key.entity)?.entity.name ?? "";
     const index = table.indexes.find((each) => each.id === key.index);
     return {
-      title: `${owner} in ${index?.kind === "table" ? table.name : (index?.name ?? "")}`,
+      title: `${owner} in ${index?.kind === "table" ? table.name : (index?.index.name ?? "")}`,
       body: <KeyDetail table={table} id={node} />,
     };
   }
   const index = table.indexes.find((each) => each.id === node);
-  if (index) return { title: index.name, body: <IndexDetail table={table} id={node} own={picture.own} /> };
-  if (node === "design") return { title: "The design", body: <WholeDetail picture={picture} /> };
+  if (index) return { title: index.index.name, body: <IndexDetail table={table} id={node} own={picture.own} /> };
+  if (node === "design") return { title: "The design", body: <DesignDetail picture={picture} /> };
   if (node === table.id) return { title: table.name, body: <TableDetail table={table} /> };
   return {
-    title: "Nothing is here",
-    body: <p>The table has no node of this name; it may be another table's, or an older design's.</p>,
+    title: "Not found",
+    body: <p>This table has no such node. It may belong to another table or to an older version of the design.</p>,
   };
 }
 
-/** What belongs to no table: questions without a query of their own, policies, entities without a key. */
-function WholeDetail({ picture }: { picture: DesignPicture }) {
+/** What belongs to no table: declared needs, policies, entities without a table. */
+function DesignDetail({ picture }: { picture: DesignPicture }) {
   return (
     <>
-      <p class="muted small">{`${picture.tables.length} ${picture.tables.length === 1 ? "table" : "tables"}: ${picture.tables.map((each) => each.name).join(", ") || "none yet"}.`}</p>
+      <p class="muted small">{`${formatCount(picture.tables.length, "table")}: ${picture.tables.map((each) => each.name).join(", ") || "none yet"}.`}</p>
       {picture.needs.length ? (
         <section class="stack tight">
-          <h3>Questions without a query class</h3>
+          <h3>Declared needs without a query class</h3>
           <ul class="design-list">
             {picture.needs.map((need) => (
               <li key={need.name}>
-                <span>{need.title}</span>
+                <span>{need.access?.title ?? need.name}</span>
                 <span class="muted small">
                   {need.entities.join(", ")}
-                  {need.asked_with.length ? ` by ${need.asked_with.join(", ")}` : ""};{" "}
-                  {need.route || "nobody says how it is asked"}
+                  {need.where.length ? ` by ${need.where.map((each) => each.field).join(", ")}` : ""};{" "}
+                  {need.route ? `${need.route.operation} ${need.route.index ?? ""}` : "no route declared"}
                 </span>
               </li>
             ))}
@@ -113,64 +116,56 @@ function WholeDetail({ picture }: { picture: DesignPicture }) {
 }
 
 function EntityDetail({ table, id }: { table: TablePicture; id: string }) {
-  const entity = table.entities.find((each) => each.id === id);
-  if (!entity) return null;
+  const picture = table.entities.find((each) => each.id === id);
+  if (!picture) return null;
+  const { entity } = picture;
   return (
     <>
       {entity.description ? <p>{entity.description}</p> : null}
       <p class="muted small">
-        {entity.items === null ? "Nobody says how many there are" : `${num(entity.items)} items`}, about{" "}
-        {bytes(entity.item_bytes)} each
-        {entity.immutable ? "; never changed once written" : ""}.
+        {entity.items === null ? "Item count not declared" : `${formatNumber(entity.items)} items`}, about{" "}
+        {formatBytes(picture.item_bytes)} each
+        {entity.immutable ? "; immutable" : ""}.
       </p>
       <section class="stack tight">
         <h3>Fields</h3>
-        <div class="scroll-x" tabIndex={0} role="region" aria-label="Fields">
-          <table class="plain">
-            <thead>
-              <tr>
-                <th scope="col">Field</th>
-                <th scope="col">Attribute</th>
-                <th scope="col">Type</th>
-                <th scope="col">To know</th>
+        <DataTable label="Fields" columns={["Field", "Attribute", "Type", "Notes"]}>
+          <tbody>
+            {entity.fields.map((field) => (
+              <tr key={field.name}>
+                <th scope="row" class="mono">
+                  {field.name}
+                </th>
+                <td class="mono">{field.attribute}</td>
+                <td>{field.type}</td>
+                <td class="small">
+                  {[
+                    picture.key_fields.includes(field.name) ? "in a key" : "",
+                    field.lock ? "version number" : "",
+                    ...(["unique", "tenant"] as const).filter((mark) => field[mark]),
+                    field.nullable ? "optional" : "",
+                    field.choices?.join(" | ") ?? "",
+                    field.description,
+                  ]
+                    .filter(Boolean)
+                    .join("; ")}
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {entity.fields.map((field) => (
-                <tr key={field.name}>
-                  <th scope="row" class="mono">
-                    {field.name}
-                  </th>
-                  <td class="mono">{field.attribute}</td>
-                  <td>{field.type}</td>
-                  <td class="small">
-                    {[
-                      field.in_keys ? "in a key" : "",
-                      ...field.marks,
-                      field.nullable ? "may be absent" : "",
-                      field.choices.length ? field.choices.join(" | ") : "",
-                      field.description,
-                    ]
-                      .filter(Boolean)
-                      .join("; ")}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+            ))}
+          </tbody>
+        </DataTable>
       </section>
       {entity.writes.length ? (
         <section class="stack tight">
-          <h3>How it is written</h3>
+          <h3>Writes</h3>
           <ul class="design-list">
             {entity.writes.map((write) => (
               <li key={`${write.kind} ${write.title}`}>
                 <span>{write.title}</span>
                 <span class="muted small">
                   {write.kind}
-                  {write.changes.length ? ` ${write.changes.join(", ")}` : ""}
-                  {write.per_second === null ? "" : `, ${num(write.per_second)} a second`}
+                  {` ${[...write.changes, ...write.adds].join(", ")}`.trimEnd()}
+                  {write.per_second === null ? "" : `, ${formatNumber(write.per_second)} per second`}
                 </span>
               </li>
             ))}
@@ -186,52 +181,44 @@ function KeyDetail({ table, id }: { table: TablePicture; id: string }) {
   if (!key) return null;
   return (
     <>
-      <div class="scroll-x" tabIndex={0} role="region" aria-label="Attributes of the key">
-        <table class="plain">
-          <thead>
-            <tr>
-              <th scope="col">Attribute</th>
-              <th scope="col">Type</th>
-              <th scope="col">Made of</th>
+      <DataTable label="Attributes of the key" columns={["Attribute", "Type", "Template"]}>
+        <tbody>
+          {[...key.key.hash, ...key.key.range].map((source) => (
+            <tr key={source.attribute}>
+              <th scope="row" class="mono">
+                {source.attribute}
+              </th>
+              <td>{source.tag}</td>
+              <td class="mono">{templateText(source)}</td>
             </tr>
-          </thead>
-          <tbody>
-            {[...key.hash, ...key.range].map((source) => (
-              <tr key={source.attribute}>
-                <th scope="row" class="mono">
-                  {source.attribute}
-                </th>
-                <td>{source.type}</td>
-                <td class="mono">{source.template}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {key.members.length ? <p>In it are items where {key.members.join(" and ")}.</p> : null}
-      {key.sparse ? <p>An item that lacks a part of the key is not in it.</p> : null}
-      {key.shards ? <p>Spread over shards: {key.shards}.</p> : null}
+          ))}
+        </tbody>
+      </DataTable>
+      {key.members.length ? <p>Contains items where {key.members.join(" and ")}.</p> : null}
+      {key.key.sparse ? <p>Sparse: items without all key attributes are not included.</p> : null}
+      {key.shards ? <p>Sharding: {key.shards}.</p> : null}
     </>
   );
 }
 
-/** Return the id under which the page of access patterns has one that the picture names. */
+/** Return the id of a pattern on the access patterns page. */
 function patternOf(table: string, id: string): string {
   return id.startsWith("need:") ? `${table}/${id.slice(5)}` : id.slice("pattern:".length);
 }
 
 function IndexDetail({ table, id, own }: { table: TablePicture; id: string; own: boolean }) {
-  const index = table.indexes.find((each) => each.id === id);
-  if (!index) return null;
+  const picture = table.indexes.find((each) => each.id === id);
+  if (!picture) return null;
+  const { index } = picture;
   const members = table.keys
     .filter((each) => each.index === id)
-    .map((each) => table.entities.find((entity) => entity.id === each.entity)?.name ?? "");
+    .map((each) => table.entities.find(({ id }) => id === each.entity)?.entity.name ?? "");
   return (
     <>
       <dl class="design-facts">
-        {index.kind === "table" || index.label === index.name ? null : (
+        {picture.kind === "table" || index.label === index.name ? null : (
           <>
-            <dt>In the design</dt>
+            <dt>Name in the design</dt>
             <dd class="mono">{index.label}</dd>
           </>
         )}
@@ -239,18 +226,16 @@ function IndexDetail({ table, id, own }: { table: TablePicture; id: string; own:
         <dd class="mono">{index.hash.join(", ")}</dd>
         <dt>Sort key</dt>
         <dd class="mono">{index.range.join(", ") || "none"}</dd>
-        <dt>Holds</dt>
-        <dd>{index.projected.length ? index.projected.join(", ") : index.projection}</dd>
-        <dt>Members</dt>
-        <dd class="row tight">
-          {members.length ? members.map((name) => <Chip key={name} name={name} />) : "no entity"}
-        </dd>
+        <dt>Projection</dt>
+        <dd>{typeof index.projection === "string" ? projectionText(index) : index.projection.join(", ")}</dd>
+        <dt>Entities</dt>
+        <dd class="row tight">{members.length ? members.map((name) => <Chip key={name} name={name} />) : "none"}</dd>
       </dl>
       <section class="stack tight">
-        <h3>Asked by</h3>
-        {index.patterns.length ? (
+        <h3>Access patterns</h3>
+        {picture.patterns.length ? (
           <ul class="design-list">
-            {index.patterns.map((pattern) => (
+            {picture.patterns.map((pattern) => (
               <li key={pattern.id}>
                 {own ? (
                   <a
@@ -267,17 +252,17 @@ function IndexDetail({ table, id, own }: { table: TablePicture; id: string; own:
                 )}
                 <span class="muted small">
                   {pattern.entity}
-                  {pattern.asked_with.length ? ` by ${pattern.asked_with.join(", ")}` : ""}
+                  {pattern.parameters.length ? ` by ${pattern.parameters.join(", ")}` : ""}
                   {pattern.then.length ? `, then ${pattern.then.join(", ")}` : ""}
-                  {pattern.per_second === null ? "" : `; ${num(pattern.per_second)} a second`}
+                  {pattern.per_second === null ? "" : `; ${formatNumber(pattern.per_second)} per second`}
                   {pattern.consistent ? "; consistent" : ""}
-                  {pattern.hydrate ? "; items are fetched" : ""}
+                  {pattern.hydrate ? "; fetches full items" : ""}
                 </span>
               </li>
             ))}
           </ul>
         ) : (
-          <p class="muted">No access pattern is asked on it.</p>
+          <p class="muted">No access pattern uses this index.</p>
         )}
       </section>
     </>
@@ -289,22 +274,19 @@ export function TableDetail({ table }: { table: TablePicture }) {
     <>
       {table.description ? <p>{table.description}</p> : null}
       <dl class="design-facts">
-        {table.settings.map((each) => [
-          <dt key={`${each.name}-name`}>{each.name}</dt>,
-          <dd key={each.name}>{each.value}</dd>,
-        ])}
+        {table.settings.map(([name, value]) => [<dt key={`${name}-name`}>{name}</dt>, <dd key={name}>{value}</dd>])}
       </dl>
       {table.consumers.length ? (
         <section class="stack tight">
-          <h3>What reads its stream</h3>
+          <h3>Stream consumers</h3>
           <ul class="design-list">
             {table.consumers.map((each) => (
-              <li key={each.id}>
+              <li key={each.name}>
                 <span>{each.name}</span>
                 <span class="muted small">
-                  {each.events.length ? each.events.join(", ") : "every record"}
+                  {each.events.length ? each.events.join(", ") : "all records"}
                   {each.writes.length ? `; writes ${each.writes.join(", ")}` : ""}
-                  {each.failures ? `; what fails goes to ${each.failures}` : ""}
+                  {each.failures ? `; failed batches go to ${each.failures.toUpperCase()}` : ""}
                 </span>
               </li>
             ))}

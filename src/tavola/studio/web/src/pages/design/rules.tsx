@@ -1,24 +1,25 @@
-// Rules: what each rule of the linter says, on a sheet of its own, and the list of all of them.
+// Rules: the page of each lint rule, and the list of all rules.
 import { useState } from "preact/hooks";
-import { useAsk } from "../../app/asking";
+import { useQuery } from "../../app/queries";
 import { go } from "../../app/router";
 import type { RulePage } from "../../generated/api";
-import { Badge, Dialog, ProblemNotice, Spinner, TextInput } from "../../parts";
-import { Prose } from "./prose";
+import { Badge, Dialog, ProblemNotice, Prose, Spinner, TextInput } from "../../parts";
 import { TONES } from "./state";
 
 export function RuleSheet({ name, onClose }: { name: string; onClose: () => void }) {
-  const asked = useAsk("GET /design/rules", {});
-  const rule = asked.data?.rules.find((each) => each.name === name);
+  const query = useQuery("GET /design/rules", {});
+  const rule = query.data?.rules.find((each) => each.name === name);
   return (
     <Dialog title={name} onClose={onClose}>
-      {asked.problem ? <ProblemNotice problem={asked.problem} again={asked.again} /> : null}
-      {!asked.data && !asked.problem ? <Spinner /> : null}
-      {asked.data && !rule ? <p>There is no rule of this name.</p> : null}
+      <ProblemNotice problem={query.problem} retry={query.retry} />
+      {!query.data && !query.problem ? <Spinner /> : null}
+      {query.data && !rule ? <p>Rule not found.</p> : null}
       {rule ? <RuleText rule={rule} /> : null}
     </Dialog>
   );
 }
+
+const SECTIONS = { why: "Why it matters", example: "Example", instead: "What to do instead" } as const;
 
 function RuleText({ rule }: { rule: RulePage }) {
   return (
@@ -29,15 +30,15 @@ function RuleText({ rule }: { rule: RulePage }) {
       </p>
       {(["why", "example", "instead"] as const).map((part) => (
         <section key={part} class="stack tight">
-          <h3>{part.charAt(0).toUpperCase() + part.slice(1)}</h3>
+          <h3>{SECTIONS[part]}</h3>
           <Prose text={rule[part]} />
         </section>
       ))}
       <p class="muted small">
         {rule.mechanical
-          ? "Its remedy is shown as a difference of the design where one does it."
-          : "Its remedy takes a person; no change of the design alone does it."}{" "}
-        The same on the command line: <code>tavola explain {rule.name}</code>
+          ? "Where a change to the design fixes it, the fix is shown as a diff."
+          : "This needs a manual change; changing the design alone does not fix it."}{" "}
+        On the command line: <code>tavola explain {rule.name}</code>
       </p>
     </div>
   );
@@ -58,25 +59,25 @@ export function RuleLink({ name }: { name: string }) {
 }
 
 export function AllRules() {
-  const asked = useAsk("GET /design/rules", {});
+  const query = useQuery("GET /design/rules", {});
   const [text, setText] = useState("");
-  if (asked.problem) return <ProblemNotice problem={asked.problem} again={asked.again} />;
-  if (!asked.data) return <Spinner />;
-  const wanted = text.trim().toLowerCase();
-  const found = asked.data.rules.filter(
-    (each) => !wanted || `${each.name} ${each.title} ${each.why}`.toLowerCase().includes(wanted),
+  if (query.problem) return <ProblemNotice problem={query.problem} retry={query.retry} />;
+  if (!query.data) return <Spinner />;
+  const search = text.trim().toLowerCase();
+  const matching = query.data.rules.filter(
+    (each) => !search || `${each.name} ${each.title} ${each.why}`.toLowerCase().includes(search),
   );
   return (
     <div class="stack">
       <TextInput
-        label="Find a rule"
+        label="Find rules"
         value={text}
         onInput={setText}
         placeholder="partition, ttl, projection…"
-        hint={`${found.length} of ${asked.data.rules.length} rules`}
+        hint={`${matching.length} of ${query.data.rules.length} rules`}
       />
       <ul class="design-rules">
-        {found.map((rule) => (
+        {matching.map((rule) => (
           <li key={rule.name}>
             <button type="button" class="design-rule-link mono" onClick={() => go({ params: { rule: rule.name } })}>
               {rule.name}

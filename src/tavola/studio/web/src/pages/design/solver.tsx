@@ -1,16 +1,17 @@
-// Solver: the keys and indexes that would serve every access pattern most cheaply, with reasons, beside what there is.
+// Solver: the cheapest keys and indexes that serve every access pattern, with reasons, compared with the current design.
 import { useState } from "preact/hooks";
-import { useAsk } from "../../app/asking";
+import { useQuery } from "../../app/queries";
 import { useParam } from "../../app/router";
-import type { SolveRequest, Alternative, SolverChoice, SolverProposal } from "../../generated/api";
+import type { SolveRequest, Alternative, Choice, SolverProposal } from "../../generated/api";
 import {
+  DataTable,
+  numeric,
   Badge,
   Button,
   Code,
   DiffView,
   download,
   Notice,
-  num,
   Panel,
   ProblemNotice,
   Segmented,
@@ -18,104 +19,116 @@ import {
   Stat,
   Stats,
 } from "../../parts";
-import { dollars } from "./prose";
-import { type About, bring } from "./state";
+import { type DesignSource, openDesign } from "./state";
+import { formatNumber, formatMoney } from "../../format";
 
 const STYLES = [
   { value: "auto", label: "Fewest indexes" },
-  { value: "native", label: "Own attributes" },
-  { value: "overloaded", label: "Templates" },
+  { value: "native", label: "Native attributes" },
+  { value: "overloaded", label: "Key templates" },
 ];
 
-export function Solver({ about }: { about: About }) {
-  const [told, setStyle] = useParam("style", "auto");
-  const style = STYLES.some((each) => each.value === told) ? told : "auto";
-  const asked = useAsk("POST /design/solve", { ...about, style: style as NonNullable<SolveRequest["style"]> });
+export function Solver({ source }: { source: DesignSource }) {
+  const [styleParam, setStyle] = useParam("style", "auto");
+  const style = STYLES.some((each) => each.value === styleParam) ? styleParam : "auto";
+  const query = useQuery("POST /design/solve", { ...source, style: style as NonNullable<SolveRequest["style"]> });
   return (
     <div class="stack">
       <div class="row apart">
         <p class="muted grow">
-          Keys are taken off the design, and the solver finds the cheapest that serve every access pattern and write.
+          The solver ignores the current keys and finds the cheapest ones that serve every access pattern and write.
         </p>
-        <Segmented label="How indexes are keyed" value={style} onChange={setStyle} options={STYLES} />
+        <Segmented label="Index key style" value={style} onChange={setStyle} options={STYLES} />
       </div>
-      {asked.problem && !asked.loading ? <ProblemNotice problem={asked.problem} again={asked.again} /> : null}
-      {asked.loading ? <Spinner label="Solving" /> : null}
-      {asked.data && !asked.problem && !asked.loading ? <Offer offer={asked.data} /> : null}
+      <ProblemNotice problem={query.loading ? null : query.problem} retry={query.retry} />
+      {query.loading ? <Spinner label="Solving" /> : null}
+      {query.data && !query.problem && !query.loading ? <Proposal proposal={query.data} /> : null}
     </div>
   );
 }
 
-function Offer({ offer }: { offer: SolverProposal }) {
+function Proposal({ proposal }: { proposal: SolverProposal }) {
   const [form, setForm] = useState("difference");
-  const { month } = offer;
-  const cheaper = month.before !== null && less(month.total, month.before);
-  const places = [...new Set(offer.choices.map((each) => each.place))];
+  const { month, total, total_before: before } = proposal;
+  const cheaper = before !== null && isLess(total, before);
+  const targets = [...new Set(proposal.choices.map((each) => each.place))];
   return (
     <>
       <Panel
-        title="The offer"
+        title="Proposed design"
         actions={
           <>
-            <Button small onClick={() => bring({ title: "the solver's offer", document: offer.text, notes: [] })}>
-              Look at it
+            <Button
+              small
+              onClick={() => openDesign({ title: "the solver's proposal", document: proposal.text, notes: [] })}
+            >
+              {" "}
+              Open proposal{" "}
             </Button>
-            <Button small onClick={() => download("design.json", offer.text, "application/json")}>
-              design.json
+            <Button small onClick={() => download("design.json", proposal.text, "application/json")}>
+              {" "}
+              Download design.json{" "}
             </Button>
-            <Button small onClick={() => download("model.py", offer.python)}>
-              model.py
+            <Button small onClick={() => download("model.py", proposal.python)}>
+              {" "}
+              Download model.py{" "}
             </Button>
           </>
         }
       >
         <Stats>
+          <Stat label="Current monthly cost" value={before === null ? "no keys yet" : formatMoney(before)} />
           <Stat
-            label="A month as it is keyed now"
-            value={month.before === null ? "no keys yet" : dollars(month.before)}
-          />
-          <Stat
-            label="A month with the offer"
-            value={dollars(month.total)}
+            label="Proposed monthly cost"
+            value={formatMoney(total)}
             tone={cheaper ? "good" : undefined}
             beside={
-              month.before === null
+              before === null
                 ? ""
                 : cheaper
                   ? "cheaper"
-                  : dollars(month.before) === dollars(month.total)
-                    ? "the same"
-                    : "dearer"
+                  : formatMoney(before) === formatMoney(total)
+                    ? "no change"
+                    : "more expensive"
             }
           />
-          <Stat label="Tables" value={num(offer.tables)} beside={`now ${offer.tables_before}`} />
-          <Stat label="Indexes" value={num(offer.indexes)} beside={`now ${offer.indexes_before}`} />
+          <Stat label="Tables" value={formatNumber(proposal.tables)} beside={`currently ${proposal.tables_before}`} />
+          <Stat
+            label="Indexes"
+            value={formatNumber(proposal.indexes)}
+            beside={`currently ${proposal.indexes_before}`}
+          />
         </Stats>
-        {offer.difference ? <p class="design-after">{offer.difference}</p> : null}
+        {proposal.difference ? <p class="design-after">{proposal.difference}</p> : null}
         <p class="muted small design-after">
-          Of {month.hours} hours, prices of {month.prices}.
-          {month.beside.length
-            ? ` Today's price has nothing for ${month.beside.join(", ")}: nobody says how that is asked.`
+          {month.hours} hours per month, {month.book} prices.
+          {proposal.needs_without_route.length
+            ? ` The current cost excludes ${proposal.needs_without_route.join(", ")}, for lack of a declared route.`
             : ""}
         </p>
       </Panel>
-      <div class="design-offers">
-        {places.map((place) => (
-          <Place key={place} place={place} choices={offer.choices.filter((each) => each.place === place)} />
+      <div class="design-proposal">
+        {targets.map((place) => (
+          <Target
+            key={place}
+            place={place}
+            choices={proposal.choices.filter((each) => each.place === place)}
+            scenarios={proposal.scenarios}
+          />
         ))}
       </div>
-      {offer.alternatives.length ? (
-        <Panel title="The whole design otherwise">
-          <Alternatives ways={offer.alternatives} />
+      {proposal.alternatives.length ? (
+        <Panel title="Alternative designs">
+          <Alternatives ways={proposal.alternatives} />
         </Panel>
       ) : null}
-      {offer.findings.length ? (
-        <Panel title="What the rules say of the offer">
+      {proposal.findings.length ? (
+        <Panel title="Lint findings in the proposal">
           <ul class="design-list">
-            {offer.findings.map((each, at) => (
+            {proposal.findings.map((each, at) => (
               <li key={at}>
                 <span>
-                  {each.severity} · <span class="mono">{each.rule}</span> · {each.place}
+                  {each.severity} · <span class="mono">{each.rule}</span> · {each.place.name}
                 </span>
                 <span class="muted small">{each.message}</span>
               </li>
@@ -123,24 +136,24 @@ function Offer({ offer }: { offer: SolverProposal }) {
           </ul>
         </Panel>
       ) : null}
-      {offer.notes.length ? (
-        <Notice title="To know">
+      {proposal.notes.length ? (
+        <Notice title="Notes">
           <ul class="stack tight">
-            {offer.notes.map((each) => (
+            {proposal.notes.map((each) => (
               <li key={each}>{each}</li>
             ))}
           </ul>
         </Notice>
       ) : null}
       <Panel
-        title="As text"
+        title="Source"
         actions={
           <Segmented
-            label="Text of the offer"
+            label="Source format"
             value={form}
             onChange={setForm}
             options={[
-              { value: "difference", label: "Difference" },
+              { value: "difference", label: "Diff" },
               { value: "python", label: "Python" },
               { value: "document", label: "Document" },
             ]}
@@ -148,10 +161,10 @@ function Offer({ offer }: { offer: SolverProposal }) {
         }
       >
         {form === "difference" ? (
-          <DiffView lines={offer.lines} label="The offer against the present design" />
+          <DiffView lines={proposal.lines} label="Diff from the current design to the proposal" />
         ) : (
           <Code
-            text={form === "python" ? offer.python : offer.text}
+            text={form === "python" ? proposal.python : proposal.text}
             label={form === "python" ? "model.py" : "design.json"}
           />
         )}
@@ -160,7 +173,13 @@ function Offer({ offer }: { offer: SolverProposal }) {
   );
 }
 
-function Place({ place, choices }: { place: string; choices: readonly SolverChoice[] }) {
+interface TargetProps {
+  place: string;
+  choices: readonly Choice[];
+  scenarios: SolverProposal["scenarios"];
+}
+
+function Target({ place, choices, scenarios }: TargetProps) {
   return (
     <Panel title={place}>
       <div class="stack">
@@ -169,19 +188,19 @@ function Place({ place, choices }: { place: string; choices: readonly SolverChoi
             <div class="row apart">
               <span class="row tight">
                 <Badge>{choice.pattern}</Badge>
-                <span class="muted small">{choice.scenario}</span>
+                <span class="muted small">{scenarios[choice.pattern]}</span>
               </span>
-              {choice.amount === null ? null : <span class="num">{dollars(choice.amount)} a month</span>}
+              {choice.amount === null ? null : <span class="num">{formatMoney(choice.amount)} per month</span>}
             </div>
             <p>{choice.sentence}</p>
-            {choice.instead.length ? (
+            {choice.alternatives.length ? (
               <details class="design-why">
                 <summary>
-                  {choice.instead.length === 1
-                    ? "Another way was weighed"
-                    : `${choice.instead.length} other ways were weighed`}
+                  {choice.alternatives.length === 1
+                    ? "1 alternative considered"
+                    : `${choice.alternatives.length} alternatives considered`}
                 </summary>
-                <Alternatives ways={choice.instead} />
+                <Alternatives ways={choice.alternatives} />
               </details>
             ) : null}
           </div>
@@ -193,32 +212,21 @@ function Place({ place, choices }: { place: string; choices: readonly SolverChoi
 
 function Alternatives({ ways }: { ways: readonly Alternative[] }) {
   return (
-    <div class="scroll-x" tabIndex={0} role="region" aria-label="Other ways">
-      <table class="plain">
-        <thead>
-          <tr>
-            <th scope="col">Another way</th>
-            <th scope="col" class="num">
-              A month in all
-            </th>
-            <th scope="col">Why not</th>
+    <DataTable label="Alternatives" columns={["Alternative", numeric("Total per month"), "Reason rejected"]}>
+      <tbody>
+        {ways.map((each, at) => (
+          <tr key={at}>
+            <td>{each.what}</td>
+            <td class="num">{formatMoney(each.amount)}</td>
+            <td class="muted">{each.why}</td>
           </tr>
-        </thead>
-        <tbody>
-          {ways.map((each, at) => (
-            <tr key={at}>
-              <td>{each.what}</td>
-              <td class="num">{dollars(each.amount)}</td>
-              <td class="muted">{each.why}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </DataTable>
   );
 }
 
-/** Tell whether one amount is less than another; both are texts of plain decimals, of dollars that a page may round. */
-function less(one: string, other: string): boolean {
+/** Return whether one amount is less than another. */
+function isLess(one: string, other: string): boolean {
   return Number(one) < Number(other);
 }

@@ -1,63 +1,60 @@
-// Targets: whether the design runs on each engine that speaks DynamoDB's API; each cell has its reason, its source and its date.
-import { useAsk } from "../../app/asking";
+// Targets: whether the design runs on each engine with a DynamoDB API; each cell has a reason, a source and a date.
+import { useQuery } from "../../app/queries";
 import { useParam } from "../../app/router";
-import type { CapabilityRow, TargetCell, TargetColumn, TargetMatrix } from "../../generated/api";
-import { Badge, Panel, ProblemNotice, Spinner } from "../../parts";
-import type { About } from "./state";
+import type { CapabilityAnswer, NeededCapability, TargetFile, TargetMatrix } from "../../generated/api";
+import { Badge, Panel, Loaded } from "../../parts";
+import type { DesignSource } from "./state";
 
 const MARKS = {
-  yes: { sign: "✓", word: "fine", tone: "good" },
-  no: { sign: "✕", word: "missing", tone: "bad" },
+  yes: { sign: "✓", word: "supported", tone: "good" },
+  no: { sign: "✕", word: "not supported", tone: "bad" },
   partial: { sign: "≈", word: "differs", tone: "warn" },
   version: { sign: "v", word: "depends on the version", tone: "warn" },
   unknown: { sign: "?", word: "unknown", tone: "muted" },
 } as const;
 
-export function Targets({ about }: { about: About }) {
-  const asked = useAsk("POST /design/targets", about);
-  if (asked.problem) return <ProblemNotice problem={asked.problem} again={asked.again} />;
-  if (!asked.data) return <Spinner />;
-  return <Matrix matrix={asked.data} />;
+export function Targets({ source }: { source: DesignSource }) {
+  const matrix = useQuery("POST /design/targets", source);
+  return <Loaded query={matrix}>{(data) => <Matrix matrix={data} />}</Loaded>;
 }
 
 function Matrix({ matrix }: { matrix: TargetMatrix }) {
   const [cell, setCell] = useParam("cell");
   const [capability = "", target = ""] = cell.split("@");
-  const row = matrix.rows.find((each) => each.name === capability);
+  const need = matrix.needed.find((each) => each.capability.name === capability);
   const column = matrix.targets.find((each) => each.name === target);
-  const chosen = row?.cells.find((each) => each.target === target);
   return (
     <div class="stack">
-      <p class="muted">What the design needs, held against what each engine can do. Press a cell for its reason.</p>
-      <div class="scroll-x design-matrix" tabIndex={0} role="region" aria-label="What the design needs, by engine">
+      <p class="muted">What the design needs, compared with what each engine supports. Select a cell for details.</p>
+      <div class="scroll-x design-matrix" tabIndex={0} role="region" aria-label="Design requirements by engine">
         <table class="plain">
-          <caption class="hidden-text">What the design needs, by engine</caption>
+          <caption class="hidden-text">Design requirements by engine</caption>
           <thead>
             <tr>
-              <th scope="col">Needed</th>
+              <th scope="col">Requirement</th>
               {matrix.targets.map((each) => (
                 <th key={each.name} scope="col" class="design-target">
                   <span class="stack tight">
                     <span>{each.title}</span>
-                    <Verdict column={each} />
+                    <Verdict target={each} />
                   </span>
                 </th>
               ))}
             </tr>
           </thead>
           <tbody>
-            {matrix.rows.map((each) => (
-              <tr key={each.name}>
-                <th scope="row" title={each.name}>
-                  {each.title}
+            {matrix.needed.map((each) => (
+              <tr key={each.capability.name}>
+                <th scope="row" title={each.capability.name}>
+                  {each.capability.title}
                 </th>
-                {each.cells.map((found) => (
-                  <td key={found.target}>
+                {matrix.targets.map((on) => (
+                  <td key={on.name}>
                     <CellButton
-                      cell={found}
-                      row={each}
-                      chosen={cell === `${each.name}@${found.target}`}
-                      onChoose={() => setCell(`${each.name}@${found.target}`)}
+                      need={each}
+                      target={on}
+                      chosen={cell === `${each.capability.name}@${on.name}`}
+                      onChoose={() => setCell(`${each.capability.name}@${on.name}`)}
                     />
                   </td>
                 ))}
@@ -66,37 +63,40 @@ function Matrix({ matrix }: { matrix: TargetMatrix }) {
           </tbody>
         </table>
       </div>
-      {row && column && chosen ? <Reason row={row} column={column} cell={chosen} /> : null}
+      {need && column ? <Reason need={need} target={column} /> : null}
     </div>
   );
 }
 
-function Verdict({ column }: { column: TargetColumn }) {
-  if (column.missing) return <Badge tone="bad">{column.missing} missing</Badge>;
-  if (column.differing) return <Badge tone="warn">{column.differing} differ</Badge>;
-  if (column.unknown) return <Badge>{column.unknown} unknown</Badge>;
-  return <Badge tone="good">runs</Badge>;
+function answerOf(target: TargetFile, need: NeededCapability): CapabilityAnswer {
+  return target.answers[need.capability.name] ?? { value: "unknown", remark: "", since: "", source: "" };
 }
 
-function CellButton({
-  cell,
-  row,
-  chosen,
-  onChoose,
-}: {
-  cell: TargetCell;
-  row: CapabilityRow;
-  chosen: boolean;
-  onChoose: () => void;
-}) {
-  const mark = MARKS[cell.value];
+/** How well a target supports the whole design. */
+function Verdict({ target }: { target: TargetFile }) {
+  const values = Object.values(target.answers).map((each) => each.value);
+  const count = (...counted: CapabilityAnswer["value"][]) => values.filter((each) => counted.includes(each)).length;
+  if (count("no")) return <Badge tone="bad">{count("no")} not supported</Badge>;
+  if (count("partial")) return <Badge tone="warn">{count("partial")} differ</Badge>;
+  if (count("unknown", "version")) return <Badge>{count("unknown", "version")} unknown</Badge>;
+  return <Badge tone="good">compatible</Badge>;
+}
+
+interface CellProps {
+  need: NeededCapability;
+  target: TargetFile;
+}
+
+function CellButton({ need, target, chosen, onChoose }: CellProps & { chosen: boolean; onChoose: () => void }) {
+  const answer = answerOf(target, need);
+  const mark = MARKS[answer.value];
   return (
     <button
       type="button"
       class={`design-cell ${mark.tone}`}
       aria-pressed={chosen}
-      aria-label={`${row.title} on ${cell.target}: ${mark.word}`}
-      title={cell.text || mark.word}
+      aria-label={`${need.capability.title} on ${target.name}: ${mark.word}`}
+      title={answer.remark || mark.word}
       onClick={onChoose}
     >
       {mark.sign}
@@ -104,28 +104,31 @@ function CellButton({
   );
 }
 
-function Reason({ row, column, cell }: { row: CapabilityRow; column: TargetColumn; cell: TargetCell }) {
-  const mark = MARKS[cell.value];
+function Reason({ need, target }: CellProps) {
+  const { value, remark, source } = answerOf(target, need);
+  const mark = MARKS[value];
   return (
-    <Panel title={`${row.title} on ${column.title}`}>
+    <Panel
+      title={`${need.capability.title.charAt(0).toUpperCase()}${need.capability.title.slice(1)} on ${target.title}`}
+    >
       <div class="stack" role="status">
         <p>
           <Badge tone={mark.tone === "muted" ? undefined : mark.tone}>{mark.word}</Badge>{" "}
-          {cell.text || (cell.value === "yes" ? "It is there as DynamoDB has it." : "")}
-          {!cell.text && cell.value === "unknown" ? (
+          {remark || (value === "yes" ? "Works as in DynamoDB." : "")}
+          {!remark && value === "unknown" ? (
             <>
-              Nobody has looked; <code>tavola probe</code> finds out.
+              Not checked yet. Run <code>tavola probe</code> to find out.
             </>
           ) : null}
         </p>
         <p class="muted small">
-          As of {cell.checked}: {cell.source}
+          As of {target.checked}: {source || target.source}
         </p>
-        <h3>Where the design needs it</h3>
+        <h3>Where the design uses it</h3>
         <ul class="design-list">
-          {row.uses.map((use, at) => (
+          {need.uses.map((use, at) => (
             <li key={at}>
-              <span>{use.place}</span>
+              <span>{use.place.name}</span>
               <span class="muted small">{use.what}</span>
             </li>
           ))}

@@ -1,10 +1,11 @@
-// CellPanel: the keys and operations behind one cell of the map.
-import { useAsk } from "../../app/asking";
+// CellPanel: the keys and operations of one cell of the map.
+import { useQuery } from "../../app/queries";
 import type { HotKeyRow } from "../../generated/api";
-import { Drawer, num, ProblemNotice, Spinner, Stat, Stats } from "../../parts";
+import { TableHead, numeric, Drawer, ProblemNotice, Spinner, Stat, Stats } from "../../parts";
 import { dataLink } from "./hottest";
-import type { Metric } from "./live";
-import { momentOf, percent } from "./words";
+import type { Metric } from "./live_heat";
+import { columnTimeText } from "./labels";
+import { formatNumber, formatPercent } from "../../format";
 
 export interface OpenCell {
   readonly table: string;
@@ -21,33 +22,17 @@ function Keys({ rows, cell, caption }: { rows: readonly HotKeyRow[]; cell: OpenC
   return (
     <table class="heat-table">
       <caption>{caption}</caption>
-      <thead>
-        <tr>
-          <th scope="col">Key</th>
-          <th scope="col" class="num">
-            Operations
-          </th>
-          <th scope="col" class="num">
-            Reads
-          </th>
-          <th scope="col" class="num">
-            Writes
-          </th>
-          <th scope="col" class="num">
-            Throttled
-          </th>
-        </tr>
-      </thead>
+      <TableHead columns={["Key", numeric("Operations"), numeric("Reads"), numeric("Writes"), numeric("Throttled")]} />
       <tbody>
         {rows.map((row) => (
           <tr key={row.label}>
             <th scope="row">
               {row.key ? <a href={dataLink(cell.table, cell.index, row.key)}>{row.label}</a> : row.label}
             </th>
-            <td class="num">{num(row.operations)}</td>
-            <td class="num">{num(row.reads)}</td>
-            <td class="num">{num(row.writes)}</td>
-            <td class={`num ${row.throttles ? "heat-refused" : ""}`}>{num(row.throttles)}</td>
+            <td class="num">{formatNumber(row.operations)}</td>
+            <td class="num">{formatNumber(row.reads)}</td>
+            <td class="num">{formatNumber(row.writes)}</td>
+            <td class={`num ${row.throttles ? "heat-throttled" : ""}`}>{formatNumber(row.throttles)}</td>
           </tr>
         ))}
       </tbody>
@@ -56,7 +41,7 @@ function Keys({ rows, cell, caption }: { rows: readonly HotKeyRow[]; cell: OpenC
 }
 
 export function CellPanel({ cell, onClose }: { cell: OpenCell; onClose: () => void }) {
-  const { data, problem, loading } = useAsk("GET /heat/cell", {
+  const { data, problem, loading } = useQuery("GET /heat/cell", {
     table: cell.table,
     index: cell.index,
     layout: cell.layout,
@@ -69,29 +54,25 @@ export function CellPanel({ cell, onClose }: { cell: OpenCell; onClose: () => vo
     <Drawer title={cell.label} onClose={onClose}>
       <div class="stack">
         <p class="muted">
-          {momentOf(data?.from_s ?? cell.fromS, 0)} to {momentOf(data?.to_s ?? cell.toS, 0)}
+          {columnTimeText(data?.from_s ?? cell.fromS, 0)} to {columnTimeText(data?.to_s ?? cell.toS, 0)}
           {data && data.to_s - data.from_s > cell.toS - cell.fromS
-            ? `: seconds so long ago are kept together, so this is more than the cell had`
+            ? `: older data is stored at a coarser resolution, so this covers more time than the cell`
             : ""}
         </p>
-        {problem ? <ProblemNotice problem={problem} /> : null}
+        <ProblemNotice problem={problem} />
         {loading && !data ? <Spinner /> : null}
         {data ? (
           <>
             <Stats>
-              <Stat label="Operations" value={num(data.operations)} />
-              <Stat label="Read units" value={num(data.reads)} />
-              <Stat label="Write units" value={num(data.writes)} />
-              <Stat
-                label="Throttled"
-                value={num(data.throttles)}
-                {...(data.throttles ? { tone: "bad" as const } : {})}
-              />
+              <Stat label="Operations" value={formatNumber(data.operations)} />
+              <Stat label="Read units" value={formatNumber(data.reads)} />
+              <Stat label="Write units" value={formatNumber(data.writes)} />
+              <Stat label="Throttled" value={formatNumber(data.throttles)} tone={data.throttles ? "bad" : undefined} />
             </Stats>
             {data.by_operation.length ? (
-              <p>{data.by_operation.map((each) => `${each.operation} ${num(each.amount)}`).join(", ")}</p>
+              <p>{data.by_operation.map((each) => `${each.operation} ${formatNumber(each.amount)}`).join(", ")}</p>
             ) : (
-              <p class="muted">Nothing was asked of it then.</p>
+              <p class="muted">No requests in this period.</p>
             )}
             {data.keys.length ? (
               <Keys
@@ -100,10 +81,10 @@ export function CellPanel({ cell, onClose }: { cell: OpenCell; onClose: () => vo
                 caption={data.keys.length === 1 ? "Partition key" : "Partition keys"}
               />
             ) : null}
-            {data.more ? <p class="muted">and {num(data.more)} more</p> : null}
-            {data.items.length ? <Keys rows={data.items} cell={cell} caption="Whole keys" /> : null}
+            {data.more ? <p class="muted">and {formatNumber(data.more)} more</p> : null}
+            {data.items.length ? <Keys rows={data.items} cell={cell} caption="Primary keys" /> : null}
             {data.keys.length === 1 && data.keys[0] && data.keys[0].share < 1 && data.kind === "range" ? (
-              <p class="muted">{percent(data.keys[0].share)} of what this row had</p>
+              <p class="muted">{formatPercent(data.keys[0].share)} of this row's traffic</p>
             ) : null}
           </>
         ) : null}

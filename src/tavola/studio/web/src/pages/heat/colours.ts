@@ -1,6 +1,6 @@
-// Colours: the scale of heat, even to the eye in both themes and without red and green; red is for what was throttled.
+// Colours: a perceptually even scale in both themes, safe for colour blindness; red is for throttled requests.
 
-/** A point of the scale in OKLCH: lightness, chroma, hue. Lightness alone tells the order, so it works in grey too. */
+/** A point of the scale in OKLCH: lightness, chroma, hue. Lightness alone gives the order, so it works in grey, too. */
 type Stop = readonly [number, number, number];
 
 const LIGHT: readonly Stop[] = [
@@ -22,7 +22,7 @@ const DARK: readonly Stop[] = [
 
 export type Rgb = readonly [number, number, number];
 
-/** Return OKLCH as sRGB, kept within what a screen has. */
+/** Convert OKLCH to sRGB, clamped to the gamut. */
 function rgb([lightness, chroma, hue]: Stop): Rgb {
   const a = chroma * Math.cos((hue * Math.PI) / 180);
   const b = chroma * Math.sin((hue * Math.PI) / 180);
@@ -35,16 +35,16 @@ function rgb([lightness, chroma, hue]: Stop): Rgb {
     -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
   ];
   const [red = 0, green = 0, blue = 0] = linear.map((each) => {
-    const kept = Math.min(1, Math.max(0, each));
-    return Math.round(255 * (kept <= 0.0031308 ? 12.92 * kept : 1.055 * kept ** (1 / 2.4) - 0.055));
+    const clamped = Math.min(1, Math.max(0, each));
+    return Math.round(255 * (clamped <= 0.0031308 ? 12.92 * clamped : 1.055 * clamped ** (1 / 2.4) - 0.055));
   });
   return [red, green, blue];
 }
 
-/** Return the colour at a place of the scale, 0 to 1. */
-export function colourAt(dark: boolean, place: number): Rgb {
+/** Return the colour at a position on the scale, 0 to 1. */
+export function colourAt(dark: boolean, position: number): Rgb {
   const stops = dark ? DARK : LIGHT;
-  const at = Math.min(1, Math.max(0, place)) * (stops.length - 1);
+  const at = Math.min(1, Math.max(0, position)) * (stops.length - 1);
   const low = Math.min(stops.length - 2, Math.floor(at));
   const [from, to] = [stops[low] as Stop, stops[low + 1] as Stop];
   const part = at - low;
@@ -55,31 +55,31 @@ export function colourAt(dark: boolean, place: number): Rgb {
   );
 }
 
-const little = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
+const isLittleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
 function pixel([red, green, blue]: Rgb): number {
-  return little
+  return isLittleEndian
     ? ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0
     : ((red << 24) | (green << 16) | (blue << 8) | 255) >>> 0;
 }
 
-/** The scale as 256 pixels, and as many of red: dark where few of the requests were throttled, bright where most. */
+/** The scale as 256 pixels, and 256 shades of red by the share of throttled requests. */
 export interface Scale {
   readonly heat: Uint32Array;
   readonly red: Uint32Array;
 }
 
-const made = new Map<boolean, Scale>();
+const scales = new Map<boolean, Scale>();
 
 export function scaleOf(dark: boolean): Scale {
-  const kept = made.get(dark);
-  if (kept) return kept;
+  const cached = scales.get(dark);
+  if (cached) return cached;
   const heat = Uint32Array.from({ length: 256 }, (_, at) => pixel(colourAt(dark, at / 255)));
   const red = Uint32Array.from({ length: 256 }, (_, at) =>
     pixel(rgb([dark ? 0.5 + (at / 255) * 0.17 : 0.64 - (at / 255) * 0.1, 0.2 + (at / 255) * 0.05, 27])),
   );
   const scale = { heat, red };
-  made.set(dark, scale);
+  scales.set(dark, scale);
   return scale;
 }
 
@@ -89,10 +89,10 @@ export function gradient(dark: boolean): string {
   return `linear-gradient(to right, ${parts.join(", ")})`;
 }
 
-const FIRST = 0.26; // of the scale: the least that is asked is well told from nothing
+const FIRST = 0.26; // of the scale: the smallest amount is clearly different from nothing
 
-/** Return where an amount lies on the scale, 0 to 1: by its logarithm, so that a hot key does not hide the others. */
-export function place(amount: number, most: number, least: number): number {
+/** Return the position of an amount on the scale, 0 to 1, by its logarithm, so that a hot key does not hide the others. */
+export function scalePosition(amount: number, most: number, least: number): number {
   if (amount <= 0 || most <= 0) return 0;
   if (most <= least) return 1;
   return Math.min(1, FIRST + (1 - FIRST) * (Math.log(Math.max(1, amount / least)) / Math.log(most / least)));

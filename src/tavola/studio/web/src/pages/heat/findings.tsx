@@ -1,4 +1,4 @@
-// Findings: what the map shows, in sentences; the most urgent first.
+// Findings: the diagnosis of the map in sentences, most urgent first.
 import type { HeatFinding } from "../../generated/api";
 
 const TONES: Readonly<Record<string, string>> = {
@@ -13,25 +13,25 @@ const TONES: Readonly<Record<string, string>> = {
   few: "info",
   idle: "info",
 };
-const FAR = 10; // times what a key takes until its partition throttles: no reason to warn
+const FAR_FACTOR = 10; // a key this far below the limit of its partition is no reason to warn
 const NAMES: Readonly<Record<string, string>> = {
   throttled: "Throttled",
   "hot-key": "Hot key",
-  "moving-key": "Hot key that moves",
+  "moving-key": "Moving hot key",
   "scan-heavy": "Scans",
   burst: "Bursts",
   skewed: "Skewed",
-  sequential: "In order",
-  even: "Even",
+  sequential: "Sequential keys",
+  even: "Even load",
   few: "Little traffic",
   idle: "Idle",
 };
 
-export function Findings({
-  findings,
-}: {
+interface FindingsProps {
   findings: readonly (Pick<HeatFinding, "kind" | "sentence" | "access"> & { name?: string; factor?: number | null })[];
-}) {
+}
+
+export function Findings({ findings }: FindingsProps) {
   return (
     <ul class="heat-findings" aria-label="Diagnosis">
       {findings.map((each) => (
@@ -46,5 +46,5 @@ export function Findings({
 
 function toneOf(kind: string, factor: number | null | undefined): string {
   const tone = TONES[kind] ?? "info";
-  return tone === "warn" && factor && factor > FAR ? "info" : tone;
+  return tone === "warn" && factor && factor > FAR_FACTOR ? "info" : tone;
 }

@@ -1,5 +1,5 @@
-// Grid: a heat map's numbers in the browser: rows of keys, columns of time, and how new columns join those that are there.
-import type { HeatMap, HeatLayer } from "../../generated/api";
+// Grid: the numbers of a heat map, rows of keys by columns of time, and how new columns are appended.
+import type { KeyHeatMap, HeatLayer } from "../../generated/api";
 
 export interface RowInfo {
   readonly label: string;
@@ -18,17 +18,17 @@ export interface Grid {
   readonly rows: readonly RowInfo[];
   readonly columns: number;
   readonly columnS: number;
-  /** When the first column begins, in seconds since 1970; of a simulation, since it began. */
+  /** When the first column starts, in epoch seconds; for a simulation, seconds since its start. */
   readonly fromS: number;
-  /** Row by row; times `scale` it is the metric. */
+  /** Row by row; multiplied by `scale` it is the metric. */
   readonly cells: Uint32Array | Float32Array;
-  readonly refused: Uint32Array | Float32Array;
+  readonly throttled: Uint32Array | Float32Array;
   readonly scale: number;
   readonly most: number;
-  /** The least that is more than nothing; infinite where there is nothing. */
+  /** The smallest positive cell; infinite if there is none. */
   readonly least: number;
   readonly totals: Totals;
-  /** The keys that each row begins and ends with, where some rows are ranges; so a part of it can be asked for. */
+  /** The first and last key of each row, if some rows are ranges, to request a part of the map. */
   readonly firstKeys: readonly string[];
   readonly lastKeys: readonly string[];
 }
@@ -41,7 +41,7 @@ export const NO_GRID: Grid = {
   columnS: 1,
   fromS: 0,
   cells: new Uint32Array(0),
-  refused: new Uint32Array(0),
+  throttled: new Uint32Array(0),
   scale: 1,
   most: 0,
   least: Number.POSITIVE_INFINITY,
@@ -50,8 +50,8 @@ export const NO_GRID: Grid = {
   lastKeys: [],
 };
 
-/** Return the numbers of a layer, whatever width they travelled in. */
-export async function unpacked(layer: HeatLayer): Promise<Uint32Array> {
+/** Return the numbers of a layer, decompressed and as 32 bits. */
+export async function unpackLayer(layer: HeatLayer): Promise<Uint32Array> {
   const packed = Uint8Array.from(atob(layer.data), (letter) => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const bytes = await new Response(stream).arrayBuffer();
@@ -59,7 +59,7 @@ export async function unpacked(layer: HeatLayer): Promise<Uint32Array> {
   return Uint32Array.from(layer.bits === 16 ? new Uint16Array(bytes) : new Uint8Array(bytes));
 }
 
-function infoOf(answer: HeatMap): RowInfo[] {
+function infoOf(answer: KeyHeatMap): RowInfo[] {
   return answer.labels.map((label, at) => ({
     label,
     kind: answer.source === "log" && answer.kinds[at] === "key" ? "hash" : (answer.kinds[at] ?? "key"),
@@ -67,9 +67,9 @@ function infoOf(answer: HeatMap): RowInfo[] {
   }));
 }
 
-/** Return the grid of a whole answer, or the one that is there with the columns and rows that came. */
-export async function joined(grid: Grid, answer: HeatMap): Promise<Grid> {
-  const [cells, refused] = await Promise.all([unpacked(answer.cells), unpacked(answer.throttled)]);
+/** Return the grid of a complete response, or the current grid with the columns and rows of a partial one. */
+export async function updateGrid(grid: Grid, answer: KeyHeatMap): Promise<Grid> {
+  const [cells, throttled] = await Promise.all([unpackLayer(answer.cells), unpackLayer(answer.throttled)]);
   if (answer.whole) {
     return {
       rows: infoOf(answer),
@@ -77,7 +77,7 @@ export async function joined(grid: Grid, answer: HeatMap): Promise<Grid> {
       columnS: answer.column_s,
       fromS: answer.from_s,
       cells,
-      refused,
+      throttled,
       scale: answer.cells.scale,
       ...rangeOf(cells),
       totals: answer.totals,
@@ -85,26 +85,26 @@ export async function joined(grid: Grid, answer: HeatMap): Promise<Grid> {
       lastKeys: answer.last_keys,
     };
   }
-  return appended(grid, answer, cells, refused);
+  return appendColumns(grid, answer, cells, throttled);
 }
 
-function appended(grid: Grid, answer: HeatMap, cells: Uint32Array, refused: Uint32Array): Grid {
-  const told = infoOf(answer);
-  const come = rangeOf(cells);
+function appendColumns(grid: Grid, answer: KeyHeatMap, cells: Uint32Array, throttled: Uint32Array): Grid {
+  const newRows = infoOf(answer);
+  const newRange = rangeOf(cells);
   const places = new Map(answer.places.map((place, at) => [place, at]));
   const rows: RowInfo[] = [];
-  const before: number[] = []; // the row that each was until now; -1 where it is new
-  let old = 0;
+  const before: number[] = []; // the old index of each row; -1 if it is new
+  let oldRow = 0;
   for (let at = 0; at < answer.rows; at++) {
     const fresh = places.get(at);
-    const row = fresh === undefined ? grid.rows[old] : told[fresh];
+    const row = fresh === undefined ? grid.rows[oldRow] : newRows[fresh];
     if (!row) break;
     rows.push(row);
-    before.push(fresh === undefined ? old++ : -1);
+    before.push(fresh === undefined ? oldRow++ : -1);
   }
-  const gone = Math.max(0, Math.round((answer.from_s - grid.fromS) / grid.columnS));
-  const kept = Math.min(grid.columns, gone); // what came again is newer
-  const columns = gone + answer.columns;
+  const firstNew = Math.max(0, Math.round((answer.from_s - grid.fromS) / grid.columnS));
+  const kept = Math.min(grid.columns, firstNew); // columns that were sent again replace the old ones
+  const columns = firstNew + answer.columns;
   const wanted = Math.max(grid.columns, answer.columns);
   const shift = Math.max(0, columns - wanted);
   return {
@@ -112,53 +112,68 @@ function appended(grid: Grid, answer: HeatMap, cells: Uint32Array, refused: Uint
     rows,
     columns: columns - shift,
     fromS: grid.fromS + shift * grid.columnS,
-    cells: together(grid.cells, grid.columns, cells, answer.columns, { before, kept, gone, columns, shift }),
-    refused: together(grid.refused, grid.columns, refused, answer.columns, { before, kept, gone, columns, shift }),
-    most: Math.max(grid.most, come.most),
-    least: Math.min(grid.least, come.least),
+    cells: mergeColumns(grid.cells, grid.columns, cells, answer.columns, { before, kept, firstNew, columns, shift }),
+    throttled: mergeColumns(grid.throttled, grid.columns, throttled, answer.columns, {
+      before,
+      kept,
+      firstNew,
+      columns,
+      shift,
+    }),
+    most: Math.max(grid.most, newRange.most),
+    least: Math.min(grid.least, newRange.least),
     totals: {
-      operations: longer(grid.totals.operations, answer.totals.operations, kept, gone, shift),
-      reads: longer(grid.totals.reads, answer.totals.reads, kept, gone, shift),
-      writes: longer(grid.totals.writes, answer.totals.writes, kept, gone, shift),
-      throttles: longer(grid.totals.throttles, answer.totals.throttles, kept, gone, shift),
+      operations: mergeTotals(grid.totals.operations, answer.totals.operations, kept, firstNew, shift),
+      reads: mergeTotals(grid.totals.reads, answer.totals.reads, kept, firstNew, shift),
+      writes: mergeTotals(grid.totals.writes, answer.totals.writes, kept, firstNew, shift),
+      throttles: mergeTotals(grid.totals.throttles, answer.totals.throttles, kept, firstNew, shift),
     },
   };
 }
 
-interface Joint {
+interface Merge {
   readonly before: readonly number[];
   readonly kept: number;
-  readonly gone: number;
+  readonly firstNew: number;
   readonly columns: number;
   readonly shift: number;
 }
 
-function together(
+function mergeColumns(
   old: Uint32Array | Float32Array,
   oldWidth: number,
-  come: Uint32Array,
-  comeWidth: number,
-  joint: Joint,
+  added: Uint32Array,
+  addedWidth: number,
+  merge: Merge,
 ): Uint32Array {
-  const width = joint.columns - joint.shift;
-  const found = new Uint32Array(joint.before.length * width);
-  joint.before.forEach((was, row) => {
+  const width = merge.columns - merge.shift;
+  const merged = new Uint32Array(merge.before.length * width);
+  merge.before.forEach((was, row) => {
     const to = row * width;
-    if (was >= 0 && joint.kept > joint.shift) {
-      found.set(old.subarray(was * oldWidth + joint.shift, was * oldWidth + joint.kept), to);
+    if (was >= 0 && merge.kept > merge.shift) {
+      merged.set(old.subarray(was * oldWidth + merge.shift, was * oldWidth + merge.kept), to);
     }
-    const skipped = Math.max(0, joint.shift - joint.gone);
-    found.set(come.subarray(row * comeWidth + skipped, (row + 1) * comeWidth), to + joint.gone + skipped - joint.shift);
+    const skipped = Math.max(0, merge.shift - merge.firstNew);
+    merged.set(
+      added.subarray(row * addedWidth + skipped, (row + 1) * addedWidth),
+      to + merge.firstNew + skipped - merge.shift,
+    );
   });
-  return found;
+  return merged;
 }
 
-function longer(old: readonly number[], come: readonly number[], kept: number, gone: number, shift: number): number[] {
-  const gap = new Array<number>(Math.max(0, gone - kept)).fill(0);
-  return [...old.slice(0, kept), ...gap, ...come].slice(shift);
+function mergeTotals(
+  old: readonly number[],
+  added: readonly number[],
+  kept: number,
+  firstNew: number,
+  shift: number,
+): number[] {
+  const gap = new Array<number>(Math.max(0, firstNew - kept)).fill(0);
+  return [...old.slice(0, kept), ...gap, ...added].slice(shift);
 }
 
-/** Return the most that any cell has, and the least of those that have something. */
+/** Return the largest cell and the smallest positive one. */
 export function rangeOf(cells: Uint32Array | Float32Array): { most: number; least: number } {
   let most = 0;
   let least = Number.POSITIVE_INFINITY;
@@ -181,33 +196,33 @@ export interface RowSum {
   readonly share: number;
   readonly peak: number;
   readonly peakColumn: number;
-  readonly refused: number;
+  readonly throttled: number;
 }
 
-/** Return what each row has between two columns, the heaviest first. */
+/** Return the total of each row between two columns, largest first. */
 export function rowSums(grid: Grid, from: number, to: number): RowSum[] {
   const found: RowSum[] = [];
   let all = 0;
   for (let row = 0; row < grid.rows.length; row++) {
     let total = 0;
-    let refused = 0;
+    let throttled = 0;
     let peak = 0;
     let peakColumn = from;
     for (let column = from; column < to; column++) {
       const at = row * grid.columns + column;
       const value = (grid.cells[at] as number) * grid.scale;
       total += value;
-      refused += grid.refused[at] as number;
+      throttled += grid.throttled[at] as number;
       if (value > peak) {
         peak = value;
         peakColumn = column;
       }
     }
     all += total;
-    found.push({ row, total, share: 0, peak, peakColumn, refused });
+    found.push({ row, total, share: 0, peak, peakColumn, throttled });
   }
   return found
-    .filter((each) => each.total > 0 || each.refused > 0)
+    .filter((each) => each.total > 0 || each.throttled > 0)
     .map((each) => ({ ...each, share: all ? each.total / all : 0 }))
-    .sort((a, b) => b.total - a.total || b.refused - a.refused || a.row - b.row);
+    .sort((a, b) => b.total - a.total || b.throttled - a.throttled || a.row - b.row);
 }

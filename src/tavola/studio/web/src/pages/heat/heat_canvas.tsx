@@ -1,10 +1,10 @@
-// HeatCanvas: the map itself: drawn, pointed at, brushed, and walked through with the keyboard.
+// HeatCanvas: draws the map; hover, brush to zoom, and move by keyboard.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { dark } from "../../app/theme";
 import { scaleOf } from "./colours";
 import { type Grid, rowSums } from "./grid";
-import { pixels } from "./painting";
-import { between, type CellPlace, clamp, holding, isWhole, type View, wholeView, zoomed } from "./view";
+import { renderPixels } from "./pixels";
+import { between, type CellPlace, clamp, isWhole, type View, viewContaining, wholeView, zoomView } from "./view";
 
 interface Size {
   readonly width: number;
@@ -15,10 +15,10 @@ export interface HeatCanvasProps {
   grid: Grid;
   view: View;
   label: string;
-  /** When partitions were split, and at which share of the rows, from the top. */
+  /** Partition splits: the time, the share of the rows from the top, and the reason. */
   cuts?: readonly (readonly [number, number, string])[];
   timeOf: (column: number) => string;
-  tell: (cell: CellPlace) => string;
+  describeCell: (cell: CellPlace) => string;
   onView: (view: View) => void;
   onOpen: (cell: CellPlace) => void;
 }
@@ -26,12 +26,12 @@ export interface HeatCanvasProps {
 const LABEL_PX = 16;
 const DRAG_PX = 5;
 
-export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOpen }: HeatCanvasProps) {
+export function HeatCanvas({ grid, view, label, cuts, timeOf, describeCell, onView, onOpen }: HeatCanvasProps) {
   const holder = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
   const marks = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState<Size>({ width: 0, height: 0 });
-  const [pointed, setPointed] = useState<CellPlace | null>(null);
+  const [hovered, setHovered] = useState<CellPlace | null>(null);
   const [cursor, setCursor] = useState<CellPlace | null>(null);
   const [brush, setBrush] = useState<{ from: CellPlace; x: number; y: number } | null>(null);
   const [brushed, setBrushed] = useState(false);
@@ -42,9 +42,9 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
     if (!element) return;
     const measure = () => setSize({ width: element.clientWidth, height: element.clientHeight });
     measure();
-    const watching = new ResizeObserver(measure);
-    watching.observe(element);
-    return () => watching.disconnect();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
   }, []);
 
   useEffect(() => {
@@ -55,7 +55,7 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
 
   const rows = view.bottom - view.top;
   const columns = view.right - view.left;
-  const shown = cursor ?? pointed;
+  const shown = cursor ?? hovered;
   useEffect(() => {
     const canvas = marks.current;
     if (!canvas || !size.width) return;
@@ -64,11 +64,11 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
       view,
       size,
       cursor,
-      pointed,
-      brush: brush && brushed && pointed ? between(brush.from, pointed) : null,
+      hovered,
+      brush: brush && brushed && hovered ? between(brush.from, hovered) : null,
       cuts: cuts ?? [],
     });
-  }, [grid, view, size, cursor, pointed, brush, brushed, cuts, isDark]);
+  }, [grid, view, size, cursor, hovered, brush, brushed, cuts, isDark]);
 
   const cellAt = (event: MouseEvent): CellPlace => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
@@ -87,7 +87,7 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
   };
   const move = (event: PointerEvent) => {
     if (!grid.columns) return;
-    setPointed(cellAt(event));
+    setHovered(cellAt(event));
     if (brush && Math.hypot(event.clientX - brush.x, event.clientY - brush.y) > DRAG_PX) setBrushed(true);
   };
   const up = (event: PointerEvent) => {
@@ -101,7 +101,7 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
 
   const key = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !grid.columns) return;
-    const at = cursor ?? pointed ?? hottestCell(grid, view);
+    const at = cursor ?? hovered ?? hottestCell(grid, view);
     const step = event.shiftKey ? 10 : 1;
     const steps: Record<string, [number, number]> = {
       ArrowUp: [-step, 0],
@@ -118,11 +118,11 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
         column: clamp(at.column + (cursor ? by[1] : 0), 0, grid.columns - 1),
       };
       setCursor(next);
-      const moved = holding(grid, view, next);
+      const moved = viewContaining(grid, view, next);
       if (moved.top !== view.top || moved.left !== view.left) onView(moved);
     } else if (event.key === "Home") setCursor(hottestCell(grid, view));
-    else if (event.key === "+" || event.key === "=") onView(zoomed(grid, view, at, 0.5));
-    else if (event.key === "-") onView(zoomed(grid, view, at, 2));
+    else if (event.key === "+" || event.key === "=") onView(zoomView(grid, view, at, 0.5));
+    else if (event.key === "-") onView(zoomView(grid, view, at, 2));
     else if (event.key === "0" || (event.key === "Escape" && !isWhole(grid, view))) onView(wholeView(grid));
     else if (event.key === "Enter" || event.key === " ") onOpen(at);
     else return;
@@ -131,7 +131,7 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
   };
 
   const labels = useMemo(
-    () => labelled(grid, view, size.height),
+    () => visibleLabels(grid, view, size.height),
     [grid, view.top, view.bottom, view.left, view.right, size.height],
   );
   const ticks = Math.max(2, Math.min(8, Math.floor(size.width / 110)));
@@ -163,7 +163,7 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
         onPointerMove={move}
         onPointerUp={up}
         onPointerCancel={() => setBrush(null)}
-        onPointerLeave={() => !brush && setPointed(null)}
+        onPointerLeave={() => !brush && setHovered(null)}
         onKeyDown={key}
         onFocus={(event) => {
           if (event.currentTarget.matches(":focus-visible") && !cursor && grid.columns)
@@ -181,12 +181,12 @@ export function HeatCanvas({ grid, view, label, cuts, timeOf, tell, onView, onOp
       </div>
       <p id="heat-readout" class="heat-readout" aria-live="polite">
         {shown && shown.row < grid.rows.length && shown.column < grid.columns
-          ? tell(shown)
-          : "Point at a cell, or press the arrow keys."}
+          ? describeCell(shown)
+          : "Hover over a cell or use the arrow keys."}
       </p>
       <p id="heat-keys" class="hidden-text">
-        Arrow keys move the cell, with Shift ten at a time; Home goes to the hottest cell; plus and minus zoom, 0 shows
-        all; Enter opens the cell.
+        Arrow keys move between cells, with Shift ten at a time. Home goes to the hottest cell. Plus and minus zoom, 0
+        resets the zoom. Enter opens the cell.
       </p>
     </div>
   );
@@ -198,7 +198,7 @@ function hottestCell(grid: Grid, view: View): CellPlace {
   for (let row = view.top; row < view.bottom; row++) {
     for (let column = view.left; column < view.right; column++) {
       const at = row * grid.columns + column;
-      const value = (grid.cells[at] as number) + (grid.refused[at] as number);
+      const value = (grid.cells[at] as number) + (grid.throttled[at] as number);
       if (value > most) {
         most = value;
         found = { row, column };
@@ -217,7 +217,7 @@ function paint(canvas: HTMLCanvasElement, grid: Grid, view: View, size: Size, is
   if (canvas.height !== height) canvas.height = height;
   const context = canvas.getContext("2d");
   if (!context) return;
-  const image = pixels(grid, view, scaleOf(isDark), width, height);
+  const image = renderPixels(grid, view, scaleOf(isDark), width, height);
   const off = new OffscreenCanvas(image.width, image.height);
   off.getContext("2d")?.putImageData(image, 0, 0);
   context.imageSmoothingEnabled = false;
@@ -235,13 +235,13 @@ interface Marks {
   readonly view: View;
   readonly size: Size;
   readonly cursor: CellPlace | null;
-  readonly pointed: CellPlace | null;
+  readonly hovered: CellPlace | null;
   readonly brush: View | null;
   readonly cuts: readonly (readonly [number, number, string])[];
 }
 
-/** Draw what lies over the picture: where partitions were split, the cross of the pointer, the cell of the keyboard, the brush. */
-function mark(canvas: HTMLCanvasElement, { grid, view, size, cursor, pointed, brush, cuts }: Marks): void {
+/** Draw the layer above the map: partition splits, the crosshair, the keyboard cursor and the brush. */
+function mark(canvas: HTMLCanvasElement, { grid, view, size, cursor, hovered, brush, cuts }: Marks): void {
   const ratio = Math.min(2, devicePixelRatio || 1);
   canvas.width = Math.max(1, Math.round(size.width * ratio));
   canvas.height = Math.max(1, Math.round(size.height * ratio));
@@ -271,7 +271,7 @@ function mark(canvas: HTMLCanvasElement, { grid, view, size, cursor, pointed, br
     context.stroke();
   }
   context.setLineDash([]);
-  const cross = cursor ?? pointed;
+  const cross = cursor ?? hovered;
   if (cross) {
     const [x, y, w, h] = box(between(cross, cross));
     context.globalAlpha = 0.55;
@@ -281,7 +281,7 @@ function mark(canvas: HTMLCanvasElement, { grid, view, size, cursor, pointed, br
     context.globalAlpha = 1;
   }
   if (cursor) {
-    // Two lines, so that one of them stands out from whatever is below.
+    // Two lines in opposite colours, so that one is visible on any background.
     const [x, y, w, h] = box(between(cursor, cursor));
     const grow = Math.max(0, 9 - Math.min(w, h)) / 2;
     for (const [colour, more] of [
@@ -305,14 +305,14 @@ function mark(canvas: HTMLCanvasElement, { grid, view, size, cursor, pointed, br
   }
 }
 
-/** Return how wide the labels of a grid are, in pixels, so that what lies below can begin where the map does. */
+/** Return the width of the row labels in pixels, to align what is below with the map. */
 export function labelWidth(grid: Grid): number {
   const longest = grid.rows.reduce((most, row) => Math.max(most, row.label.length), 0);
   return clamp(Math.ceil(longest * 6.7) + 6, 56, 176);
 }
 
-/** Return the rows that are named beside the map: all if there is room, else the hottest, kept apart. */
-function labelled(grid: Grid, view: View, height: number): { row: number; y: number }[] {
+/** Return the rows with a label: all if they fit, else the hottest that do not overlap. */
+function visibleLabels(grid: Grid, view: View, height: number): { row: number; y: number }[] {
   const rows = view.bottom - view.top;
   if (!height || !rows) return [];
   const high = height / rows;

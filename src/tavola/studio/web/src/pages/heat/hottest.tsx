@@ -1,9 +1,11 @@
-// Hottest: the keys that had most, with their share and what may be missing; each leads to its items.
+// Hottest: the busiest keys with their share; each links to its items.
 import { href } from "../../app/router";
 import type { HotKeyRow, HottestKeys, HotItem, Item } from "../../generated/api";
-import { num, Panel } from "../../parts";
-import type { SimulatedPlace } from "./simulation";
-import { METRIC_WORDS, percent } from "./words";
+import { Panel } from "../../parts";
+
+import type { SimulatedTarget } from "./simulation";
+import { METRIC_LABELS } from "./labels";
+import { formatNumber, formatPercent } from "../../format";
 
 /** Return the link to a key's items on the data page. */
 export function dataLink(table: string, index: string | null, key: Item): string {
@@ -11,17 +13,14 @@ export function dataLink(table: string, index: string | null, key: Item): string
   return href({ page: "data", table, params: { index, q: JSON.stringify(conditions) } });
 }
 
-function KeyList({
-  rows,
-  table,
-  index,
-  metric,
-}: {
+interface KeyListProps {
   rows: readonly HotKeyRow[];
   table: string;
   index: string | null;
   metric: HottestKeys["metric"];
-}) {
+}
+
+function KeyList({ rows, table, index, metric }: KeyListProps) {
   return (
     <ol class="heat-keys">
       {rows.map((row) => (
@@ -32,14 +31,14 @@ function KeyList({
           </span>
           <span
             class="num"
-            title={row.error ? `at most ${num(row.error)} more: it was not counted in every second` : "counted exactly"}
+            title={row.error ? `up to ${formatNumber(row.error)} more: not counted in every second` : "exact count"}
           >
-            {num(row.count)}
+            {formatNumber(row.count)}
             {row.error ? "+" : ""}
           </span>
-          <span class="num muted">{percent(row.share)}</span>
+          <span class="num muted">{formatPercent(row.share)}</span>
           {row.throttles && metric !== "throttles" ? (
-            <span class="heat-refused">{num(row.throttles)} throttled</span>
+            <span class="heat-throttled">{formatNumber(row.throttles)} throttled</span>
           ) : null}
         </li>
       ))}
@@ -52,17 +51,14 @@ function keyText(key: Item): string {
   return Object.values(key).flatMap(Object.values).map(String).join(" ");
 }
 
-function InsightList({
-  title,
-  keys,
-  table,
-  index,
-}: {
+interface InsightListProps {
   title: string;
   keys: readonly HotItem[];
   table: string;
   index: string | null;
-}) {
+}
+
+function InsightList({ title, keys, table, index }: InsightListProps) {
   if (!keys.length) return null;
   return (
     <>
@@ -73,8 +69,8 @@ function InsightList({
             <span class="heat-key">
               <a href={dataLink(table, index, each.key)}>{keyText(each.key)}</a>
             </span>
-            <span class="num">{num(each.count)}</span>
-            <span class="num muted">{each.error ? `−${num(each.error)}` : ""}</span>
+            <span class="num">{formatNumber(each.count)}</span>
+            <span class="num muted">{each.error ? `−${formatNumber(each.error)}` : ""}</span>
           </li>
         ))}
       </ol>
@@ -82,28 +78,28 @@ function InsightList({
   );
 }
 
-export function Hottest({ found, table, index }: { found: HottestKeys; table: string; index: string | null }) {
-  const insights = found.insights;
+export function Hottest({ hottest, table, index }: { hottest: HottestKeys; table: string; index: string | null }) {
+  const insights = hottest.insights;
   return (
     <Panel title="Hottest keys">
       <div class="stack">
         <p class="small muted">
-          {num(found.total)} {METRIC_WORDS[found.metric].amount} in this time
+          {formatNumber(hottest.total)} {METRIC_LABELS[hottest.metric].amount} in this period
         </p>
-        {found.partitions.length ? (
-          <KeyList rows={found.partitions} table={table} index={index} metric={found.metric} />
+        {hottest.partitions.length ? (
+          <KeyList rows={hottest.partitions} table={table} index={index} metric={hottest.metric} />
         ) : (
-          <p class="muted">No key had any.</p>
+          <p class="muted">No traffic on any key.</p>
         )}
-        {found.items.length ? (
+        {hottest.items.length ? (
           <details>
-            <summary>By whole key</summary>
-            <KeyList rows={found.items} table={table} index={index} metric={found.metric} />
+            <summary>By primary key</summary>
+            <KeyList rows={hottest.items} table={table} index={index} metric={hottest.metric} />
           </details>
         ) : null}
         {insights ? (
           <details>
-            <summary>Contributor Insights of the engine</summary>
+            <summary>Contributor Insights</summary>
             <InsightList title="Accessed" keys={insights.accessed ?? []} table={table} index={index} />
             <InsightList title="Throttled" keys={insights.throttled ?? []} table={table} index={index} />
           </details>
@@ -113,12 +109,13 @@ export function Hottest({ found, table, index }: { found: HottestKeys; table: st
   );
 }
 
-/** The busiest keys of a simulated place, and the shards that hot ones need. */
-export function SimulatedHottest({ place }: { place: SimulatedPlace }) {
+/** The busiest keys of a simulated table or index, and the shards that hot keys need. */
+export function SimulatedHottest({ place }: { place: SimulatedTarget }) {
   const most = Math.max(...place.busiest.map((key) => key.peak), 1e-9);
   return (
     <Panel title="Busiest keys">
       <div class="stack">
+        {place.busiest.length ? <p class="muted">Peak and mean, in units per second</p> : null}
         {place.busiest.length ? (
           <ol class="heat-keys">
             {place.busiest.map((key) => (
@@ -129,18 +126,20 @@ export function SimulatedHottest({ place }: { place: SimulatedPlace }) {
                   style={{ width: `${((key.peak / most) * 100).toFixed(1)}%` }}
                 />
                 <span class="heat-key">{key.name}</span>
-                <span class="num" title="units a second at its busiest">
-                  {num(Math.round(key.peak))}/s
+                <span class="num" title="peak units per second">
+                  {formatNumber(key.peak, 0)}/s
                 </span>
-                <span class="num muted" title="units a second on average">
-                  {num(Math.round(key.mean * 10) / 10)}
+                <span class="num muted" title="average units per second">
+                  {formatNumber(key.mean, 1)}
                 </span>
-                {key.throttled > 0.0005 ? <span class="heat-refused">{percent(key.throttled)} throttled</span> : null}
+                {key.throttled > 0.0005 ? (
+                  <span class="heat-throttled">{formatPercent(key.throttled)} throttled</span>
+                ) : null}
               </li>
             ))}
           </ol>
         ) : (
-          <p class="muted">No key stands out.</p>
+          <p class="muted">No hot keys.</p>
         )}
         {place.shards.length ? (
           <>
@@ -149,7 +148,7 @@ export function SimulatedHottest({ place }: { place: SimulatedPlace }) {
               {place.shards.map((each) => (
                 <li key={each.keys}>
                   <code>{each.keys}</code>: {each.now} now,{" "}
-                  {each.needed === null ? "no number is enough" : `${each.needed} needed`}
+                  {each.needed === null ? "no shard count is enough" : `${each.needed} needed`}
                 </li>
               ))}
             </ul>

@@ -1,13 +1,13 @@
-// Heat: which keys of a table or index are asked for, over time: as it is, or as the simulator says it will be.
+// Heat map: the traffic of a table or index by key over time, observed or simulated.
 import { useCommands } from "../../app/commands";
 import { go, useParam } from "../../app/router";
 import { currentTable, session } from "../../app/session";
 import { Empty, Segmented, Select } from "../../parts";
 import type { TableSummary } from "../../generated/api";
-import type { Metric } from "./live";
+import type { Metric } from "./live_heat";
 import { LiveMap } from "./live_map";
 import { SimulatedMap } from "./simulated_map";
-import { METRIC_WORDS } from "./words";
+import { METRIC_LABELS } from "./labels";
 import "./page.css";
 
 type Source = "live" | "paused" | "simulator" | "log";
@@ -27,43 +27,44 @@ export default function HeatPage() {
   if (!table) {
     return (
       <div class="page">
-        <Empty whole title="No table">
-          Choose a table at the left.
+        <Empty whole title="No table selected">
+          Select a table on the left.
         </Empty>
       </div>
     );
   }
-  return <OfTable key={table.name} table={table} />;
+  return <TableHeat key={table.name} table={table} />;
 }
 
-function OfTable({ table }: { table: TableSummary }) {
+function TableHeat({ table }: { table: TableSummary }) {
   const missing = table.status === "MISSING";
-  const [told] = useParam("source", missing ? "simulator" : "live");
-  const source: Source = told === "paused" || told === "simulator" || told === "log" ? told : "live";
+  const [sourceParam] = useParam("source", missing ? "simulator" : "live");
+  const source: Source =
+    sourceParam === "paused" || sourceParam === "simulator" || sourceParam === "log" ? sourceParam : "live";
   const [index] = useParam("index");
   const [metric] = useParam("metric", source === "simulator" ? "writes" : "operations");
   const [span] = useParam("span", "600");
-  const [look, setLook] = useParam("look", "map");
+  const [view, setView] = useParam("look", "map");
   const chosen = METRICS.find((each) => each === metric) ?? "operations";
-  const named = table.indexes.find((each) => each.name === index)?.name ?? null;
+  const indexName = table.indexes.find((each) => each.name === index)?.name ?? null;
   const setSource = (to: string) =>
     go({ params: { source: to === "live" ? null : to, since: null, until: null, ...ZOOM_OFF } });
   const setMetric = (to: string) => go({ params: { metric: to === "operations" ? null : to } });
   useCommands([
-    { id: "heat-live", title: "Heat: live", group: "Heat", run: () => setSource("live") },
-    { id: "heat-simulator", title: "Heat: simulator", group: "Heat", run: () => setSource("simulator") },
+    { id: "heat-live", title: "Heat map: live traffic", group: "Heat map", run: () => setSource("live") },
+    { id: "heat-simulator", title: "Heat map: simulator", group: "Heat map", run: () => setSource("simulator") },
     {
       id: "heat-look",
-      title: look === "table" ? "Heat: as a map" : "Heat: as a table",
+      title: view === "table" ? "Heat map: show as map" : "Heat map: show as table",
       keys: "v",
-      group: "Heat",
-      run: () => setLook(look === "table" ? "map" : "table"),
+      group: "Heat map",
+      run: () => setView(view === "table" ? "map" : "table"),
     },
     ...METRICS.map((each, at) => ({
       id: `heat-${each}`,
-      title: `Heat: ${METRIC_WORDS[each].name.toLowerCase()}`,
+      title: `Heat map: ${METRIC_LABELS[each].name.toLowerCase()}`,
       keys: String(at + 1),
-      group: "Heat",
+      group: "Heat map",
       run: () => setMetric(each),
     })),
   ]);
@@ -73,18 +74,19 @@ function OfTable({ table }: { table: TableSummary }) {
     ...(session.value?.log ? [{ value: "log", label: "Access log", disabled: missing }] : []),
   ];
   const metrics = METRICS.filter((each) => source !== "simulator" || each === "reads" || each === "writes").map(
-    (each) => ({ value: each, label: METRIC_WORDS[each].name }),
+    (each) => ({ value: each, label: METRIC_LABELS[each].name }),
   );
   const shown = source === "simulator" && chosen !== "reads" ? "writes" : chosen;
   return (
     <div class="page heat-page">
       <div class="page-head">
         <h1>
-          Heat <span class="muted">· {table.name}</span>
+          {" "}
+          Heat map <span class="muted">· {table.name}</span>
         </h1>
         <div class="heat-controls">
           <Segmented
-            label="Where the heat comes from"
+            label="Source"
             options={sources}
             value={source === "paused" ? "live" : source}
             onChange={setSource}
@@ -92,9 +94,9 @@ function OfTable({ table }: { table: TableSummary }) {
           <Select
             label="Table or index"
             hideLabel
-            value={named ?? ""}
+            value={indexName ?? ""}
             options={[
-              { value: "", label: "The table" },
+              { value: "", label: "Table" },
               ...table.indexes.map((each) => ({
                 value: each.name,
                 label: each.label && each.label !== each.name ? `${each.label} (${each.name})` : each.name,
@@ -105,7 +107,7 @@ function OfTable({ table }: { table: TableSummary }) {
           <Segmented label="Metric" options={metrics} value={shown} onChange={setMetric} />
           {source === "live" ? (
             <Select
-              label="How far back"
+              label="Time range"
               hideLabel
               value={span}
               options={SPANS}
@@ -113,27 +115,27 @@ function OfTable({ table }: { table: TableSummary }) {
             />
           ) : null}
           <Segmented
-            label="Look"
+            label="View"
             options={[
               { value: "map", label: "Map" },
               { value: "table", label: "Table" },
             ]}
-            value={look}
-            onChange={setLook}
+            value={view}
+            onChange={setView}
           />
         </div>
       </div>
       {source === "simulator" ? (
-        <SimulatedMap table={table} index={named} metric={shown} asTable={look === "table"} />
+        <SimulatedMap table={table} index={indexName} metric={shown} asTable={view === "table"} />
       ) : (
         <LiveMap
-          key={`${source === "log" ? "log" : "seen"} ${named ?? ""}`}
+          key={`${source === "log" ? "log" : "seen"} ${indexName ?? ""}`}
           table={table}
-          index={named}
+          index={indexName}
           metric={chosen}
           source={source}
           seconds={Number(span) || 600}
-          asTable={look === "table"}
+          asTable={view === "table"}
         />
       )}
     </div>

@@ -1,19 +1,17 @@
-// Legend: what the colours stand for.
+// Legend: the colour scale.
 import { dark } from "../../app/theme";
-import { num } from "../../parts";
-import { gradient, place } from "./colours";
 
-export function Legend({
-  most,
-  least,
-  unit,
-  throttled,
-}: {
+import { gradient, scalePosition } from "./colours";
+import { formatNumber } from "../../format";
+
+interface LegendProps {
   most: number;
   least: number;
   unit: string;
   throttled: boolean;
-}) {
+}
+
+export function Legend({ most, least, unit, throttled }: LegendProps) {
   const steps = [
     least,
     ...[1, 10, 100, 1_000, 10_000, 100_000].filter((each) => each > least * 3 && each < most / 2),
@@ -26,7 +24,9 @@ export function Legend({
         class="heat-scale"
         role="img"
         aria-label={
-          most > 0 ? `Colours from ${num(least)} to ${num(most)} ${unit}, by the logarithm` : "Nothing was asked"
+          most > 0
+            ? `Color scale from ${formatNumber(least)} to ${formatNumber(most)} ${unit}, logarithmic`
+            : "No traffic"
         }
       >
         <div style={{ background: gradient(dark.value) }} />
@@ -35,9 +35,9 @@ export function Legend({
             <span
               key={each}
               class={at === shown.length - 1 ? "last" : ""}
-              style={{ left: `${(place(each, most, least) * 100).toFixed(1)}%` }}
+              style={{ left: `${(scalePosition(each, most, least) * 100).toFixed(1)}%` }}
             >
-              {num(Math.round(each * 100) / 100)}
+              {formatNumber(each)}
             </span>
           ))}
         </span>

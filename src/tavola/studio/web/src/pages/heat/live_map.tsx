@@ -1,21 +1,22 @@
-// LiveMap: a table's or index's heat as it was seen: live, paused, or from the access log.
+// LiveMap: the observed heat of a table or index: live, paused, or from the access log.
 import { useState } from "preact/hooks";
 import { useCommands } from "../../app/commands";
 import { go, route } from "../../app/router";
-import type { HeatMap, TableSummary } from "../../generated/api";
-import { Button, Empty, Notice, num, Panel, ProblemNotice, Spinner } from "../../parts";
+import type { KeyHeatMap, TableSummary } from "../../generated/api";
+import { Button, Empty, Notice, Panel, ProblemNotice, Spinner } from "../../parts";
 import { CellPanel, type OpenCell } from "./cell_panel";
 import { Findings } from "./findings";
 import { amount, type Grid } from "./grid";
 import { HeatCanvas, labelWidth } from "./heat_canvas";
 import { Hottest } from "./hottest";
 import { Legend } from "./legend";
-import { type Metric, useLive } from "./live";
-import { leastOf } from "./painting";
+import { type Metric, useLiveHeat } from "./live_heat";
+import { leastVisible } from "./pixels";
 import { RowsTable } from "./rows_table";
 import { Strip } from "./strip";
 import { type CellPlace, isWhole, keysOf, type View, viewOf, viewParams, wholeView } from "./view";
-import { lengthText, METRIC_WORDS, momentOf } from "./words";
+import { METRIC_LABELS, columnTimeText } from "./labels";
+import { formatNumber, formatSeconds } from "../../format";
 
 export interface LiveMapProps {
   table: TableSummary;
@@ -31,7 +32,7 @@ export function LiveMap({ table, index, metric, source, seconds, asTable }: Live
   const since = source === "paused" ? Number(params["since"] ?? Number.NaN) : Number.NaN;
   const until = source === "paused" ? Number(params["until"] ?? Number.NaN) : Number.NaN;
   const fixed = Number.isFinite(since) && Number.isFinite(until);
-  const found = useLive(
+  const heat = useLiveHeat(
     {
       table: table.name,
       index,
@@ -45,7 +46,7 @@ export function LiveMap({ table, index, metric, source, seconds, asTable }: Live
     source === "live",
   );
   const [open, setOpen] = useState<OpenCell | null>(null);
-  const { grid, answer } = found;
+  const { grid, answer } = heat;
   const view = viewOf(grid, params);
   const end = grid.fromS + grid.columns * grid.columnS;
 
@@ -62,13 +63,13 @@ export function LiveMap({ table, index, metric, source, seconds, asTable }: Live
   const resume = () => go({ params: { source: null, since: null, until: null, from: null, to: null } });
   useCommands([
     source === "live"
-      ? { id: "heat-pause", title: "Heat: pause", keys: "p", group: "Heat", run: () => pause() }
-      : { id: "heat-resume", title: "Heat: go on live", keys: "p", group: "Heat", run: resume },
-    { id: "heat-all", title: "Heat: show all", group: "Heat", run: () => onView(wholeView(grid)) },
+      ? { id: "heat-pause", title: "Heat map: pause", keys: "p", group: "Heat map", run: () => pause() }
+      : { id: "heat-resume", title: "Heat map: resume live traffic", keys: "p", group: "Heat map", run: resume },
+    { id: "heat-all", title: "Heat map: show all", group: "Heat map", run: () => onView(wholeView(grid)) },
   ]);
 
-  const timeOf = (column: number) => momentOf(grid.fromS + column * grid.columnS, grid.columns * grid.columnS);
-  const tell = (cell: CellPlace) => told(grid, cell, metric, timeOf);
+  const timeOf = (column: number) => columnTimeText(grid.fromS + column * grid.columnS, grid.columns * grid.columnS);
+  const describe = (cell: CellPlace) => describeCell(grid, cell, metric, timeOf);
   const openCell = (cell: CellPlace) => {
     if (!answer) return;
     const fromS = grid.fromS + cell.column * grid.columnS;
@@ -84,23 +85,19 @@ export function LiveMap({ table, index, metric, source, seconds, asTable }: Live
     });
   };
 
-  if (found.problem && !answer) return <ProblemNotice problem={found.problem} />;
-  if (!answer) return <Spinner label="Reading the heat" />;
+  if (heat.problem && !answer) return <ProblemNotice problem={heat.problem} />;
+  if (!answer) return <Spinner label="Loading the heat map" />;
   const place = index ?? table.name;
   return (
     <>
-      {found.problem ? <ProblemNotice problem={found.problem} /> : null}
-      {found.findings.length ? (
-        <Findings findings={found.findings} />
-      ) : (
-        <p class="heat-reading muted">Reading what it means …</p>
-      )}
+      <ProblemNotice problem={heat.problem} />
+      {heat.findings.length ? <Findings findings={heat.findings} /> : <p class="heat-reading muted">Analyzing…</p>}
       {answer.note ? <Notice>{answer.note}</Notice> : null}
       <div class="heat-columns">
         <Panel
           title={
             <>
-              {METRIC_WORDS[metric].name}{" "}
+              {METRIC_LABELS[metric].name}{" "}
               <span class="muted">of {params["keys"] ? `some keys of ${place}` : place}</span>
             </>
           }
@@ -117,59 +114,59 @@ export function LiveMap({ table, index, metric, source, seconds, asTable }: Live
                 </Button>
               ) : source === "paused" ? (
                 <Button small kind="primary" onClick={resume}>
-                  Go on live
+                  Resume
                 </Button>
               ) : null}
             </>
           }
         >
           {grid.rows.length === 0 ? (
-            <Empty title="Nothing was asked yet">
+            <Empty title={source === "log" ? "No requests found" : "No requests yet"}>
               {source === "log"
-                ? "The access log has nothing of this table in that time."
-                : "Ask something of it: on the data page, by an application, or on the command line. It shows here within a second."}
+                ? "The access log has no requests for this table in this period."
+                : "Requests to this table or index appear here within a second."}
             </Empty>
           ) : asTable ? (
-            <RowsTable grid={grid} view={view} amount={METRIC_WORDS[metric].amount} timeOf={timeOf} rate={false} />
+            <RowsTable grid={grid} view={view} amount={METRIC_LABELS[metric].amount} timeOf={timeOf} rate={false} />
           ) : (
             <div style={{ "--labels": `${labelWidth(grid)}px` }}>
               <HeatCanvas
                 grid={grid}
                 view={view}
-                label={`${METRIC_WORDS[metric].name} of ${place}`}
+                label={`${METRIC_LABELS[metric].name} of ${place}`}
                 timeOf={timeOf}
-                tell={tell}
+                describeCell={describe}
                 onView={onView}
                 onOpen={openCell}
               />
               <Legend
                 most={grid.most * grid.scale}
-                least={leastOf(grid)}
-                unit={`${METRIC_WORDS[metric].amount} in ${lengthText(grid.columnS)}`}
-                throttled={grid.refused.some((each) => each > 0)}
+                least={leastVisible(grid)}
+                unit={`${METRIC_LABELS[metric].amount} per ${grid.columnS === 1 ? "second" : formatSeconds(grid.columnS)}`}
+                throttled={grid.throttled.some((each) => each > 0)}
               />
               <Consumed grid={grid} view={view} answer={answer} live={source === "live"} />
             </div>
           )}
         </Panel>
-        {found.hottest ? <Hottest found={found.hottest} table={table.name} index={index} /> : null}
+        {heat.hottest ? <Hottest hottest={heat.hottest} table={table.name} index={index} /> : null}
       </div>
       {open ? <CellPanel cell={open} onClose={() => setOpen(null)} /> : null}
     </>
   );
 }
 
-function told(grid: Grid, cell: CellPlace, metric: Metric, timeOf: (column: number) => string): string {
+function describeCell(grid: Grid, cell: CellPlace, metric: Metric, timeOf: (column: number) => string): string {
   const row = grid.rows[cell.row];
-  const lost = grid.refused[cell.row * grid.columns + cell.column] ?? 0;
-  const keys = row && row.keys > 1 ? ` (${num(row.keys)} keys)` : "";
-  const refused = lost && metric !== "throttles" ? `, ${num(lost)} throttled` : "";
-  return `${row?.label ?? ""}${keys} · ${timeOf(cell.column)} · ${num(amount(grid, cell.row, cell.column))} ${METRIC_WORDS[metric].amount}${refused}`;
+  const lost = grid.throttled[cell.row * grid.columns + cell.column] ?? 0;
+  const keys = row && row.keys > 1 ? ` (${formatNumber(row.keys)} keys)` : "";
+  const throttled = lost && metric !== "throttles" ? `, ${formatNumber(lost)} throttled` : "";
+  return `${row?.label ?? ""}${keys} · ${timeOf(cell.column)} · ${formatNumber(amount(grid, cell.row, cell.column))} ${METRIC_LABELS[metric].amount}${throttled}`;
 }
 
-/** What was consumed a second, against what the table or index may consume. */
-function Consumed({ grid, view, answer, live }: { grid: Grid; view: View; answer: HeatMap; live: boolean }) {
-  // The column that is not over yet would look as if the traffic had stopped.
+/** Consumed units per second, and the limits of the table or index. */
+function Consumed({ grid, view, answer, live }: { grid: Grid; view: View; answer: KeyHeatMap; live: boolean }) {
+  // The current column is incomplete, and would look as if the traffic had stopped.
   const whole = live && grid.columns > 1 ? grid.columns - 1 : grid.columns;
   const rate = (values: readonly number[]) => values.slice(0, whole).map((value) => value / grid.columnS);
   const { limits } = answer;
@@ -180,35 +177,30 @@ function Consumed({ grid, view, answer, live }: { grid: Grid; view: View; answer
       ? [{ label: "throttled", values: rate(grid.totals.throttles), tone: "bad" as const, area: true }]
       : []),
   ];
-  const told = [
-    ...(limits.reads === null
+  const capacity = (value: number | null, unit: string) =>
+    value === null
       ? []
       : [
           {
-            value: limits.reads,
-            title: `${num(limits.reads)} RCU ${limits.mode === "provisioned" ? "provisioned" : "at most"}`,
+            value,
+            title: `${formatNumber(value)} ${unit} ${limits.mode === "provisioned" ? "provisioned" : "maximum"}`,
           },
-        ]),
-    ...(limits.writes === null
-      ? []
-      : [
-          {
-            value: limits.writes,
-            title: `${num(limits.writes)} WCU ${limits.mode === "provisioned" ? "provisioned" : "at most"}`,
-          },
-        ]),
+        ];
+  const shownLimits = [
+    ...capacity(limits.reads, "read units/s"),
+    ...capacity(limits.writes, "write units/s"),
     {
       value: limits.partition_writes,
-      title: `a partition: ${num(limits.partition_writes)} WCU, ${num(limits.partition_reads)} RCU`,
+      title: `partition limit: ${formatNumber(limits.partition_writes)} write units/s, ${formatNumber(limits.partition_reads)} read units/s`,
     },
   ];
   return (
     <Strip
       lines={lines}
-      limits={told}
+      limits={shownLimits}
       view={view}
       unit="units/s"
-      label="Consumed units a second, over the same time as the map"
+      label="Consumed units per second over the period of the map"
     />
   );
 }

@@ -1,11 +1,11 @@
-// Scenario: under which circumstances the simulator runs: a form whose answers are the URL's.
+// Scenario: the parameters of a simulation, kept in the URL.
 import { useState } from "preact/hooks";
 import type { SimulationRequest, SimulatedBurst, SimulationProgress } from "../../generated/api";
 import { Button, Progress, Select, TextInput } from "../../parts";
 
 const MODES = [
   { value: "declared", label: "As declared" },
-  { value: "on-demand", label: "On demand" },
+  { value: "on-demand", label: "On-demand" },
   { value: "provisioned", label: "Provisioned" },
 ];
 const BURST = /^(\d+(?:\.\d+)?)x(\d+(?:\.\d+)?)(s|m|h)(?:@(\d+(?:\.\d+)?))?$/;
@@ -16,7 +16,7 @@ type Params = Readonly<Record<string, string>>;
 const STANDARD = { hours: "6", factor: "1", skew: "0.8", burst: "", seed: "0", mode: "declared" } as const;
 type Field = keyof typeof STANDARD;
 
-/** Return a burst as `tavola simulate --burst` writes it: 5x60s@2 is five times the traffic for a minute, twice an hour. */
+/** Parse a burst as `tavola simulate --burst` takes it: 5x60s@2 is five times the traffic for a minute, twice an hour. */
 function parseBurst(text: string): SimulatedBurst | null {
   const found = BURST.exec(text.trim());
   if (!found) return null;
@@ -31,20 +31,20 @@ function field(params: Params, name: Field): string {
   return params[name] ?? STANDARD[name];
 }
 
-/** Return the question of the URL, and what is wrong with each field of it. */
-export function scenarioOf(params: Params): { asks: SimulationRequest; wrong: Partial<Record<Field, string>> } {
-  const wrong: Partial<Record<Field, string>> = {};
+/** Return the request in the URL, and the errors of its fields. */
+export function scenarioOf(params: Params): { request: SimulationRequest; errors: Partial<Record<Field, string>> } {
+  const errors: Partial<Record<Field, string>> = {};
   const number = (name: Field, low: number, high: number): number => {
     const value = Number(field(params, name));
     if (field(params, name).trim() !== "" && value >= low && value <= high) return value;
-    wrong[name] = `${low} to ${high}`;
+    errors[name] = `Enter ${low} to ${high}`;
     return Number(STANDARD[name]);
   };
   const burst = field(params, "burst").trim();
   const parsed = burst ? parseBurst(burst) : null;
-  if (burst && !parsed) wrong.burst = "for instance 5x60s@2";
+  if (burst && !parsed) errors.burst = "For example 5x60s@2";
   const mode = field(params, "mode");
-  const asks: SimulationRequest = {
+  const request: SimulationRequest = {
     hours: number("hours", 0.1, 168),
     rate_factor: number("factor", 0.001, 100_000),
     skew: number("skew", 0, 10),
@@ -52,54 +52,50 @@ export function scenarioOf(params: Params): { asks: SimulationRequest; wrong: Pa
     bursts: parsed ? [parsed] : [],
     mode: mode === "on-demand" || mode === "provisioned" ? mode : "declared",
   };
-  return { asks, wrong };
+  return { request, errors };
 }
 
-export function ScenarioForm({
-  params,
-  running,
-  progress,
-  onRun,
-  onEnd,
-}: {
+interface ScenarioFormProps {
   params: Params;
   running: boolean;
   progress: SimulationProgress | null;
   onRun: (params: Record<string, string | null>) => void;
-  onEnd: () => void;
-}) {
+  onStop: () => void;
+}
+
+export function ScenarioForm({ params, running, progress, onRun, onStop }: ScenarioFormProps) {
   const [typed, setTyped] = useState<Partial<Record<Field, string>>>({});
   const value = (name: Field) => typed[name] ?? field(params, name);
-  const { wrong } = scenarioOf({ ...params, ...typed });
+  const { errors } = scenarioOf({ ...params, ...typed });
   const input = (name: Field, label: string, hint: string) => (
     <TextInput
       label={label}
       value={value(name)}
       hint={hint}
-      wrong={wrong[name] ?? null}
+      error={errors[name] ?? null}
       inputMode={name === "burst" ? "text" : "decimal"}
       onInput={(text) => setTyped({ ...typed, [name]: text })}
     />
   );
   const submit = (event: Event) => {
     event.preventDefault();
-    if (Object.keys(wrong).length) return;
-    const told = Object.fromEntries(
+    if (Object.keys(errors).length) return;
+    const changes = Object.fromEntries(
       (Object.keys(STANDARD) as Field[]).map((name) => [
         name,
         value(name).trim() === STANDARD[name] ? null : value(name).trim(),
       ]),
     );
     setTyped({});
-    onRun(told);
+    onRun(changes);
   };
   return (
     <form class="heat-scenario" onSubmit={submit}>
-      {input("hours", "Hours", "around the busiest")}
-      {input("factor", "Rate factor", "times every rate")}
-      {input("skew", "Skew", "0 is even, 1 Zipf's")}
-      {input("burst", "Burst", "5x60s@2: 5×, 60 s, 2 an hour")}
-      {input("seed", "Seed", "what chance is made of")}
+      {input("hours", "Hours", "around the peak")}
+      {input("factor", "Rate factor", "multiplies every rate")}
+      {input("skew", "Skew", "0 is uniform, 1 is Zipf")}
+      {input("burst", "Burst", "5x60s@2: 5× for 60 s, twice an hour")}
+      {input("seed", "Seed", "same seed, same result")}
       <Select
         label="Capacity"
         value={value("mode")}
@@ -110,10 +106,10 @@ export function ScenarioForm({
         {running ? (
           <>
             <Progress label="Simulating" value={progress?.done ?? 0} max={progress?.of ?? 1} />
-            <Button onClick={onEnd}>Stop</Button>
+            <Button onClick={onStop}>Stop</Button>
           </>
         ) : (
-          <Button kind="primary" type="submit" disabled={Object.keys(wrong).length > 0}>
+          <Button kind="primary" type="submit" disabled={Object.keys(errors).length > 0}>
             Simulate
           </Button>
         )}

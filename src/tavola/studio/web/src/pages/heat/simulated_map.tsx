@@ -1,55 +1,53 @@
-// SimulatedMap: the heat that a design's declared traffic would make, with the splits of partitions and what they throttle.
+// SimulatedMap: the heat of the traffic that the design declares, with partition splits and throttling.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { go, route } from "../../app/router";
 import type { SimulationRequest, TableSummary } from "../../generated/api";
-import { Button, Empty, num, Panel, ProblemNotice, Spinner, Stat, Stats } from "../../parts";
+import { Button, Empty, Panel, ProblemNotice, Spinner, Stat, Stats } from "../../parts";
 import { Findings } from "./findings";
 import { amount, NO_GRID } from "./grid";
 import { HeatCanvas, labelWidth } from "./heat_canvas";
 import { SimulatedHottest } from "./hottest";
 import { SimulatedCell } from "./simulated_cell";
 import { Legend } from "./legend";
-import type { Metric } from "./live";
-import { leastOf } from "./painting";
+import type { Metric } from "./live_heat";
+import { leastVisible } from "./pixels";
 import { RowsTable } from "./rows_table";
 import { ScenarioForm, scenarioOf } from "./scenario";
 import { simulatedGrid, useSimulation } from "./simulation";
 import { Strip } from "./strip";
 import { type CellPlace, isWhole, type View, viewOf, viewParams, wholeView } from "./view";
-import { lengthText, percent, simulatedMoment } from "./words";
+import { simulatedTimeText } from "./labels";
+import { formatNumber, formatPercent, formatSeconds, formatCount } from "../../format";
 
 const ZOOM_OFF = { first: null, last: null, from: null, to: null };
 
-export function SimulatedMap({
-  table,
-  index,
-  metric,
-  asTable,
-}: {
+interface SimulatedMapProps {
   table: TableSummary;
   index: string | null;
   metric: Metric;
   asTable: boolean;
-}) {
+}
+
+export function SimulatedMap({ table, index, metric, asTable }: SimulatedMapProps) {
   const params = route.value.params;
   const run = useSimulation();
-  const asks = JSON.stringify({ ...scenarioOf(params).asks, table: table.name });
-  useEffect(() => run.run(JSON.parse(asks) as SimulationRequest), [asks]);
+  const request = JSON.stringify({ ...scenarioOf(params).request, table: table.name });
+  useEffect(() => run.run(JSON.parse(request) as SimulationRequest), [request]);
   const access = metric === "reads" ? "read" : "write";
-  const of = (each: { table: string; index: string | null }) => each.table === table.name && each.index === index;
-  const maps = run.found?.heat_maps.filter(of) ?? [];
+  const isShown = (each: { table: string; index: string | null }) => each.table === table.name && each.index === index;
+  const maps = run.result?.heat_maps.filter(isShown) ?? [];
   const map = maps.find((each) => each.access === access) ?? maps[0] ?? null;
-  const place = run.found?.places.find((each) => of(each) && each.access === map?.access) ?? null;
+  const place = run.result?.places.find((each) => isShown(each) && each.access === map?.access) ?? null;
   const grid = useMemo(() => (map ? simulatedGrid(map) : NO_GRID), [map]);
   const view = viewOf(grid, params);
   const onView = (to: View) => go({ params: viewParams(grid, to) });
-  const timeOf = (column: number) => simulatedMoment(column * grid.columnS, map?.begins_at_s ?? 0);
+  const timeOf = (column: number) => simulatedTimeText(column * grid.columnS, map?.begins_at_s ?? 0);
   const [open, setOpen] = useState<CellPlace | null>(null);
-  const tell = ({ row, column }: CellPlace) => {
-    const lost = grid.refused[row * grid.columns + column] ?? 0;
+  const describeCell = ({ row, column }: CellPlace) => {
+    const lost = grid.throttled[row * grid.columns + column] ?? 0;
     const value = amount(grid, row, column);
-    const refused = lost ? `, ${percent(lost / value)} throttled` : "";
-    return `${grid.rows[row]?.label ?? ""} · ${timeOf(column)} · ${num(Math.round(value * 10) / 10)} ${map?.access} units/s${refused}`;
+    const throttled = lost ? `, ${formatPercent(lost / value)} throttled` : "";
+    return `${grid.rows[row]?.label ?? ""} · ${timeOf(column)} · ${formatNumber(value, 1)} ${map?.access} units/s${throttled}`;
   };
   return (
     <>
@@ -57,34 +55,34 @@ export function SimulatedMap({
         params={params}
         running={run.running}
         progress={run.progress}
-        onRun={(told) => go({ params: { ...told, ...ZOOM_OFF } })}
-        onEnd={run.end}
+        onRun={(changes) => go({ params: { ...changes, ...ZOOM_OFF } })}
+        onStop={run.stop}
       />
-      {run.problem ? <ProblemNotice problem={run.problem} /> : null}
+      <ProblemNotice problem={run.problem} />
       {run.running ? (
         <p class="row muted" role="status">
           <Spinner label="Simulating" />
           {run.progress && run.progress.of > 0 && run.progress.done < run.progress.of
-            ? `${num(Math.round(run.progress.done / 360) / 10)} of ${num(Math.round(run.progress.of / 360) / 10)} hours are simulated`
+            ? `${formatNumber(Math.round(run.progress.done / 360) / 10)} of ${formatNumber(Math.round(run.progress.of / 360) / 10)} hours simulated`
             : run.progress?.done
-              ? "Finding how many shards hot keys need"
+              ? "Finding the number of shards for hot keys"
               : "Simulating"}
         </p>
       ) : null}
-      {run.found && !map ? (
-        <Empty title="Nothing is asked of it">
+      {run.result && !map ? (
+        <Empty title="No traffic declared">
           The design declares no traffic that reads or writes {index ?? table.name}.
         </Empty>
       ) : null}
-      {run.found && map && place ? (
+      {run.result && map && place ? (
         <>
           <Findings
             findings={[
               {
                 kind: place.throttled > 0.0005 ? "throttled" : "even",
-                name: place.throttled > 0.0005 ? "Throttled" : "Well borne",
+                name: place.throttled > 0.0005 ? "Throttled" : "No throttling",
                 access: null,
-                sentence: `${map.access === "read" ? "Reads" : "Writes"} of ${place.name}: ${place.diagnosis}`,
+                sentence: `${map.access === "read" ? "Reads" : "Writes"} of ${place.name}: ${place.diagnosis.replace(/^(No|Almost)\b/, (word) => word.toLowerCase())}`,
               },
             ]}
           />
@@ -113,20 +111,20 @@ export function SimulatedMap({
                     label={`Simulated ${map.access}s of ${place.name}`}
                     cuts={map.cuts}
                     timeOf={timeOf}
-                    tell={tell}
+                    describeCell={describeCell}
                     onView={onView}
                     onOpen={setOpen}
                   />
                   <Legend
                     most={grid.most}
-                    least={leastOf(grid)}
-                    unit={`${map.access} units/s, the mean of ${lengthText(map.column_s)}`}
-                    throttled={grid.refused.some((each) => each > 0)}
+                    least={leastVisible(grid)}
+                    unit={`${map.access} units/s, average over ${formatSeconds(map.column_s)}`}
+                    throttled={grid.throttled.some((each) => each > 0)}
                   />
                   <Strip
                     lines={[
                       {
-                        label: "asked",
+                        label: "requested",
                         values: map.access === "read" ? grid.totals.reads : grid.totals.writes,
                         tone: map.access === "read" ? "reads" : "writes",
                       },
@@ -135,12 +133,12 @@ export function SimulatedMap({
                     marks={map.cuts.map(([atS, at, reason]) => ({
                       at: atS / map.column_s,
                       kind: reason === "heat" ? ("heat" as const) : ("growth" as const),
-                      title: `${simulatedMoment(atS, map.begins_at_s)}: the partition at ${percent(at)} of the hash became two, ${reason === "heat" ? "for heat" : "as the table grew"}`,
+                      title: `${simulatedTimeText(atS, map.begins_at_s)}: partition split at ${formatPercent(at)} of the hash space (${reason === "heat" ? "heat" : "growth"})`,
                     }))}
-                    limits={[{ value: place.units, title: `${num(Math.round(place.units))} units/s ${place.mode}` }]}
+                    limits={[{ value: place.units, title: `${formatNumber(place.units, 0)} units/s ${place.mode}` }]}
                     view={view}
                     unit="units/s"
-                    label="Asked and throttled units a second, and splits of partitions, over the same time as the map"
+                    label="Requested and throttled units per second, and partition splits, over the period of the map"
                   />
                 </div>
               )}
@@ -148,23 +146,23 @@ export function SimulatedMap({
             </Panel>
             <div class="stack">
               <SimulatedHottest place={place} />
-              <Panel title="The run">
+              <Panel title="Simulation run">
                 <Stats>
-                  <Stat label="Requests" value={num(Math.round(run.found.requests))} />
+                  <Stat label="Requests" value={formatNumber(run.result.requests, 0)} />
                   <Stat
                     label="Throttled"
-                    value={percent(run.found.throttled)}
-                    {...(run.found.throttled > 0.0005 ? { tone: "bad" as const } : {})}
+                    value={formatPercent(run.result.throttled)}
+                    tone={run.result.throttled > 0.0005 ? "bad" : undefined}
                   />
                   <Stat label="Partitions" value={`${place.partitions[0]} → ${place.partitions[1]}`} />
-                  <Stat label="Mean" value={`${num(Math.round(place.mean * 10) / 10)}/s`} />
-                  <Stat label="Peak" value={`${num(Math.round(place.peak))}/s`} />
+                  <Stat label="Mean" value={`${formatNumber(place.mean, 1)}/s`} />
+                  <Stat label="Peak" value={`${formatNumber(place.peak, 0)}/s`} />
                 </Stats>
-                {run.found.assumptions.length ? (
+                {run.result.assumptions.length ? (
                   <details class="small">
-                    <summary>Assumed</summary>
+                    <summary>Assumptions</summary>
                     <ul>
-                      {run.found.assumptions.map((each) => (
+                      {run.result.assumptions.map((each) => (
                         <li key={each}>{each}</li>
                       ))}
                     </ul>
@@ -182,19 +180,17 @@ export function SimulatedMap({
   );
 }
 
-/** The simulator's own record of partitions that became two. */
+/** The list of partition splits. */
 function Splits({ cuts, beginsAtS }: { cuts: readonly (readonly [number, number, string])[]; beginsAtS: number }) {
-  if (!cuts.length) return <p class="small muted">No partition was split.</p>;
+  if (!cuts.length) return <p class="small muted">No partition splits.</p>;
   return (
     <details class="small heat-splits">
-      <summary>
-        {cuts.length} {cuts.length === 1 ? "split" : "splits"} of partitions
-      </summary>
+      <summary>{formatCount(cuts.length, "partition split")}</summary>
       <ol>
         {cuts.map(([atS, at, reason], number) => (
           <li key={number}>
-            {simulatedMoment(atS, beginsAtS)}, at {percent(at)} of the hash,{" "}
-            {reason === "heat" ? "for heat" : "for growth"}
+            {simulatedTimeText(atS, beginsAtS)}, at {formatPercent(at)} of the hash space (
+            {reason === "heat" ? "heat" : "growth"})
           </li>
         ))}
       </ol>

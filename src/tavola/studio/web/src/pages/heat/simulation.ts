@@ -1,8 +1,9 @@
-// Simulation: the document of `tavola simulate --json` as the page reads it, its maps as grids, and a run with its progress.
+// Simulation: the parts of `tavola simulate --json` that the page reads, its maps as grids, and a run with its progress.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, problemOf, wasAborted } from "../../app/api";
-import type { SimulationRequest, Document, Problem, SimulationProgress } from "../../generated/api";
+import type { SimulationRequest, Problem, SimulationProgress } from "../../generated/api";
 import { type Grid, rangeOf, type RowInfo } from "./grid";
+import { formatNumber } from "../../format";
 
 export interface SimulatedKey {
   readonly name: string;
@@ -19,7 +20,7 @@ export interface ShardsNeeded {
   readonly throttled: number;
 }
 
-export interface SimulatedPlace {
+export interface SimulatedTarget {
   readonly name: string;
   readonly table: string;
   readonly index: string | null;
@@ -29,8 +30,6 @@ export interface SimulatedPlace {
   readonly mean: number;
   readonly peak: number;
   readonly throttled: number;
-  readonly by_partitions: number;
-  readonly by_whole: number;
   readonly partitions: readonly [number, number];
   readonly splits: number;
   readonly busiest: readonly SimulatedKey[];
@@ -47,40 +46,26 @@ export interface SimulatedMap {
   readonly begins_at_s: number;
   readonly heat: readonly (readonly number[])[];
   readonly throttled: readonly (readonly number[])[];
-  readonly bounds: readonly number[];
-  /** When, where and why one partition became two. */
+  /** Partition splits: when, where and why. */
   readonly cuts: readonly (readonly [number, number, string])[];
   readonly keys: readonly SimulatedKey[];
 }
 
 export interface Simulation {
-  readonly seed: number;
-  readonly seconds: number;
-  readonly began: string;
   readonly begins_at_s: number;
   readonly requests: number;
   readonly throttled: number;
-  readonly wait_p99_s: number;
-  readonly places: readonly SimulatedPlace[];
+  readonly places: readonly SimulatedTarget[];
   readonly heat_maps: readonly SimulatedMap[];
   readonly assumptions: readonly string[];
-  readonly without_rates: readonly string[];
-  readonly times: readonly number[];
-  readonly asked: readonly number[];
-  readonly refused: readonly number[];
 }
 
-/** Return a document as what it is; the server made it of its own types. */
-function read(document: Document): Simulation {
-  return document as unknown as Simulation;
-}
-
-/** Return the name of a stretch of the hash, from one share of it to another. */
+/** Return the name of a range of the hash space. */
 export function hashText(from: number, to: number): string {
-  return `keys of hash ${Math.round(from * 1000) / 10}–${Math.round(to * 1000) / 10} %`;
+  return `hash ${formatNumber(from * 100, 1)}–${formatNumber(to * 100, 1)}%`;
 }
 
-/** Return the grid of a simulated map: units a second; what was refused of them is in `refused`. */
+/** Return the grid of a simulated map, in units per second. */
 export function simulatedGrid(map: SimulatedMap): Grid {
   const rows: RowInfo[] = map.heat.map((_, row) => {
     const [from, to] = [row / map.heat.length, (row + 1) / map.heat.length];
@@ -90,24 +75,24 @@ export function simulatedGrid(map: SimulatedMap): Grid {
   });
   const columns = map.heat[0]?.length ?? 0;
   const cells = new Float32Array(rows.length * columns);
-  const refused = new Float32Array(rows.length * columns);
+  const throttled = new Float32Array(rows.length * columns);
   map.heat.forEach((row, at) => cells.set(row, at * columns));
   map.throttled.forEach((row, at) => {
     row.forEach((share, column) => {
-      refused[at * columns + column] = share > 0.0005 ? share * (cells[at * columns + column] as number) : 0;
+      throttled[at * columns + column] = share > 0.0005 ? share * (cells[at * columns + column] as number) : 0;
     });
   });
-  const asked = Array.from({ length: columns }, (_, column) =>
+  const requested = Array.from({ length: columns }, (_, column) =>
     map.heat.reduce((sum, row) => sum + (row[column] ?? 0), 0),
   );
   const lost = Array.from({ length: columns }, (_, column) =>
-    rows.reduce((sum, _row, at) => sum + (refused[at * columns + column] as number), 0),
+    rows.reduce((sum, _row, at) => sum + (throttled[at * columns + column] as number), 0),
   );
-  const none = asked.map(() => 0);
+  const none = requested.map(() => 0);
   const totals = {
     operations: none,
-    reads: map.access === "read" ? asked : none,
-    writes: map.access === "write" ? asked : none,
+    reads: map.access === "read" ? requested : none,
+    writes: map.access === "write" ? requested : none,
     throttles: lost,
   };
   return {
@@ -116,7 +101,7 @@ export function simulatedGrid(map: SimulatedMap): Grid {
     columnS: map.column_s,
     fromS: 0,
     cells,
-    refused,
+    throttled,
     scale: 1,
     ...rangeOf(cells),
     totals,
@@ -126,48 +111,50 @@ export function simulatedGrid(map: SimulatedMap): Grid {
 }
 
 export interface SimulationRun {
-  readonly found: Simulation | null;
+  readonly result: Simulation | null;
   readonly problem: Problem | null;
   readonly running: boolean;
   readonly progress: SimulationProgress | null;
-  readonly run: (asks: SimulationRequest) => void;
-  readonly end: () => void;
+  readonly run: (request: SimulationRequest) => void;
+  readonly stop: () => void;
 }
 
 const PROGRESS_MS = 400;
 
-/** Run simulations one after the other: the newest counts, and whoever leaves ends it. */
+/** Run simulations one at a time: a new one, or leaving the page, ends the running one. */
 export function useSimulation(): SimulationRun {
-  const [state, setState] = useState<Omit<SimulationRun, "run" | "end">>({
-    found: null,
+  const [state, setState] = useState<Omit<SimulationRun, "run" | "stop">>({
+    result: null,
     problem: null,
     running: false,
     progress: null,
   });
-  const current = useRef<{ name: string; giving: AbortController; timer: number } | null>(null);
-  const stop = () => {
-    const standing = current.current;
+  const current = useRef<{ name: string; controller: AbortController; timer: number } | null>(null);
+  const abort = () => {
+    const running = current.current;
     current.current = null;
-    if (!standing) return;
-    clearInterval(standing.timer);
-    standing.giving.abort();
-    void call("POST /heat/simulate/end", { run: standing.name }).catch(() => undefined); // it ends by itself in any case
+    if (!running) return;
+    clearInterval(running.timer);
+    running.controller.abort();
+    void call("POST /heat/simulate/end", { run: running.name }).catch(() => undefined); // it would end by itself, too
   };
-  useEffect(() => stop, []);
-  const run = (asks: SimulationRequest) => {
-    stop();
+  useEffect(() => abort, []);
+  const run = (request: SimulationRequest) => {
+    abort();
     const name = `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
-    const giving = new AbortController();
+    const controller = new AbortController();
     const timer = window.setInterval(() => {
-      call("GET /heat/simulate/progress", { run: name }, { signal: giving.signal }).then(
+      call("GET /heat/simulate/progress", { run: name }, { signal: controller.signal }).then(
         (progress) => setState((before) => ({ ...before, progress })),
-        () => undefined, // the answer itself says what is wrong
+        () => undefined, // the simulation's own response reports the problem
       );
     }, PROGRESS_MS);
-    current.current = { name, giving, timer };
+    current.current = { name, controller, timer };
     setState((before) => ({ ...before, running: true, problem: null, progress: null }));
-    call("POST /heat/simulate", { ...asks, run: name }, { signal: giving.signal })
-      .then((document) => setState({ found: read(document), problem: null, running: false, progress: null }))
+    call("POST /heat/simulate", { ...request, run: name }, { signal: controller.signal })
+      .then((document) =>
+        setState({ result: document as unknown as Simulation, problem: null, running: false, progress: null }),
+      )
       .catch((thrown: unknown) => {
         if (!wasAborted(thrown))
           setState((before) => ({ ...before, problem: problemOf(thrown), running: false, progress: null }));
@@ -177,9 +164,9 @@ export function useSimulation(): SimulationRun {
         if (current.current?.name === name) current.current = null;
       });
   };
-  const end = () => {
-    stop();
+  const stop = () => {
+    abort();
     setState((before) => ({ ...before, running: false, progress: null }));
   };
-  return { ...state, run, end };
+  return { ...state, run, stop };
 }

@@ -1,6 +1,7 @@
-// Strip: what lies under the map and over the same time: consumed against limits, throttled requests, splits of partitions.
-import { num } from "../../parts";
+// Strip: the chart below the map over the same period: consumed units, limits, throttling and partition splits.
+
 import type { View } from "./view";
+import { formatNumber, formatCount } from "../../format";
 
 export interface Line {
   readonly label: string;
@@ -10,7 +11,7 @@ export interface Line {
 }
 
 export interface Mark {
-  /** In columns, with a part. */
+  /** In columns, with a fraction. */
   readonly at: number;
   readonly title: string;
   readonly kind: "heat" | "growth";
@@ -19,22 +20,17 @@ export interface Mark {
 const WIDE = 1000;
 const HIGH = 70;
 
-/** Lines over the columns in view; a limit is drawn where it is near enough to matter. */
-export function Strip({
-  lines,
-  marks = [],
-  limits = [],
-  view,
-  unit,
-  label,
-}: {
+interface StripProps {
   lines: readonly Line[];
   marks?: readonly Mark[];
   limits?: readonly { value: number; title: string }[];
   view: View;
   unit: string;
   label: string;
-}) {
+}
+
+/** Lines over the columns in view; a limit is drawn only if it is near the values. */
+export function Strip({ lines, marks = [], limits = [], view, unit, label }: StripProps) {
   const columns = Math.max(1, view.right - view.left);
   const shown = lines.map((line) => ({ ...line, values: line.values.slice(view.left, view.right) }));
   const peak = Math.max(...shown.flatMap((line) => line.values), 0);
@@ -51,7 +47,7 @@ export function Strip({
   return (
     <figure class="heat-strip">
       <div class="heat-strip-scale" aria-hidden="true">
-        <span>{num(Math.round(peak * 100) / 100)}</span>
+        <span>{formatNumber(peak)}</span>
         <span>{unit}</span>
       </div>
       <svg viewBox={`0 0 ${WIDE} ${HIGH}`} preserveAspectRatio="none" role="img" aria-label={label}>
@@ -81,7 +77,7 @@ export function Strip({
         {shown.map((line) => (
           <span key={line.label} class={`tone-${line.tone}`}>
             <i aria-hidden="true" />
-            {line.label} {num(Math.round(Math.max(...line.values, 0) * 100) / 100)} at most
+            {line.label}, peak {formatNumber(Math.round(Math.max(...line.values, 0) * 100) / 100)}
           </span>
         ))}
         {limits.map((limit) => (
@@ -93,7 +89,7 @@ export function Strip({
         {marks.length ? (
           <span class="tone-mark">
             <i aria-hidden="true" />
-            {marks.length} {marks.length === 1 ? "split" : "splits"} of partitions
+            {formatCount(marks.length, "partition split")}
           </span>
         ) : null}
       </figcaption>

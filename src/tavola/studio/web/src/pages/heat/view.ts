@@ -1,4 +1,4 @@
-// View: the part of a grid that is looked at, how it is zoomed, and what of it the URL keeps.
+// View: the visible part of a grid, zooming, and its parameters in the URL.
 import type { Grid } from "./grid";
 
 /** Rows from `top` up to `bottom`, columns from `left` up to `right`. */
@@ -22,7 +22,7 @@ export function isWhole(grid: Grid, view: View): boolean {
   return view.top === 0 && view.left === 0 && view.bottom === grid.rows.length && view.right === grid.columns;
 }
 
-/** Return the view that the URL asks for: rows by their labels and columns by their times, since both may have moved. */
+/** Return the view in the URL: rows by label and columns by time, since both may have moved. */
 export function viewOf(grid: Grid, params: Readonly<Record<string, string>>): View {
   const whole = wholeView(grid);
   const first = params["first"];
@@ -38,7 +38,7 @@ export function viewOf(grid: Grid, params: Readonly<Record<string, string>>): Vi
   return { ...rows, left, right };
 }
 
-/** Return the keys between which a view lies, if some of its rows are ranges of keys: between them there are finer rows. */
+/** Return the first and last key of a view if it contains ranges of keys, which can be loaded in finer rows. */
 export function keysOf(grid: Grid, view: View): string | null {
   let [top, bottom] = [view.top, view.bottom];
   while (top < bottom && !grid.firstKeys[top]) top++;
@@ -47,7 +47,7 @@ export function keysOf(grid: Grid, view: View): string | null {
   return `${grid.firstKeys[top]}-${grid.lastKeys[bottom - 1]}`;
 }
 
-/** Return what the URL keeps of a view; null for what is not zoomed. */
+/** Return the parameters of a view; null for an axis that is not zoomed. */
 export function viewParams(grid: Grid, view: View): Record<string, string | null> {
   const allRows = view.top === 0 && view.bottom === grid.rows.length;
   const allColumns = view.left === 0 && view.right === grid.columns;
@@ -69,28 +69,28 @@ export function between(a: CellPlace, b: CellPlace): View {
   };
 }
 
-/** Return a view so many times as large, around a cell and within the grid. */
-export function zoomed(grid: Grid, view: View, around: CellPlace, factor: number): View {
-  const [top, bottom] = stretched(view.top, view.bottom, around.row, factor, grid.rows.length);
-  const [left, right] = stretched(view.left, view.right, around.column, factor, grid.columns);
+/** Return a view scaled around a cell, within the grid. */
+export function zoomView(grid: Grid, view: View, around: CellPlace, factor: number): View {
+  const [top, bottom] = scaleRange(view.top, view.bottom, around.row, factor, grid.rows.length);
+  const [left, right] = scaleRange(view.left, view.right, around.column, factor, grid.columns);
   return { top, bottom, left, right };
 }
 
-function stretched(from: number, to: number, around: number, factor: number, most: number): [number, number] {
+function scaleRange(from: number, to: number, around: number, factor: number, most: number): [number, number] {
   const size = clamp(Math.round((to - from) * factor), 1, most);
   const share = to > from ? (around + 0.5 - from) / (to - from) : 0.5;
   const start = clamp(Math.round(around + 0.5 - share * size), 0, most - size);
   return [start, start + size];
 }
 
-/** Return a view moved so that a cell is in it. */
-export function holding(grid: Grid, view: View, cell: CellPlace): View {
-  const [top, bottom] = moved(view.top, view.bottom, cell.row, grid.rows.length);
-  const [left, right] = moved(view.left, view.right, cell.column, grid.columns);
+/** Return a view moved so that it contains a cell. */
+export function viewContaining(grid: Grid, view: View, cell: CellPlace): View {
+  const [top, bottom] = moveRange(view.top, view.bottom, cell.row, grid.rows.length);
+  const [left, right] = moveRange(view.left, view.right, cell.column, grid.columns);
   return { top, bottom, left, right };
 }
 
-function moved(from: number, to: number, at: number, most: number): [number, number] {
+function moveRange(from: number, to: number, at: number, most: number): [number, number] {
   const shift = at < from ? at - from : at >= to ? at - to + 1 : 0;
   const start = clamp(from + shift, 0, Math.max(0, most - (to - from)));
   return [start, start + (to - from)];

@@ -1,31 +1,36 @@
-// Capacity: what tables and indexes consume in a second, against what they are provisioned for.
-import { useAsk } from "../../app/asking";
+// Capacity: consumed units per second of tables and indexes, and their limits.
+import { useQuery } from "../../app/queries";
 import { useParam } from "../../app/router";
 import type { OperationsSummary, TargetLimit, TargetUse } from "../../generated/api";
-import { Badge, Checkbox, num, Panel, Segmented, type Series, TimeChart } from "../../parts";
-import { isOthers, PLACES, placeName, windowText } from "./asked";
-import { steps } from "./steps";
+import { Badge, Checkbox, Panel, Segmented, type Series, TimeChart } from "../../parts";
+import { isOthers, TARGETS_SHOWN, targetName, windowText } from "./filters";
+import { timeSeries } from "./time_series";
+import { formatNumber, formatPercent } from "../../format";
 
-const NEAR = 0.1; // of a limit: from there on its line is drawn without being asked for
+const NEAR_SHARE = 0.1; // of a limit, from which on its line is drawn by default
 
-const KINDS = { provisioned: "provisioned", maximum: "the maximum that was set", warm: "warm, and can grow" } as const;
+const KINDS = {
+  provisioned: "provisioned",
+  maximum: "the configured maximum",
+  warm: "warm throughput, which can grow",
+} as const;
 
-export function Capacity({ told }: { told: OperationsSummary }) {
+export function Capacity({ summary }: { summary: OperationsSummary }) {
   const [side, setSide] = useParam("units", "both");
   const [all, setAll] = useParam("places", "");
   const [drawn, setDrawn] = useParam("limit", "");
-  const tables = [...new Set(told.places.map((use) => use.table))].filter((name) => !isOthers(name)).sort();
-  const limits = useAsk("GET /operations/limits", tables.length ? { tables: tables.join(",") } : null);
-  if (!told.places.length) return null;
-  const shown = all ? told.places : told.places.slice(0, PLACES);
+  const tables = [...new Set(summary.places.map((use) => use.table))].filter((name) => !isOthers(name)).sort();
+  const limits = useQuery("GET /operations/limits", tables.length ? { tables: tables.join(",") } : null);
+  if (!summary.places.length) return null;
+  const shown = all ? summary.places : summary.places.slice(0, TARGETS_SHOWN);
   const limitOf = (use: TargetUse) =>
     limits.data?.places.find((each) => each.table === use.table && (each.index ?? null) === (use.index ?? null));
   return (
     <Panel
-      title="Consumed against provisioned"
+      title="Consumed and provisioned capacity"
       actions={
         <>
-          <Checkbox label="Draw every limit" checked={drawn === "all"} onChange={(on) => setDrawn(on ? "all" : "")} />
+          <Checkbox label="Show all limits" checked={drawn === "all"} onChange={(on) => setDrawn(on ? "all" : "")} />
           <Segmented
             label="Units"
             options={[
@@ -41,9 +46,9 @@ export function Capacity({ told }: { told: OperationsSummary }) {
     >
       <div class="operations-places">
         {shown.map((use) => (
-          <Place
-            key={placeName(use.table, use.index)}
-            told={told}
+          <TargetChart
+            key={targetName(use.table, use.index)}
+            summary={summary}
             use={use}
             limit={limitOf(use)}
             side={side}
@@ -51,10 +56,10 @@ export function Capacity({ told }: { told: OperationsSummary }) {
           />
         ))}
       </div>
-      {told.places.length > PLACES ? (
+      {summary.places.length > TARGETS_SHOWN ? (
         <p class="operations-more">
           <button type="button" class="operations-link" onClick={() => setAll(all ? "" : "all")}>
-            {all ? "Show the busiest alone" : `Show all ${told.places.length} tables and indexes`}
+            {all ? "Show only the busiest" : `Show all ${summary.places.length} tables and indexes`}
           </button>
         </p>
       ) : null}
@@ -62,20 +67,16 @@ export function Capacity({ told }: { told: OperationsSummary }) {
   );
 }
 
-function Place({
-  told,
-  use,
-  limit,
-  side,
-  drawn,
-}: {
-  told: OperationsSummary;
+interface TargetChartProps {
+  summary: OperationsSummary;
   use: TargetUse;
   limit: TargetLimit | undefined;
   side: string;
   drawn: boolean;
-}) {
-  const at = steps(told);
+}
+
+function TargetChart({ summary, use, limit, side, drawn }: TargetChartProps) {
+  const series = timeSeries(summary);
   const sides = [
     {
       name: "reads",
@@ -97,14 +98,14 @@ function Place({
     },
   ].filter((each) => (side === "both" ? each.sum > 0 : each.name === side));
   const lines: Series[] = sides.flatMap((each) => {
-    const line: Series = { label: each.label, values: at.seen(each.values), colour: each.colour, fill: true };
-    const near = each.most !== undefined && (drawn || each.peak >= each.most * NEAR);
+    const line: Series = { label: each.label, values: series.seen(each.values), colour: each.colour, fill: true };
+    const near = each.most !== undefined && (drawn || each.peak >= each.most * NEAR_SHARE);
     return near
       ? [
           line,
           {
             label: `${each.name} limit`,
-            values: at.times.map(() => each.most ?? null),
+            values: series.times.map(() => each.most ?? null),
             colour: "var(--bad)",
             dashed: true,
           },
@@ -112,27 +113,27 @@ function Place({
       : [line];
   });
   const over = sides.some((each) => each.most !== undefined && each.most > 0 && each.peak > each.most);
-  const told_of = sides.map(
+  const sentences = sides.map(
     (each) =>
-      `${each.name}: at most ${num(each.peak)} in a second${each.most === undefined ? "" : ` of ${num(each.most)} (${num((each.peak / (each.most || 1)) * 100)} %)`}, ${num(each.sum)} in all`,
+      `${each.name}: peak ${formatNumber(each.peak)}/s${each.most === undefined ? "" : ` of ${formatNumber(each.most)} (${formatPercent(each.peak / (each.most || 1))})`}, ${formatNumber(each.sum)} total`,
   );
   return (
     <div class="operations-place stack tight">
       <div class="row apart">
-        <h3 class="cut" title={placeName(use.table, use.index)}>
-          {isOthers(use.table) ? "All other tables and indexes" : placeName(use.table, use.index)}
+        <h3 class="cut" title={targetName(use.table, use.index)}>
+          {isOthers(use.table) ? "All other tables and indexes" : targetName(use.table, use.index)}
         </h3>
-        {over ? <Badge tone="bad">above its limit</Badge> : null}
+        {over ? <Badge tone="bad">over limit</Badge> : null}
       </div>
       <TimeChart
-        x={at.times}
+        x={series.times}
         series={lines}
         height={130}
-        format={num}
-        describe={`${placeName(use.table, use.index)} over ${windowText(told.window_s)}: ${told_of.join("; ")}.`}
+        format={formatNumber}
+        describe={`${targetName(use.table, use.index)} over ${windowText(summary.window_s)}: ${sentences.join("; ")}.`}
       />
       <p class="small muted">
-        {told_of.join("; ")}
+        {sentences.join("; ")}
         {limit ? `; the limit is ${KINDS[limit.kind]}` : ""}.
       </p>
     </div>

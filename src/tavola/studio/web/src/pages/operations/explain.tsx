@@ -1,17 +1,12 @@
-// Explain: may somebody do something, by which statement, and what was considered on the way.
+// Explain: whether a principal may make a request, which statement decides it, and which others were considered.
 import { useEffect, useState } from "preact/hooks";
-import { call, problemOf } from "../../app/api";
-import { useAsk } from "../../app/asking";
+import { call } from "../../app/api";
+import { useQuery, useAction } from "../../app/queries";
 import { go, route } from "../../app/router";
 import { session } from "../../app/session";
-import type {
-  ExplainRequest as Question,
-  ExplainedAccess,
-  Explanation,
-  Principals,
-  Problem,
-} from "../../generated/api";
+import type { ExplainRequest, ExplainedAccess, AccessExplanation, PrincipalList } from "../../generated/api";
 import {
+  DataTable,
   Badge,
   Button,
   Checkbox,
@@ -25,39 +20,38 @@ import {
   Split,
   TextArea,
   TextInput,
+  plainOptions,
+  Loaded,
 } from "../../parts";
-import { templateOf } from "./templates";
+import { templateOf } from "./request_templates";
 
 const MODES = [
-  { value: "request", label: "A request" },
-  { value: "action", label: "An action" },
+  { value: "request", label: "Request" },
+  { value: "action", label: "Action" },
 ];
+const OUTCOMES: Readonly<Record<string, string>> = {
+  "another action": "action does not match",
+  "another resource": "resource does not match",
+  "another principal": "principal does not match",
+};
 
 export function Explain() {
-  const known = useAsk("GET /access/principals", session.value?.directory ? {} : null);
+  const principals = useQuery("GET /access/principals", session.value?.directory ? {} : null);
   if (session.value && !session.value.directory) {
     return (
-      <Empty title="There are no users and policies">
-        Nothing was said about who may do what, so everybody may do everything. Make a file of them with{" "}
-        <code>tavola iam init iam.json</code>, and start with it: <code>tavola studio --store FILE --iam iam.json</code>
-        ; or, where callers shall be held to it, <code>tavola serve FILE --studio --auth strict --iam iam.json</code>.
+      <Empty title="No users or policies">
+        No IAM file is loaded, so all requests are allowed. Create one with <code>tavola iam init iam.json</code> and
+        start the studio with it: <code>tavola studio --store FILE --iam iam.json</code>. To enforce it for callers, run{" "}
+        <code>tavola serve FILE --studio --auth strict --iam iam.json</code>.
       </Empty>
     );
   }
-  if (known.problem) return <ProblemNotice problem={known.problem} again={known.again} />;
-  if (!known.data) return <Spinner />;
-  return <Form known={known.data} />;
+  return <Loaded query={principals}>{(data) => <Form known={data} />}</Loaded>;
 }
 
-interface Found {
-  readonly busy: boolean;
-  readonly found: Explanation | null;
-  readonly problem: Problem | null;
-}
-
-function Form({ known }: { known: Principals }) {
+function Form({ known }: { known: PrincipalList }) {
   const { params } = route.value;
-  const [who, setWho] = useState(principalOf(known, params["who"]));
+  const [principal, setPrincipal] = useState(principalOf(known, params["who"]));
   const [mode, setMode] = useState(params["mode"] ?? "request");
   const [operation, setOperation] = useState(params["eop"] ?? "GetItem");
   const [text, setText] = useState(params["request"] ?? templateOf("GetItem"));
@@ -66,16 +60,17 @@ function Form({ known }: { known: Principals }) {
   const [keys, setKeys] = useState(params["keys"] ?? "");
   const [address, setAddress] = useState(params["ip"] ?? "");
   const [secure, setSecure] = useState(params["tls"] !== "no");
-  const [state, setState] = useState<Found>({ busy: false, found: null, problem: null });
-  const [wrong, setWrong] = useState<string | null>(null);
+  const [explanation, setExplanation] = useState<AccessExplanation | null>(null);
+  const checking = useAction();
+  const [error, setError] = useState<string | null>(null);
 
-  const ask = async () => {
-    const question = questionOf();
-    if (!question) return;
+  const check = () => {
+    const request = checkRequest();
+    if (!request) return;
     go(
       {
         params: {
-          who,
+          who: principal,
           mode: mode === "request" ? null : mode,
           ...(mode === "request"
             ? { eop: operation, request: text, action: null, resource: null, keys: null }
@@ -86,18 +81,16 @@ function Form({ known }: { known: Principals }) {
       },
       { replace: true },
     );
-    setState((before) => ({ ...before, busy: true, problem: null }));
-    try {
-      setState({ busy: false, found: await call("POST /access/explain", question), problem: null });
-    } catch (thrown) {
-      setState({ busy: false, found: null, problem: problemOf(thrown) });
-    }
+    void checking.run(async () => {
+      setExplanation(null);
+      setExplanation(await call("POST /access/explain", request));
+    });
   };
-  const questionOf = (): Question | null => {
-    const beside = { principal: who, source_ip: address || null, secure };
+  const checkRequest = (): ExplainRequest | null => {
+    const common = { principal, source_ip: address || null, secure };
     if (mode === "action")
       return {
-        ...beside,
+        ...common,
         action,
         resource,
         keys: keys
@@ -106,18 +99,18 @@ function Form({ known }: { known: Principals }) {
           .filter(Boolean),
       };
     try {
-      const request: unknown = JSON.parse(text);
-      if (typeof request !== "object" || request === null || Array.isArray(request))
-        throw new SyntaxError("a request is an object");
-      setWrong(null);
-      return { ...beside, operation, request: request as Record<string, unknown> };
+      const parsed: unknown = JSON.parse(text);
+      if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
+        throw new SyntaxError("a request must be an object");
+      setError(null);
+      return { ...common, operation, request: parsed as Record<string, unknown> };
     } catch (thrown) {
-      setWrong(`This is no JSON: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+      setError(`Invalid JSON: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
       return null;
     }
   };
   useEffect(() => {
-    if (params["request"] || params["action"]) void ask(); // a link leads to the verdict, not to the form
+    if (params["request"] || params["action"]) void check(); // a link shows the decision, not only the form
   }, []);
   const choose = (name: string) => {
     if (text === templateOf(operation)) setText(templateOf(name));
@@ -126,30 +119,30 @@ function Form({ known }: { known: Principals }) {
   return (
     <Split
       side={
-        <Panel title="Question">
+        <Panel title="Access check">
           <form
             class="stack"
             onSubmit={(event) => {
               event.preventDefault();
-              void ask();
+              void check();
             }}
           >
             <Select
-              label="Who"
-              value={who}
-              options={known.principals.map((each) => ({
-                value: each.arn,
-                label: `${each.name} (${each.kind}${many(known) ? `, ${each.account}` : ""})`,
+              label="Principal"
+              value={principal}
+              options={known.principals.map(({ principal: { arn, name, kind, account } }) => ({
+                value: arn,
+                label: `${name} (${kind === "session" ? "role" : kind}${hasManyAccounts(known) ? `, ${account}` : ""})`,
               }))}
-              onChange={setWho}
+              onChange={setPrincipal}
             />
-            <Segmented label="What is asked" options={MODES} value={mode} onChange={setMode} />
+            <Segmented label="Check" options={MODES} value={mode} onChange={setMode} />
             {mode === "request" ? (
               <>
                 <Select
                   label="Operation"
                   value={operation}
-                  options={known.operations.map((name) => ({ value: name, label: name }))}
+                  options={plainOptions(known.operations)}
                   onChange={choose}
                 />
                 <TextArea
@@ -158,8 +151,8 @@ function Form({ known }: { known: Principals }) {
                   rows={12}
                   value={text}
                   onInput={setText}
-                  wrong={wrong}
-                  hint="DynamoDB JSON. Keys, tags and policies of the tables are looked up."
+                  error={error}
+                  hint="DynamoDB JSON. The keys, tags and policies of the tables are looked up."
                 />
               </>
             ) : (
@@ -175,36 +168,25 @@ function Form({ known }: { known: Principals }) {
                   mono
                   value={resource}
                   onInput={setResource}
-                  hint="A table's name, an ARN, or *."
+                  hint="A table name, an ARN or *."
                 />
-                <TextInput
-                  label="Partition-key values"
-                  mono
-                  value={keys}
-                  onInput={setKeys}
-                  hint="With commas between them."
-                />
+                <TextInput label="Partition-key values" mono value={keys} onInput={setKeys} hint="Comma-separated." />
               </>
             )}
-            <TextInput
-              label="Comes from"
-              value={address}
-              onInput={setAddress}
-              placeholder="an IP address, if policies ask"
-            />
-            <Checkbox label="By TLS" checked={secure} onChange={setSecure} />
+            <TextInput label="Source IP" value={address} onInput={setAddress} placeholder="if policies check it" />
+            <Checkbox label="Over TLS" checked={secure} onChange={setSecure} />
             <div class="row">
-              <Button kind="primary" type="submit" disabled={state.busy || !who}>
-                Explain
+              <Button kind="primary" type="submit" disabled={checking.busy || !principal}>
+                Check access
               </Button>
-              {state.busy ? <Spinner /> : null}
+              {checking.busy ? <Spinner /> : null}
             </div>
           </form>
         </Panel>
       }
     >
       {known.warnings.length ? (
-        <Notice tone="warning" title="Some policies name what is not there">
+        <Notice tone="warning" title="Some policies name resources that don't exist">
           <ul>
             {known.warnings.map((each) => (
               <li key={each}>{each}</li>
@@ -212,39 +194,40 @@ function Form({ known }: { known: Principals }) {
           </ul>
         </Notice>
       ) : null}
-      {state.problem ? <ProblemNotice problem={state.problem} /> : null}
-      {state.found ? (
-        <Verdict found={state.found} />
-      ) : state.problem ? null : (
-        <Empty title="May they?">
-          Choose somebody and say what they ask for: the verdict comes here, with the statement that decides it and
-          every one that was considered.
+      <ProblemNotice problem={checking.problem} />
+      {explanation ? (
+        <Decision explanation={explanation} />
+      ) : checking.problem ? null : (
+        <Empty title="No check run yet">
+          Choose a principal and a request. The decision appears here with the statement that decides it and every
+          statement considered.
         </Empty>
       )}
     </Split>
   );
 }
 
-/** Return the ARN of whom a link names; whom nobody knows is not silently another, but the first to choose from. */
-function principalOf(known: Principals, named: string | undefined): string {
-  const found = known.principals.find((each) => each.arn === named || each.name === named);
-  return (found ?? known.principals[0])?.arn ?? "";
+/** Return the ARN of the principal in the URL, or of the first one. */
+function principalOf(known: PrincipalList, named: string | undefined): string {
+  const principals = known.principals.map((each) => each.principal);
+  const found = principals.find((each) => each.arn === named || each.name === named);
+  return (found ?? principals[0])?.arn ?? "";
 }
 
-function many(known: Principals): boolean {
-  return new Set(known.principals.map((each) => each.account)).size > 1;
+function hasManyAccounts(known: PrincipalList): boolean {
+  return new Set(known.principals.map((each) => each.principal.account)).size > 1;
 }
 
-function Verdict({ found }: { found: Explanation }) {
+function Decision({ explanation }: { explanation: AccessExplanation }) {
   return (
     <>
       <Notice
-        tone={found.allowed ? "good" : "error"}
-        title={found.accesses.length ? (found.allowed ? "Allowed" : "Denied") : "Nothing needs a permission"}
+        tone={explanation.allowed ? "good" : "error"}
+        title={explanation.accesses.length ? (explanation.allowed ? "Allowed" : "Denied") : "No permission needed"}
       >
-        <code class="operations-arn">{found.principal}</code>
+        <code class="operations-arn">{explanation.principal}</code>
       </Notice>
-      {found.accesses.map((access) => (
+      {explanation.accesses.map((access) => (
         <Access key={`${access.action} ${access.resource}`} access={access} />
       ))}
     </>
@@ -270,48 +253,37 @@ function Access({ access }: { access: ExplainedAccess }) {
               {by.sid ? ` (${by.sid})` : ""}: <strong>{by.effect}</strong>.
             </>
           ) : (
-            <>{capital(access.reason)}.</>
+            <>{capitalize(access.reason)}.</>
           )}
         </p>
         {access.considered.length ? (
-          <div class="scroll-x" tabIndex={0} role="region" aria-label={`Considered for ${access.action}`}>
-            <table class="plain">
-              <caption class="hidden-text">What was considered for {access.action}</caption>
-              <thead>
-                <tr>
-                  <th scope="col">Effect</th>
-                  <th scope="col">Statement</th>
-                  <th scope="col">Kind</th>
-                  <th scope="col">What became of it</th>
+          <DataTable label={`Considered for ${access.action}`} columns={["Effect", "Statement", "Kind", "Result"]}>
+            <tbody>
+              {access.considered.map((each, at) => (
+                <tr key={at} class={each.outcome === "decided" ? "operations-decided" : ""}>
+                  <td>
+                    <Badge tone={each.effect === "Deny" ? "bad" : "good"}>{each.effect}</Badge>
+                  </td>
+                  <td>
+                    {each.policy}, {each.statement}
+                    {each.sid ? ` (${each.sid})` : ""}
+                  </td>
+                  <td class="muted">{each.source}</td>
+                  <td>
+                    {each.outcome === "condition"
+                      ? `condition not met: ${each.condition ?? ""}`
+                      : (OUTCOMES[each.outcome] ?? each.outcome)}
+                  </td>
                 </tr>
-              </thead>
-              <tbody>
-                {access.considered.map((each, at) => (
-                  <tr key={at} class={each.outcome === "decided" ? "operations-decided" : ""}>
-                    <td>
-                      <Badge tone={each.effect === "Deny" ? "bad" : "good"}>{each.effect}</Badge>
-                    </td>
-                    <td>
-                      {each.policy}, {each.statement}
-                      {each.sid ? ` (${each.sid})` : ""}
-                    </td>
-                    <td class="muted">{each.source}</td>
-                    <td>
-                      {each.outcome === "condition"
-                        ? `its condition does not hold: ${each.condition ?? ""}`
-                        : each.outcome}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+              ))}
+            </tbody>
+          </DataTable>
         ) : null}
       </div>
     </Panel>
   );
 }
 
-function capital(text: string): string {
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

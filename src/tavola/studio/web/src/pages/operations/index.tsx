@@ -1,23 +1,24 @@
-// Operations: requests, latency, capacity and the dearest requests live; the access log; who may do what.
+// Operations: live requests, latency and capacity; expensive requests; the access log; access checks.
 import { useState } from "preact/hooks";
 import { useCommands } from "../../app/commands";
 import { useParam } from "../../app/router";
 import { session } from "../../app/session";
-import { Button, Empty, Notice, num, ProblemNotice, Segmented, Select, Spinner, Tabs } from "../../parts";
+import { Button, Empty, Notice, ProblemNotice, Segmented, Select, Spinner, Tabs, plainOptions } from "../../parts";
 import type { OperationsSummary } from "../../generated/api";
-import { PLACES, PLACES_MAX, setFilter, useFilters, WINDOWS } from "./asked";
-import { Dearest } from "./dearest";
+import { TARGETS_SHOWN, TARGETS_MAX, setFilter, useFilters, WINDOWS } from "./filters";
+import { ExpensiveRequests } from "./expensive_requests";
 import { Explain } from "./explain";
-import { type Lively, useLive } from "./live";
 import { Log } from "./log";
 import { Overview } from "./overview";
 import "./page.css";
+import { formatNumber } from "../../format";
+import { useQuery, type Query } from "../../app/queries";
 
 const TABS = [
   { value: "overview", label: "Overview" },
-  { value: "dearest", label: "Dearest requests" },
+  { value: "expensive", label: "Expensive requests" },
   { value: "log", label: "Access log" },
-  { value: "iam", label: "IAM explain" },
+  { value: "iam", label: "Access check" },
 ];
 
 export default function OperationsPage() {
@@ -42,19 +43,22 @@ export default function OperationsPage() {
         aria-label={TABS.find((each) => each.value === tab)?.label ?? "Overview"}
         class="stack"
       >
-        {tab === "log" ? <Log /> : tab === "iam" ? <Explain /> : <Watched tab={tab} />}
+        {tab === "log" ? <Log /> : tab === "iam" ? <Explain /> : <LiveTabs tab={tab} />}
       </div>
     </div>
   );
 }
 
-function Watched({ tab }: { tab: string }) {
+function LiveTabs({ tab }: { tab: string }) {
   const filters = useFilters();
   const [paused, setPaused] = useState(false);
   const [all] = useParam("places", "");
-  // What is not shown is not asked for: the other tab needs the choice of filters alone.
-  const asks = { ...filters, places: tab === "dearest" ? 0 : all ? PLACES_MAX : PLACES };
-  const live = useLive("GET /operations", asks, tab === "dearest" ? 5000 : everyMs(filters.window_s), paused);
+  // The tab of expensive requests needs only the choices of the filters.
+  const request = { ...filters, places: tab === "expensive" ? 0 : all ? TARGETS_MAX : TARGETS_SHOWN };
+  const live = useQuery("GET /operations", request, {
+    everyMs: tab === "expensive" ? 5000 : refreshMs(filters.window_s),
+    paused: paused,
+  });
   const next = () => {
     const at = WINDOWS.findIndex((each) => each.value === String(filters.window_s));
     setFilter({ w: WINDOWS[(at + 1) % WINDOWS.length]?.value ?? "600" });
@@ -62,14 +66,14 @@ function Watched({ tab }: { tab: string }) {
   useCommands([
     {
       id: "operations-pause",
-      title: paused ? "Go on" : "Pause",
+      title: paused ? "Resume" : "Pause",
       keys: "p",
       group: "Operations",
       run: () => setPaused(!paused),
     },
-    { id: "operations-window", title: "The next window", keys: "w", group: "Operations", run: next },
+    { id: "operations-window", title: "Next time window", keys: "w", group: "Operations", run: next },
   ]);
-  if (live.problem?.code === "watch-missing") {
+  if (live.problem?.code === "monitor-missing") {
     return (
       <Empty title={live.problem.title}>
         {live.problem.detail} {live.problem.remedy}
@@ -79,33 +83,34 @@ function Watched({ tab }: { tab: string }) {
   return (
     <>
       <Bar live={live} paused={paused} onPause={() => setPaused(!paused)} />
-      {live.problem ? <ProblemNotice problem={live.problem} again={live.again} /> : null}
+      <ProblemNotice problem={live.problem} retry={live.retry} />
       {live.data?.seen === "studio" ? <OwnCalls /> : null}
       {live.data?.seen === "engine" ? (
         <p class="small muted">
-          The studio's own calls are not counted{live.data.left_out ? ` (${num(live.data.left_out)} until now)` : ""}.
+          The studio's own requests are not counted
+          {live.data.own_calls ? ` (${formatNumber(live.data.own_calls)} so far)` : ""}.
         </p>
       ) : null}
-      {live.data?.others && tab !== "dearest" ? (
-        <Others told={live.data} narrowed={filters.table !== "" || filters.operation !== ""} />
+      {live.data?.others && tab !== "expensive" ? (
+        <Others summary={live.data} narrowed={filters.table !== "" || filters.operation !== ""} />
       ) : null}
       {live.data === null ? (
         live.problem ? null : (
           <Spinner />
         )
-      ) : tab === "dearest" ? (
-        <Dearest paused={paused} />
+      ) : tab === "expensive" ? (
+        <ExpensiveRequests paused={paused} />
       ) : (
-        <Overview told={live.data} paused={paused} again={live.again} />
+        <Overview summary={live.data} paused={paused} reload={live.retry} />
       )}
     </>
   );
 }
 
-function Bar({ live, paused, onPause }: { live: Lively<OperationsSummary>; paused: boolean; onPause: () => void }) {
+function Bar({ live, paused, onPause }: { live: Query<OperationsSummary>; paused: boolean; onPause: () => void }) {
   const filters = useFilters();
-  const tables = named(live.data?.tables ?? [], filters.table);
-  const operations = named(live.data?.operations ?? [], filters.operation);
+  const tables = optionsWith(live.data?.tables ?? [], filters.table);
+  const operations = optionsWith(live.data?.operations ?? [], filters.operation);
   return (
     <div class="row operations-bar">
       <Segmented label="Window" options={WINDOWS} value={String(filters.window_s)} onChange={(w) => setFilter({ w })} />
@@ -131,42 +136,42 @@ function Bar({ live, paused, onPause }: { live: Lively<OperationsSummary>; pause
       <span class="grow" />
       <span class="row tight small muted" role="status">
         <span class={`operations-pulse ${paused || live.problem ? "" : "on"}`} aria-hidden="true" />
-        {live.problem ? "lost" : paused ? "paused" : "live"}
+        {live.problem ? "disconnected" : paused ? "paused" : "live"}
       </span>
       <Button onClick={onPause} aria-pressed={paused} title="P">
-        {paused ? "Go on" : "Pause"}
+        {paused ? "Resume" : "Pause"}
       </Button>
     </div>
   );
 }
 
-/** Return how often to ask: a step of a long window lasts longer. */
-function everyMs(windowS: number): number {
+/** Return the refresh interval: long windows change slowly. */
+function refreshMs(windowS: number): number {
   return windowS > 3600 ? 15_000 : windowS > 600 ? 5000 : 1000;
 }
 
-function Others({ told, narrowed }: { told: OperationsSummary; narrowed: boolean }) {
+function Others({ summary, narrowed }: { summary: OperationsSummary; narrowed: boolean }) {
   return (
-    <Notice title={`${num(told.others)} calls are counted in sum alone`}>
-      There were more kinds of calls at a time than are told apart. The sums of all tables and operations are whole;
+    <Notice title={`${formatNumber(summary.others)} requests are counted only in the totals`}>
+      There were more tables and operations than are counted separately. The totals are complete, but
       {narrowed
-        ? " with these filters some calls may be missing."
-        : " a single table or operation may be told too low, and what it lacks is among the others."}
+        ? " with these filters some requests may be missing."
+        : " single tables or operations may be undercounted; the rest is under “All others”."}
     </Notice>
   );
 }
 
-function named(seen: readonly string[], chosen: string) {
+function optionsWith(seen: readonly string[], chosen: string) {
   const names = chosen && !seen.includes(chosen) ? [...seen, chosen] : seen;
-  return names.map((name) => ({ value: name, label: name }));
+  return plainOptions(names);
 }
 
 function OwnCalls() {
   const where = session.value?.where.text ?? "another process";
   return (
-    <Notice title="Only the studio's own calls are seen">
-      The tables are at {where}, and nobody can look into another process. To see every call, let the server and the
-      studio be one: <code>tavola serve FILE --studio</code>.
+    <Notice title="Only the studio's own requests are shown">
+      The tables are at {where}, and the studio can't observe another process. To see every request, run server and
+      studio together: <code>tavola serve FILE --studio</code>.
     </Notice>
   );
 }

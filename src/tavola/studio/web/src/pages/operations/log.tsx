@@ -1,4 +1,4 @@
-// Log: the records of the access log, the newest first, as many as one scrolls to.
+// Log: the records of the access log, newest first, loaded while scrolling.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, problemOf, wasAborted } from "../../app/api";
 import { go, route } from "../../app/router";
@@ -9,9 +9,7 @@ import {
   Code,
   Drawer,
   Empty,
-  ms,
   Notice,
-  num,
   Panel,
   ProblemNotice,
   Select,
@@ -19,6 +17,7 @@ import {
   TextInput,
   VirtualRows,
 } from "../../parts";
+import { formatDay, formatLatency, formatNumber, formatTime, parseIso } from "../../format";
 
 const PAGE = 200;
 const SINCE = [
@@ -32,13 +31,13 @@ const DECISIONS = ["", "open", "allowed", "denied", "unauthenticated", "refused"
   value,
   label: value || "Any decision",
 }));
-const FAULTS = [
-  { value: "", label: "Any answer" },
-  { value: "none", label: "Answered" },
+const RESULTS = [
+  { value: "", label: "Any result" },
+  { value: "none", label: "Succeeded" },
   { value: "any", label: "Failed" },
 ];
 
-interface Held {
+interface LoadedRecords {
   readonly rows: readonly LogRow[];
   readonly more: boolean;
   readonly deep: boolean;
@@ -47,8 +46,8 @@ interface Held {
   readonly loading: boolean;
 }
 
-const NOTHING = { since: "", lop: "", lt: "", li: "", caller: "", dec: "", ans: "", hash: "", item: "" };
-const NONE: Held = { rows: [], more: false, deep: false, until: null, problem: null, loading: true };
+const NO_FILTERS = { since: "", lop: "", lt: "", li: "", caller: "", dec: "", ans: "", hash: "", item: "" };
+const NOT_LOADED: LoadedRecords = { rows: [], more: false, deep: false, until: null, problem: null, loading: true };
 
 export function Log() {
   return session.value?.log ? <Records /> : <NoLog />;
@@ -67,8 +66,8 @@ function Records() {
     item = "",
     rec = "",
   } = route.value.params;
-  const [round, setRound] = useState(0);
-  const asks = useMemo(
+  const [refreshes, setRefreshes] = useState(0);
+  const filters = useMemo(
     () => ({
       since,
       operation: lop,
@@ -82,9 +81,9 @@ function Records() {
     }),
     [since, lop, lt, li, caller, dec, ans, hash, item],
   );
-  const { held, further } = usePages(asks, round);
+  const { records, loadMore } = usePages(filters, refreshes);
   const set = (change: Record<string, string>) => go({ params: { ...change, rec: null } }, { replace: true });
-  const open = held.rows.find((each) => idOf(each) === rec);
+  const open = records.rows.find((each) => idOf(each) === rec);
   return (
     <>
       <div class="operations-filters">
@@ -96,18 +95,19 @@ function Records() {
             <option key={each.name} value={each.name} />
           ))}
         </datalist>
-        <TextInput label="Index" value={li} placeholder="that was read" onInput={(value) => set({ li: value })} />
+        <TextInput label="Index" value={li} placeholder="index name" onInput={(value) => set({ li: value })} />
         <TextInput
           label="Caller"
           value={caller}
-          placeholder="a name, ARN or key"
+          placeholder="name or ARN"
+          title="User or role name, ARN, or access key"
           onInput={(value) => set({ caller: value })}
         />
         <Select label="Decision" value={dec} options={DECISIONS} onChange={(value) => set({ dec: value })} />
         <Select
-          label="Answer"
+          label="Result"
           value={ans}
-          options={answers(held.rows, ans)}
+          options={resultOptions(records.rows, ans)}
           onChange={(value) => set({ ans: value })}
         />
         <TextInput
@@ -115,29 +115,30 @@ function Records() {
           mono
           value={item}
           placeholder={'{"pk": {"S": "…"}}'}
-          wrong={item && !isObject(item) ? "No JSON yet" : null}
-          title="A key in DynamoDB JSON, hash attribute first; alone, its whole partition"
+          error={item && !isObject(item) ? "Invalid JSON" : null}
+          title="A key as DynamoDB JSON, partition key first; the partition key alone matches the whole item collection"
           onInput={(value) => set({ item: value })}
         />
         <TextInput
-          label="Hash of a key"
+          label="Key hash"
           mono
           value={hash}
           disabled={item !== ""}
-          placeholder="as a record has it"
+          placeholder="from a record"
           onInput={(value) => set({ hash: value })}
         />
-        <Button onClick={() => setRound(round + 1)}>Look again</Button>
-        {Object.values(asks).some(Boolean) ? (
-          <Button kind="quiet" onClick={() => set(NOTHING)}>
+        <Button onClick={() => setRefreshes(refreshes + 1)}>Refresh</Button>
+        {Object.values(filters).some(Boolean) ? (
+          <Button kind="quiet" onClick={() => set(NO_FILTERS)}>
             Clear
           </Button>
         ) : null}
       </div>
-      {held.problem ? <ProblemNotice problem={held.problem} again={() => setRound(round + 1)} /> : null}
-      {held.deep ? (
-        <Notice title="There is more, further back">
-          These are the newest {num(held.rows.length)}. Narrow the time, or give a filter, to come to what is older.
+      <ProblemNotice problem={records.problem} retry={() => setRefreshes(refreshes + 1)} />
+      {records.deep ? (
+        <Notice title="Older records are not shown">
+          These are the newest {formatNumber(records.rows.length)} records. Narrow the time range or add a filter to
+          reach older ones.
         </Notice>
       ) : null}
       <Panel
@@ -145,16 +146,16 @@ function Records() {
         flush
         actions={
           <span class="small muted" role="status">
-            {held.loading ? (
+            {records.loading ? (
               <Spinner />
             ) : (
-              `${num(held.rows.length)} ${held.more || held.deep ? "so far, newest first" : held.rows.length === 1 ? "record" : "records"}`
+              `${formatNumber(records.rows.length)} ${records.more || records.deep ? "loaded, newest first" : records.rows.length === 1 ? "record" : "records"}`
             )}
           </span>
         }
       >
-        {!held.loading && !held.rows.length && !held.problem ? (
-          <Empty title="No call is like that">Widen the time, or clear a filter.</Empty>
+        {!records.loading && !records.rows.length && !records.problem ? (
+          <Empty title="No matching records">Widen the time range or clear a filter.</Empty>
         ) : (
           <>
             <div class="operations-log-row head" aria-hidden="true">
@@ -162,23 +163,23 @@ function Records() {
               <span>Caller</span>
               <span>Operation</span>
               <span>Table</span>
-              <span>Answer</span>
+              <span>Result</span>
               <span>Decision</span>
-              <span class="num">Took</span>
+              <span class="num">Latency</span>
               <span class="num">Units</span>
             </div>
             <VirtualRows
-              count={held.rows.length}
+              count={records.rows.length}
               rowHeight={32}
               height="min(60vh, 640px)"
               tabIndex={0}
               role="group"
-              aria-label="Records of the access log"
-              onNearEnd={further}
+              aria-label="Access log records"
+              onNearEnd={loadMore}
               render={(at) => (
                 <Row
                   key={at}
-                  row={held.rows[at]}
+                  row={records.rows[at]}
                   open={(row) => go({ params: { rec: idOf(row) } }, { replace: true })}
                 />
               )}
@@ -195,8 +196,8 @@ function Records() {
             {keysOf(open).map((key) => (
               <p key={key} class="row">
                 <code class="operations-arn grow">{key}</code>
-                <Button small onClick={() => set({ ...NOTHING, hash: key })}>
-                  Calls of this key
+                <Button small onClick={() => set({ ...NO_FILTERS, hash: key })}>
+                  Show requests for this key
                 </Button>
               </p>
             ))}
@@ -210,9 +211,9 @@ function Records() {
 
 function NoLog() {
   return (
-    <Empty title="No access log is kept">
-      The server can write down every call: who, what, when, what was decided, what it consumed. Start it so:{" "}
-      <code>tavola serve FILE --studio --access-log access.log</code>. A log that is there is read with{" "}
+    <Empty title="The access log is off">
+      The server can log every request: caller, operation, time, decision and consumed capacity. Start it with{" "}
+      <code>tavola serve FILE --studio --access-log access.log</code>. To read an existing log, use{" "}
       <code>tavola studio --access-log access.log</code>.
     </Empty>
   );
@@ -221,10 +222,10 @@ function NoLog() {
 function Row({ row, open }: { row: LogRow | undefined; open: (row: LogRow) => void }) {
   if (!row) return null;
   return (
-    <button type="button" class="operations-log-row" onClick={() => open(row)} title="Show the record">
+    <button type="button" class="operations-log-row" onClick={() => open(row)} title="Show record">
       <span class="nowrap">
-        <span class="operations-day">{row.time.slice(0, 10)} </span>
-        {row.time.slice(11, 19)}
+        <span class="operations-day">{formatDay(parseIso(row.time))}, </span>
+        {formatTime(parseIso(row.time))}
       </span>
       <span class="cut">{row.caller || "–"}</span>
       <span class="cut">{row.operation}</span>
@@ -238,8 +239,8 @@ function Row({ row, open }: { row: LogRow | undefined; open: (row: LogRow) => vo
       >
         {row.decision || "–"}
       </span>
-      <span class="num">{row.took_ms === null || row.took_ms === undefined ? "–" : ms(row.took_ms)}</span>
-      <span class="num">{num(row.reads + row.writes)}</span>
+      <span class="num">{row.took_ms === null || row.took_ms === undefined ? "–" : formatLatency(row.took_ms)}</span>
+      <span class="num">{formatNumber(row.reads + row.writes)}</span>
     </button>
   );
 }
@@ -249,7 +250,7 @@ function idOf(row: LogRow): string {
   return typeof id === "string" ? id : `${row.time} ${row.operation}`;
 }
 
-/** Tell whether a text is an object in JSON; while it is typed it is not. */
+/** Return whether text is a JSON object. */
 function isObject(text: string): boolean {
   try {
     const read: unknown = JSON.parse(text);
@@ -259,20 +260,20 @@ function isObject(text: string): boolean {
   }
 }
 
-/** Return the answers to choose from: of all, and those that are among the records, whichever is chosen too. */
-function answers(rows: readonly LogRow[], chosen: string) {
+/** Return the results to filter by: the general ones, the error codes in the records, and the selected one. */
+function resultOptions(rows: readonly LogRow[], chosen: string) {
   const codes = new Set(rows.map((row) => row.record["errorCode"]).filter((code) => typeof code === "string"));
-  if (chosen && !FAULTS.some((each) => each.value === chosen)) codes.add(chosen);
-  return [...FAULTS, ...[...codes].sort().map((code) => ({ value: code, label: code }))];
+  if (chosen && !RESULTS.some((each) => each.value === chosen)) codes.add(chosen);
+  return [...RESULTS, ...[...codes].sort().map((code) => ({ value: code, label: code }))];
 }
 
 const KEYS_SHOWN = 8;
 
-/** Return the hashes of the keys that a record has, the first few. */
+/** Return the first key hashes of a record. */
 function keysOf(row: LogRow): string[] {
-  const told = row.record["requestParameters"] as
+  const parameters = row.record["requestParameters"] as
     { keys?: unknown; tables?: readonly { keys?: unknown }[] } | null | undefined;
-  const places = told?.tables ?? (told ? [told] : []);
+  const places = parameters?.tables ?? (parameters ? [parameters] : []);
   const keys = places.flatMap((place) => (Array.isArray(place.keys) ? (place.keys as unknown[]) : []));
   return [...new Set(keys.filter((key) => typeof key === "string"))].slice(0, KEYS_SHOWN);
 }
@@ -289,14 +290,14 @@ interface Filters {
   readonly item: string;
 }
 
-/** Return the records that were asked for so far, and a way to ask for the next page. */
-function usePages(filters: Filters, round: number): { held: Held; further: () => void } {
-  const [held, setHeld] = useState<Held>(NONE);
-  const asking = useRef<AbortController | null>(null); // what is under way; whatever is asked anew ends it
-  const ask = (skip: number, until: number | null, giving: AbortController) =>
-    call("GET /access/log", asked(filters, skip, until), { signal: giving.signal })
+/** Return the records loaded so far, and a function that loads the next page. */
+function usePages(filters: Filters, refreshes: number): { records: LoadedRecords; loadMore: () => void } {
+  const [records, setRecords] = useState<LoadedRecords>(NOT_LOADED);
+  const running = useRef<AbortController | null>(null); // the running request, which a new one aborts
+  const load = (skip: number, until: number | null, controller: AbortController) =>
+    call("GET /access/log", logRequest(filters, skip, until), { signal: controller.signal })
       .then((page) =>
-        setHeld((before) => ({
+        setRecords((before) => ({
           rows: skip ? [...before.rows, ...page.rows] : page.rows,
           more: page.more,
           deep: page.deep,
@@ -307,31 +308,31 @@ function usePages(filters: Filters, round: number): { held: Held; further: () =>
       )
       .catch((thrown: unknown) => {
         if (!wasAborted(thrown))
-          setHeld((before) => ({ ...(skip ? before : NONE), problem: problemOf(thrown), loading: false }));
+          setRecords((before) => ({ ...(skip ? before : NOT_LOADED), problem: problemOf(thrown), loading: false }));
       })
       .finally(() => {
-        if (asking.current === giving) asking.current = null;
+        if (running.current === controller) running.current = null;
       });
   useEffect(() => {
-    const giving = new AbortController();
-    asking.current = giving;
-    setHeld((before) => ({ ...before, loading: true }));
-    const timer = setTimeout(() => void ask(0, null, giving), 150); // a filter is typed letter by letter
+    const controller = new AbortController();
+    running.current = controller;
+    setRecords((before) => ({ ...before, loading: true }));
+    const timer = setTimeout(() => void load(0, null, controller), 150); // wait while a filter is typed
     return () => {
       clearTimeout(timer);
-      asking.current?.abort();
-      asking.current = null;
+      running.current?.abort();
+      running.current = null;
     };
-  }, [filters, round]);
-  const further = () => {
-    if (asking.current || !held.more) return;
-    asking.current = new AbortController();
-    void ask(held.rows.length, held.until, asking.current);
+  }, [filters, refreshes]);
+  const loadMore = () => {
+    if (running.current || !records.more) return;
+    running.current = new AbortController();
+    void load(records.rows.length, records.until, running.current);
   };
-  return { held, further };
+  return { records, loadMore };
 }
 
-function asked(filters: Filters, skip: number, until: number | null): LogRequest {
+function logRequest(filters: Filters, skip: number, until: number | null): LogRequest {
   const { since, ...rest } = filters;
   return {
     ...rest,

@@ -1,12 +1,12 @@
-// Form: a pattern's parameters, filled in from an item of the table so that it can be run at once.
+// Form: the parameters of an access pattern, prefilled from an item of the table so that it can be run at once.
 import { useEffect, useState } from "preact/hooks";
-import { useAsk } from "../../app/asking";
+import { useQuery } from "../../app/queries";
 import { asOf } from "../../app/as_of";
 import { useCommands } from "../../app/commands";
 import { route } from "../../app/router";
 import type { DesignedPattern, PatternParameter } from "../../generated/api";
-import { Badge, Button, Checkbox, Chip, type Option, Segmented, Select, TextInput } from "../../parts";
-import { commit, type Draft, draftOf, entryOf, lacking, withEntry } from "./state";
+import { Badge, Button, Checkbox, Chip, plainOptions, Segmented, Select, TextInput } from "../../parts";
+import { commit, type Draft, draftOf, entryOf, missingValue, withEntry } from "./state";
 
 const HINTS: Readonly<Partial<Record<PatternParameter["kind"], string>>> = {
   datetime: "2026-08-01T12:00:00Z",
@@ -15,15 +15,13 @@ const HINTS: Readonly<Partial<Record<PatternParameter["kind"], string>>> = {
 };
 const NAMES: Readonly<Record<string, string>> = { begins_with: "begins with", in: "one of" };
 
-export function PatternForm({
-  pattern,
-  running,
-  again,
-}: {
+interface PatternFormProps {
   pattern: DesignedPattern;
   running: boolean;
-  again: () => void;
-}) {
+  rerun: () => void;
+}
+
+export function PatternForm({ pattern, running, rerun }: PatternFormProps) {
   const params = route.value.params;
   const shape = Object.entries(params)
     .filter(([name]) => /^([pou]\.|run|desc|limit|strong)/.test(name))
@@ -31,27 +29,30 @@ export function PatternForm({
     .join("&");
   const [draft, setDraft] = useState<Draft>(() => draftOf(pattern, params));
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
-  const wants = pattern.runnable && pattern.parameters.some((each) => each.required);
-  const example = useAsk("GET /patterns/example", wants ? { pattern: pattern.id, as_of: asOf.value || null } : null);
+  const needsExample = pattern.runnable && pattern.parameters.some((each) => each.required);
+  const example = useQuery(
+    "GET /patterns/example",
+    needsExample ? { pattern: pattern.id, as_of: asOf.value || null } : null,
+  );
   const values = example.data?.pattern === pattern.id ? example.data.values : {};
   useEffect(() => {
-    setDraft(filled(pattern, draftOf(pattern, route.value.params), params["run"] === "yes" ? {} : values, new Set()));
+    setDraft(fillIn(pattern, draftOf(pattern, route.value.params), params["run"] === "yes" ? {} : values, new Set()));
     setTouched(new Set());
   }, [pattern.id, shape]);
   const fresh = touched.size === 0 && params["run"] !== "yes";
   useEffect(() => {
-    if (params["run"] !== "yes") setDraft((before) => filled(pattern, before, values, touched));
+    if (params["run"] !== "yes") setDraft((before) => fillIn(pattern, before, values, touched));
   }, [example.data, pattern.id]);
   const change = (next: Draft, name = "") => {
     setTouched(new Set([...touched, name]));
     setDraft(next);
   };
-  const missing = lacking(pattern, draft);
+  const missing = missingValue(pattern, draft);
   const run = () => {
     if (missing) return;
     const before = location.search;
     commit(pattern, draft);
-    if (location.search === before) again();
+    if (location.search === before) rerun();
   };
   useCommands(
     pattern.runnable
@@ -89,7 +90,7 @@ export function PatternForm({
           ))}
         </div>
       ) : (
-        <p class="muted">It is asked without a value.</p>
+        <p class="muted">This pattern has no parameters.</p>
       )}
       {pattern.operation === "Query" || pattern.operation === "Scan" || pattern.consistency ? (
         <div class="patterns-options">
@@ -97,8 +98,8 @@ export function PatternForm({
             <Segmented
               label="Order"
               options={[
-                { value: "up", label: "First to last" },
-                { value: "down", label: "Last to first" },
+                { value: "up", label: "Ascending" },
+                { value: "down", label: "Descending" },
               ]}
               value={draft.newestFirst ? "down" : "up"}
               onChange={(value) => change({ ...draft, newestFirst: value === "down" })}
@@ -122,7 +123,7 @@ export function PatternForm({
               onChange={(consistent) => change({ ...draft, consistent })}
             />
           ) : (
-            <span class="small muted">A global index is read eventually.</span>
+            <span class="small muted">Global index reads are eventually consistent.</span>
           )}
         </div>
       ) : null}
@@ -139,52 +140,51 @@ export function PatternForm({
   );
 }
 
-/** Return a draft with an example in every field that must be given, is still empty and was not emptied by hand. */
-function filled(
+/** Return a draft with an example in every required field that is empty and that the user did not clear. */
+function fillIn(
   pattern: DesignedPattern,
   draft: Draft,
   values: Readonly<Record<string, string>>,
   touched: ReadonlySet<string>,
 ): Draft {
   return pattern.parameters.reduce((before, each) => {
-    const told = values[each.name];
-    return each.required && told && !touched.has(each.name) && entryOf(before, each.name).value === ""
-      ? withEntry(before, each.name, { value: told })
+    const value = values[each.name];
+    return each.required && value && !touched.has(each.name) && entryOf(before, each.name).value === ""
+      ? withEntry(before, each.name, { value })
       : before;
   }, draft);
 }
 
-function Parameter({
-  parameter,
-  draft,
-  example,
-  onChange,
-}: {
+interface ParameterProps {
   parameter: PatternParameter;
   draft: Draft;
   example: string;
   onChange: (draft: Draft, name: string) => void;
-}) {
+}
+
+function Parameter({ parameter, draft, example, onChange }: ParameterProps) {
   const entry = entryOf(draft, parameter.name);
   const set = (change: Partial<typeof entry>) => onChange(withEntry(draft, parameter.name, change), parameter.name);
   if (parameter.constant.length) {
-    const told = parameter.constant.join(", ");
+    const constant = parameter.constant.join(", ");
     return (
       <div class="field">
         <span class="patterns-label">{parameter.name}</span>
-        <span class="mono">{`${NAMES[parameter.operators[0] ?? "="] ?? parameter.operators[0]} ${told}`.trim()}</span>
-        <span class="hint">always so</span>
+        <span class="mono">
+          {`${NAMES[parameter.operators[0] ?? "="] ?? parameter.operators[0]} ${constant}`.trim()}
+        </span>
+        <span class="hint">constant</span>
       </div>
     );
   }
   const hint =
-    parameter.role === "filter" ? "a filter: what it leaves out is read and paid for" : parameter.description;
+    parameter.role === "filter" ? "filter: items it excludes are still read and billed" : parameter.description;
   const between = entry.operator === "between";
   return (
     <div class={`patterns-parameter ${parameter.role}`}>
       {parameter.operators.length > 1 ? (
         <Select
-          label={`How ${parameter.name} is compared`}
+          label={`Operator for ${parameter.name}`}
           hideLabel
           value={entry.operator}
           options={parameter.operators.map((each) => ({ value: each, label: NAMES[each] ?? each }))}
@@ -213,31 +213,25 @@ function Parameter({
   );
 }
 
-function Input({
-  parameter,
-  label,
-  value,
-  example,
-  hint,
-  onInput,
-}: {
+interface InputProps {
   parameter: PatternParameter;
   label: string;
   value: string;
   example: string;
   hint: string;
   onInput: (value: string) => void;
-}) {
+}
+
+function Input({ parameter, label, value, example, hint, onInput }: InputProps) {
   const many = parameter.operators[0] === "in";
   const choices = parameter.kind === "bool" ? ["true", "false"] : parameter.choices;
   const more = hint ? { hint } : {};
   if (choices.length && !many) {
-    const options: Option[] = choices.map((each) => ({ value: each, label: each }));
     return (
       <Select
         label={label}
         value={value}
-        options={[{ value: "", label: parameter.required ? "choose…" : "any" }, ...options]}
+        options={[{ value: "", label: parameter.required ? "Select…" : "Any" }, ...plainOptions(choices)]}
         onChange={onInput}
         {...more}
       />
@@ -254,12 +248,12 @@ function Input({
       inputMode={parameter.kind === "int" ? "numeric" : parameter.kind === "decimal" ? "decimal" : "text"}
       placeholder={parameter.required ? (HINTS[parameter.kind] ?? "") : example ? `any, such as ${example}` : "any"}
       onInput={onInput}
-      {...(many ? { hint: "several, with commas" } : more)}
+      {...(many ? { hint: "comma-separated" } : more)}
     />
   );
 }
 
-/** What a pattern is: its key, its index and what the design says of its traffic. */
+/** The entities, operation, key and index of a pattern. */
 export function PatternHead({ pattern }: { pattern: DesignedPattern }) {
   return (
     <div class="stack tight">
@@ -267,7 +261,7 @@ export function PatternHead({ pattern }: { pattern: DesignedPattern }) {
         {pattern.entities.map((name) => (
           <Chip key={name} name={name} />
         ))}
-        <Badge>{pattern.operation || "nothing asks it"}</Badge>
+        <Badge>{pattern.operation || "no operation"}</Badge>
         {pattern.shards > 1 ? <Badge>{pattern.shards} shards</Badge> : null}
         <code class="muted">{pattern.place}</code>
       </div>

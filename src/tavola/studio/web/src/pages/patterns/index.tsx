@@ -1,7 +1,7 @@
-// Patterns: ask what the design answers, see what it takes, and which index serves which pattern.
+// Patterns: runs the access patterns of the design, shows what each consumes, and which index serves which pattern.
 import { useEffect, useRef } from "preact/hooks";
 import { asOf } from "../../app/as_of";
-import { useAsk } from "../../app/asking";
+import { useQuery } from "../../app/queries";
 import { useCommands } from "../../app/commands";
 import { go, route, useParam } from "../../app/router";
 import { currentTable, session } from "../../app/session";
@@ -10,38 +10,44 @@ import { Empty, Notice, Panel, ProblemNotice, Spinner, Split, Tabs } from "../..
 import { PatternForm, PatternHead } from "./form";
 import { PatternList } from "./list";
 import { Matrix } from "./matrix";
-import { Forecast, Result, summary } from "./result";
-import { asked, choose, draftOf } from "./state";
+import { Estimate, Result, summary } from "./result";
+import { choose, draftOf, runRequest } from "./state";
 import "./page.css";
 
 const VIEWS = [
-  { value: "ask", label: "Ask" },
+  { value: "run", label: "Run" },
   { value: "coverage", label: "Coverage" },
 ] as const;
 
 export default function PatternsPage() {
   const table = currentTable.value?.name ?? route.value.table;
-  const [asks, setView] = useParam("view", "ask");
-  const view = VIEWS.find((each) => each.value === asks)?.value ?? "ask"; // whatever else a link says
+  const [viewParam, setView] = useParam("view", "run");
+  const view = VIEWS.find((each) => each.value === viewParam)?.value ?? "run";
   const designed = session.value?.designed ?? false;
-  const listed = useAsk("GET /patterns", designed ? { table: null } : null);
+  const listed = useQuery("GET /patterns", designed ? { table: null } : null);
   const [chosen] = useParam("pattern");
   useCommands([
     {
       id: "patterns-coverage",
-      title: "Show which index serves which pattern",
+      title: "Show index coverage",
       keys: "c",
       group: "Access patterns",
       run: () => setView("coverage"),
     },
-    { id: "patterns-ask", title: "Ask a pattern", keys: "a", group: "Access patterns", run: () => setView("ask") },
+    {
+      id: "patterns-view-run",
+      title: "Run an access pattern",
+      keys: "a",
+      group: "Access patterns",
+      run: () => setView("run"),
+    },
   ]);
   if (!designed) {
     return (
       <div class="page">
-        <Empty whole title="There is no design">
-          Access patterns come from a design. Start the studio with the module that declares it: tavola studio
-          shop.model
+        <Empty whole title="No design loaded">
+          Access patterns come from a design. Start the studio with the module that declares it:{" "}
+          <code>tavola studio shop.model</code>
         </Empty>
       </div>
     );
@@ -61,12 +67,12 @@ export default function PatternsPage() {
           label="View"
           tabs={VIEWS}
           value={view}
-          onChange={(value) => go({ params: { view: value === "ask" ? null : value } })}
+          onChange={(value) => go({ params: { view: value === "run" ? null : value } })}
           panel="patterns-panel"
         />
       </div>
-      {listed.problem ? <ProblemNotice problem={listed.problem} again={listed.again} /> : null}
-      <div id="patterns-panel" role="tabpanel" aria-label={view === "coverage" ? "Coverage" : "Ask"}>
+      <ProblemNotice problem={listed.problem} retry={listed.retry} />
+      <div id="patterns-panel" role="tabpanel" aria-label={view === "coverage" ? "Coverage" : "Run"}>
         {view === "coverage" ? (
           <Matrix table={table} />
         ) : !listed.data ? (
@@ -75,11 +81,11 @@ export default function PatternsPage() {
           ) : null
         ) : here.length ? (
           <Split side={<PatternList patterns={here} chosen={pattern?.id ?? ""} />}>
-            {pattern ? <Asking key={pattern.id} pattern={pattern} /> : <Unknown id={chosen} />}
+            {pattern ? <PatternView key={pattern.id} pattern={pattern} /> : <UnknownPattern id={chosen} />}
           </Split>
         ) : (
-          <Empty title="The design says nothing of this table">
-            It declares no entity that lives in {table}, so there is nothing to ask by name. Browse it instead.
+          <Empty title="Table not in the design">
+            The design declares no entities in {table}, so it has no access patterns. Browse the table on the Data page.
           </Empty>
         )}
       </div>
@@ -87,58 +93,64 @@ export default function PatternsPage() {
   );
 }
 
-function Unknown({ id }: { id: string }) {
+function UnknownPattern({ id }: { id: string }) {
   return (
     <Empty
-      title="There is no such access pattern"
+      title="Access pattern not found"
       actions={
         <button type="button" class="button" onClick={() => choose("")}>
-          Show the first
+          Show the first pattern
         </button>
       }
     >
-      The address names {id}, which the design does not have. It may have been renamed since the link was made.
+      The design has no access pattern {id}. It may have been renamed.
     </Empty>
   );
 }
 
-function Asking({ pattern }: { pattern: DesignedPattern }) {
+function PatternView({ pattern }: { pattern: DesignedPattern }) {
   const params = route.value.params;
-  const runs = pattern.runnable && params["run"] === "yes";
-  const ran = useAsk("POST /patterns/run", runs ? asked(pattern, draftOf(pattern, params), asOf.value) : null);
-  const foretold = useAsk("GET /patterns/forecast", runs ? null : { pattern: pattern.id, as_of: null });
+  const isRun = pattern.runnable && params["run"] === "yes";
+  const run = useQuery("POST /patterns/run", isRun ? runRequest(pattern, draftOf(pattern, params), asOf.value) : null);
+  const estimate = useQuery("GET /patterns/forecast", isRun ? null : { pattern: pattern.id, as_of: null });
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    // On a phone the list stands above: what was chosen comes into view.
+    // On a phone the list is above: scroll the selected pattern into view.
     if (params["pattern"] && matchMedia("(max-width: 900px)").matches)
       heading.current?.scrollIntoView({ block: "start" });
   }, [pattern.id]);
   return (
     <>
-      <Panel title={<span ref={heading}>{pattern.title}</span>}>
+      <Panel
+        title={
+          <span class="patterns-title" ref={heading}>
+            {pattern.title}
+          </span>
+        }
+      >
         <div class="stack">
           <PatternHead pattern={pattern} />
           {pattern.description ? <p class="muted">{pattern.description}</p> : null}
           {pattern.runnable ? (
-            <PatternForm pattern={pattern} running={ran.loading} again={ran.again} />
+            <PatternForm pattern={pattern} running={run.loading} rerun={run.retry} />
           ) : (
             <Notice tone={pattern.kind === "write" ? "info" : "warning"}>{pattern.reason}</Notice>
           )}
         </div>
       </Panel>
       <p class="hidden-text" role="status">
-        {runs && ran.data && !ran.loading && !ran.problem ? summary(ran.data) : ""}
+        {isRun && run.data && !run.loading && !run.problem ? summary(run.data) : ""}
       </p>
-      {ran.problem ? <ProblemNotice problem={ran.problem} /> : null}
-      {!runs && foretold.problem ? <ProblemNotice problem={foretold.problem} again={foretold.again} /> : null}
-      {ran.data && !ran.problem && runs ? (
-        <div aria-busy={ran.loading}>
-          <Result pattern={pattern} run={ran.data} />
+      <ProblemNotice problem={run.problem} />
+      <ProblemNotice problem={isRun ? null : estimate.problem} retry={estimate.retry} />
+      {run.data && !run.problem && isRun ? (
+        <div aria-busy={run.loading}>
+          <Result pattern={pattern} run={run.data} />
         </div>
-      ) : runs || !foretold.data ? null : (
-        <Forecast pattern={pattern} forecast={foretold.data} />
+      ) : isRun || !estimate.data ? null : (
+        <Estimate pattern={pattern} forecast={estimate.data} />
       )}
-      {runs && ran.loading && !ran.data ? <Spinner label="Running" /> : null}
+      {isRun && run.loading && !run.data ? <Spinner label="Running" /> : null}
     </>
   );
 }

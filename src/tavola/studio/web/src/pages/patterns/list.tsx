@@ -1,9 +1,10 @@
-// List: the access patterns of a table, found by what they are called, what they give or where they are asked.
+// List: the access patterns of a table, searchable by title, entity, index and parameters.
 import { useMemo, useRef, useState } from "preact/hooks";
 import { useCommands } from "../../app/commands";
 import type { DesignedPattern } from "../../generated/api";
-import { Badge, Chip, Empty, num, Panel, TextInput } from "../../parts";
+import { Badge, Chip, Empty, Panel, TextInput } from "../../parts";
 import { choose } from "./state";
+import { formatNumber } from "../../format";
 
 const GROUPS: readonly [DesignedPattern["kind"], string][] = [
   ["query", "Queries"],
@@ -13,9 +14,9 @@ const GROUPS: readonly [DesignedPattern["kind"], string][] = [
   ["write", "Writes"],
 ];
 
-/** Tell whether a pattern is what somebody looks for. */
-function fits(pattern: DesignedPattern, words: readonly string[]): boolean {
-  const told = [
+/** Return whether a pattern contains all search words. */
+function matches(pattern: DesignedPattern, words: readonly string[]): boolean {
+  const text = [
     pattern.title,
     pattern.place,
     pattern.index ?? "",
@@ -25,7 +26,7 @@ function fits(pattern: DesignedPattern, words: readonly string[]): boolean {
   ]
     .join(" ")
     .toLowerCase();
-  return words.every((word) => told.includes(word));
+  return words.every((word) => text.includes(word));
 }
 
 export function PatternList({ patterns, chosen }: { patterns: readonly DesignedPattern[]; chosen: string }) {
@@ -33,11 +34,11 @@ export function PatternList({ patterns, chosen }: { patterns: readonly DesignedP
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = useMemo(() => patterns.filter((each) => fits(each, words)), [patterns, search]);
+  const found = useMemo(() => patterns.filter((each) => matches(each, words)), [patterns, search]);
   useCommands([
     {
       id: "patterns-search",
-      title: "Find an access pattern",
+      title: "Find access patterns",
       keys: "/",
       group: "Access patterns",
       run: () => input.current?.focus(),
@@ -57,7 +58,7 @@ export function PatternList({ patterns, chosen }: { patterns: readonly DesignedP
       <div class="patterns-list" onKeyDown={move}>
         <div class="patterns-search">
           <TextInput
-            label="Find a pattern"
+            label="Find patterns"
             type="search"
             value={search}
             onInput={setSearch}
@@ -85,7 +86,7 @@ export function PatternList({ patterns, chosen }: { patterns: readonly DesignedP
               </section>
             ) : null;
           })}
-          {found.length ? null : <Empty title="Nothing is called so">Try fewer words.</Empty>}
+          {found.length ? null : <Empty title="No matches">Try fewer words.</Empty>}
         </div>
       </div>
     </Panel>
@@ -112,8 +113,8 @@ function Entry({ pattern, current }: { pattern: DesignedPattern; current: boolea
           </span>
         ) : null}
         {pattern.index ? <span class="cut">{pattern.index}</span> : null}
-        {pattern.per_second === null ? null : <span class="nowrap">{num(pattern.per_second)}/s</span>}
-        {pattern.kind === "need" && !pattern.runnable ? <Badge tone="bad">unserved</Badge> : null}
+        {pattern.per_second === null ? null : <span class="nowrap">{formatNumber(pattern.per_second)}/s</span>}
+        {pattern.kind === "need" && !pattern.runnable ? <Badge tone="bad">no matching key</Badge> : null}
       </span>
     </a>
   );

@@ -1,9 +1,10 @@
-// Matrix: patterns by indexes: what serves what, what nothing serves, and which index nobody asks.
+// Matrix: access patterns by index: which index serves which pattern, which patterns are unserved, which indexes unused.
 import { useRef, useState } from "preact/hooks";
-import { useAsk } from "../../app/asking";
-import type { CoverageCell, CoverageColumn, CoverageRow, CoverageTable } from "../../generated/api";
-import { Badge, Empty, Panel, ProblemNotice, Spinner, Stat, Stats } from "../../parts";
+import { useQuery } from "../../app/queries";
+import type { Coverage, CoverageCell, CoverageColumn, CoverageRow, CoverageTable } from "../../generated/api";
+import { Badge, Empty, Loaded, Panel, Stat, Stats } from "../../parts";
 import { choose } from "./state";
+import { toSentence } from "../../format";
 
 const SIGNS: Readonly<Record<CoverageCell["state"], string>> = {
   "": "",
@@ -22,35 +23,30 @@ const STATES: Readonly<Record<CoverageRow["state"], { label: string; tone?: "bad
 };
 
 export function Matrix({ table }: { table: string }) {
-  const asked = useAsk("GET /patterns/coverage", {});
-  if (asked.problem) return <ProblemNotice problem={asked.problem} again={asked.again} />;
-  if (!asked.data) return <Spinner />;
-  const told = asked.data;
-  const here = told.tables.filter((each) => each.table === table || each.table === "");
+  const coverage = useQuery("GET /patterns/coverage", {});
+  return <Loaded query={coverage}>{(data) => <CoverageView coverage={data} table={table} />}</Loaded>;
+}
+
+function CoverageView({ coverage, table }: { coverage: Coverage; table: string }) {
+  const here = coverage.tables.filter((each) => each.table === table || each.table === "");
   return (
     <div class="stack">
-      <Panel title="The whole design">
+      <Panel title="Coverage of the design">
         <Stats>
-          <Stat label="ways of reading" value={told.patterns} />
-          <Stat label="served by a key" value={told.served} {...(told.unserved ? {} : { tone: "good" as const })} />
-          <Stat
-            label="unserved or scanned"
-            value={told.unserved}
-            {...(told.unserved ? { tone: "bad" as const } : {})}
-          />
-          <Stat label="indexes" value={told.indexes} />
-          <Stat label="indexes nobody asks" value={told.unused} {...(told.unused ? { tone: "warn" as const } : {})} />
+          <Stat label="Read patterns" value={coverage.patterns} />
+          <Stat label="Served by a key" value={coverage.served} tone={coverage.unserved ? undefined : "good"} />
+          <Stat label="Without a matching key" value={coverage.unserved} tone={coverage.unserved ? "bad" : undefined} />
+          <Stat label="Indexes" value={coverage.indexes} />
+          <Stat label="Unused indexes" value={coverage.unused} tone={coverage.unused ? "warn" : undefined} />
         </Stats>
       </Panel>
       {here.map((each) => (
         <OneTable key={each.table} matrix={each} />
       ))}
-      {here.length ? null : (
-        <Empty title="The design says nothing of this table">Choose a table that it declares.</Empty>
-      )}
+      {here.length ? null : <Empty title="Table not in the design">Choose a table that the design declares.</Empty>}
       <p class="small muted">
-        ● serves it · ○ could serve it too · ◐ finds it and filters · ✕ scans · w is written with it. Arrow keys move,
-        Enter opens a pattern.
+        ● serves the pattern · ○ could also serve it · ◐ serves it with a filter · ✕ Scan · w updated by the write. Use
+        the arrow keys to move and Enter to open a pattern.
       </p>
     </div>
   );
@@ -92,7 +88,7 @@ function OneTable({ matrix }: { matrix: CoverageTable }) {
   };
   const tab = (row: number, column: number) => (at[0] === row && at[1] === column ? 0 : -1);
   return (
-    <Panel title={matrix.table || "Needs that no table answers"} flush>
+    <Panel title={matrix.table || "Declared needs without a table"} flush>
       <div class="scroll-x">
         <table
           class="patterns-matrix"
@@ -104,7 +100,8 @@ function OneTable({ matrix }: { matrix: CoverageTable }) {
           <thead>
             <tr role="row">
               <th scope="col" role="columnheader">
-                pattern
+                {" "}
+                Access pattern{" "}
               </th>
               {matrix.columns.map((each) => (
                 <Column key={each.index ?? ""} column={each} />
@@ -136,7 +133,7 @@ function OneTable({ matrix }: { matrix: CoverageTable }) {
                     onClick={() => setAt([down, along + 1])}
                   >
                     <span aria-hidden="true">{SIGNS[cell.state]}</span>
-                    <span class="hidden-text">{cell.text || "nothing"}</span>
+                    <span class="hidden-text">{cell.text || "not used"}</span>
                   </td>
                 ))}
               </tr>
@@ -156,16 +153,16 @@ function Column({ column }: { column: CoverageColumn }) {
       class={column.unused ? "unused" : ""}
       title={column.index ?? "the table itself"}
     >
-      <span class="patterns-column">{column.index === null ? "table" : broken(column.index)}</span>
+      <span class="patterns-column">{column.index === null ? "table" : breakable(column.index)}</span>
       {column.index === null || column.label === column.index ? null : (
-        <span class="small muted">{broken(column.label)}</span>
+        <span class="small muted">{breakable(column.label)}</span>
       )}
       <span class="small muted nowrap">{column.patterns === 1 ? "1 pattern" : `${column.patterns} patterns`}</span>
       {column.unused ? (
         <span class="patterns-unused">
           <Badge tone="warn">unused</Badge>
           <span class="small warn">
-            {column.reason}; {column.remedy}
+            {toSentence(column.reason)} {toSentence(column.remedy, true)}
           </span>
         </span>
       ) : null}
@@ -174,7 +171,7 @@ function Column({ column }: { column: CoverageColumn }) {
 }
 
 /** Return a name that may break after its underscores and hyphens, and nowhere else. */
-function broken(name: string) {
+function breakable(name: string) {
   return name.split(/(?<=[_-])/).map((part, at) => (
     <span key={at}>
       {part}
@@ -200,8 +197,7 @@ function RowHead({ row }: { row: CoverageRow }) {
       </span>
       {row.reason && row.state !== "written" ? (
         <span class={`small ${state.tone ?? ""}`}>
-          {row.reason}
-          {row.remedy ? `; ${row.remedy}` : ""}
+          {toSentence(row.reason)} {row.remedy ? toSentence(row.remedy, true) : ""}
         </span>
       ) : null}
     </>

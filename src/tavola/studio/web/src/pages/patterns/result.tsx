@@ -1,4 +1,4 @@
-// Result: what a run gave, took and cost; the numbers first, then the requests, then the rows.
+// Result: the items, consumed capacity and cost of a run; the totals first, then the requests, then the items.
 import { useState } from "preact/hooks";
 import { href } from "../../app/router";
 import type {
@@ -7,97 +7,87 @@ import type {
   Item,
   PatternForecast,
   PatternRun,
-  TargetUnits,
+  ConsumedUnits,
   RunItem,
   RunRequest,
 } from "../../generated/api";
 import {
+  TableHead,
+  numeric,
   Badge,
-  Button,
-  cents,
   Chip,
   Code,
   Empty,
-  money,
-  ms,
-  num,
   Panel,
   Segmented,
+  ShowAll,
   Stat,
   Stats,
   Value,
 } from "../../parts";
+import { formatBytes, formatCount, formatLatency, formatMoney, formatNumber } from "../../format";
 
-const ROWS = 50; // shown until somebody asks for all
-const COLUMNS = 6; // attributes beside the keys
-
-/** Return dollars with cents at least; a run costs parts of them, which stay. */
-function dollars(text: string): string {
-  const [whole = "0", rest = ""] = text.split(".");
-  return money(`${whole}.${rest.padEnd(2, "0")}`);
-}
+const ROWS_SHOWN = 50;
+const ATTRIBUTES_SHOWN = 6; // beside the keys
 
 function units(value: number): string {
-  return `${num(value)} unit${value === 1 ? "" : "s"}`;
+  return formatCount(value, "unit");
 }
 
-/** Return what a run came to in a few words, for who does not see it. */
+/** Return the result of a run in a few words, for screen readers. */
 export function summary(run: PatternRun): string {
-  return `${num(run.returned)} item${run.returned === 1 ? "" : "s"}, ${units(run.read_units + run.write_units)}`;
+  return `${formatCount(run.returned, "item")}, ${units(run.read_units + run.write_units)}`;
 }
 
 export function Result({ pattern, run }: { pattern: DesignedPattern; run: PatternRun }) {
   return (
     <div class="stack patterns-result" data-testid="pattern-result">
-      <Panel
-        title="What it took"
-        actions={<span class="small muted">money at the prices of {run.book}, on demand</span>}
-      >
+      <Panel title="Result" actions={<span class="small muted">on-demand, {run.book} prices</span>}>
         <div class="stack">
           <Stats>
             <Stat
-              label="items"
-              value={num(run.returned)}
+              label="Items"
+              value={formatNumber(run.returned)}
               beside={
                 run.read === run.returned
                   ? run.more
-                    ? "perhaps more are there"
-                    : "all there are"
-                  : `of ${num(run.read)} read`
+                    ? "more may exist"
+                    : "all matching items"
+                  : `of ${formatNumber(run.read)} read`
               }
             />
             <Stat
-              label="calls"
-              value={num(run.calls)}
-              beside={`${run.requests.length} request${run.requests.length === 1 ? "" : "s"}`}
+              label="API calls"
+              value={formatNumber(run.calls)}
+              beside={formatCount(run.requests.length, "request")}
             />
             <Stat
-              label={run.write_units ? "units" : "read units"}
-              value={num(run.read_units + run.write_units)}
+              label={run.write_units ? "Units" : "Read units"}
+              value={formatNumber(run.read_units + run.write_units)}
               beside={
                 run.forecast.units.length
-                  ? `foretold ${num(run.forecast.read + run.forecast.write)}`
-                  : "nothing foretold"
+                  ? `estimated ${formatNumber(run.forecast.read + run.forecast.write)}`
+                  : "no estimate"
               }
             />
             <Stat
-              label="waste"
-              value={run.waste === null ? "–" : `${num(run.waste)} ×`}
-              beside="read ÷ returned"
-              {...(run.waste !== null && run.waste > 2 ? { tone: "warn" as const } : {})}
+              label="Read amplification"
+              value={run.waste === null ? "–" : `${formatNumber(run.waste)}×`}
+              beside="items read ÷ returned"
+              tone={run.waste !== null && run.waste > 2 ? "warn" : undefined}
             />
             <Stat
-              label="per million"
-              value={run.usd_per_million === null ? "not known" : dollars(run.usd_per_million)}
+              label="Cost per million"
+              value={run.usd_per_million === null ? "unknown" : formatMoney(run.usd_per_million)}
               beside={
                 run.forecast.usd_per_million === null || !run.forecast.units.length
                   ? ""
-                  : `foretold ${dollars(run.forecast.usd_per_million)}`
+                  : `estimated ${formatMoney(run.forecast.usd_per_million)}`
               }
             />
-            <Stat label="latency" value={ms(run.latency_ms)} beside="all calls together" />
+            <Stat label="Latency" value={formatLatency(run.latency_ms)} beside="all calls" />
           </Stats>
-          <UnitBars took={run.units} foretold={run.forecast.units.length ? run.forecast.units : null} />
+          <UnitBars consumed={run.units} estimated={run.forecast.units.length ? run.forecast.units : null} />
           <ul class="patterns-why">
             {run.why.map((each, at) => (
               <li key={at}>{each}</li>
@@ -118,46 +108,52 @@ export function Result({ pattern, run }: { pattern: DesignedPattern; run: Patter
   );
 }
 
-/** What `tavola cost` says of the pattern. */
+/** The monthly cost at the declared rate. */
 function MonthLine({ forecast }: { forecast: PatternForecast }) {
   if (forecast.usd_per_month === null || forecast.per_second === null) return null;
   return (
     <p class="small muted">
-      Asked {num(forecast.per_second)} times a second, as declared, it costs {cents(forecast.usd_per_month)} a month by{" "}
-      <a href={href({ page: "cost", params: {} })}>tavola cost</a>.
+      At the declared rate of {formatNumber(forecast.per_second)} per second it costs{" "}
+      {formatMoney(forecast.usd_per_month)} per month (see <a href={href({ page: "cost", params: {} })}>Cost</a>).
     </p>
   );
 }
 
-/** The units of each place as bars: what was taken, and beside it what the design foretells. */
-function UnitBars({ took, foretold }: { took: readonly TargetUnits[]; foretold: readonly TargetUnits[] | null }) {
-  const name = (each: TargetUnits) => `${each.table}/${each.index ?? ""}`;
-  const places = new Map<string, { label: string; took: number; foretold: number }>();
+interface UnitBarsProps {
+  consumed: readonly ConsumedUnits[];
+  estimated: readonly ConsumedUnits[] | null;
+}
+
+/** The units of each table and index as bars: consumed and, if given, estimated. */
+function UnitBars({ consumed, estimated }: UnitBarsProps) {
+  const name = (each: ConsumedUnits) => `${each.table}/${each.index ?? ""}`;
+  const places = new Map<string, { label: string; consumed: number; estimated: number }>();
   for (const [list, word] of [
-    [took, "took"],
-    [foretold ?? [], "foretold"],
+    [consumed, "consumed"],
+    [estimated ?? [], "estimated"],
   ] as const) {
     for (const each of list) {
-      const place = places.get(name(each)) ?? { label: each.index ?? each.table, took: 0, foretold: 0 };
-      place[word] += each.read + each.write;
+      const place = places.get(name(each)) ?? { label: each.index ?? each.table, consumed: 0, estimated: 0 };
+      place[word] += each.reads + each.writes;
       places.set(name(each), place);
     }
   }
-  const most = Math.max(...[...places.values()].flatMap((each) => [each.took, each.foretold]), 0.5);
+  const most = Math.max(...[...places.values()].flatMap((each) => [each.consumed, each.estimated]), 0.5);
   const width = (value: number) => ({ width: `${((value / most) * 100).toFixed(2)}%` });
   return (
     <table class="patterns-units">
-      <caption class="hidden-text">Units at each place</caption>
+      <caption class="hidden-text">Units by table and index</caption>
       <thead>
         <tr>
-          <th scope="col">place</th>
+          <th scope="col">Table or index</th>
           <td aria-hidden="true" />
           <th scope="col" class="num">
-            {foretold ? "took" : "units"}
+            {estimated ? "Consumed" : "Units"}
           </th>
-          {foretold ? (
+          {estimated ? (
             <th scope="col" class="num">
-              foretold
+              {" "}
+              Estimated{" "}
             </th>
           ) : null}
         </tr>
@@ -167,11 +163,11 @@ function UnitBars({ took, foretold }: { took: readonly TargetUnits[]; foretold: 
           <tr key={id}>
             <th scope="row">{each.label}</th>
             <td class="bar" aria-hidden="true">
-              <div style={width(each.took)} />
-              {foretold ? <div class="foretold" style={width(each.foretold)} /> : null}
+              <div style={width(each.consumed)} />
+              {estimated ? <div class="estimated" style={width(each.estimated)} /> : null}
             </td>
-            <td class="num">{num(each.took)}</td>
-            {foretold ? <td class="num muted">{num(each.foretold)}</td> : null}
+            <td class="num">{formatNumber(each.consumed)}</td>
+            {estimated ? <td class="num muted">{formatNumber(each.estimated)}</td> : null}
           </tr>
         ))}
       </tbody>
@@ -191,17 +187,18 @@ function Requests({ requests }: { requests: readonly RunRequest[] }) {
           ))}
         </ol>
       ) : (
-        <Empty title="No request was made" />
+        <Empty title="No requests" />
       )}
     </Panel>
   );
 }
 
+function unitsOf(call: RunRequest["calls"][number]): number {
+  return call.units.reduce((sum, each) => sum + each.reads + each.writes, 0);
+}
+
 function Request({ request }: { request: RunRequest }) {
-  const taken = request.calls.reduce(
-    (sum, call) => sum + call.units.reduce((all, each) => all + each.read + each.write, 0),
-    0,
-  );
+  const consumed = request.calls.reduce((sum, call) => sum + unitsOf(call), 0);
   const returned = request.calls.reduce((sum, call) => sum + call.returned, 0);
   const read = request.calls.reduce((sum, call) => sum + call.read, 0);
   return (
@@ -211,10 +208,10 @@ function Request({ request }: { request: RunRequest }) {
           <Badge>{request.operation}</Badge>
           <span class="patterns-on">{request.index ?? request.table}</span>
           <span class="small muted num">
-            {num(returned)} of {num(read)} read · {units(taken)} ·{" "}
-            {request.calls.length === 1 ? "1 call" : `${request.calls.length} calls`}
+            {formatNumber(returned)} of {formatNumber(read)} read · {units(consumed)} ·{" "}
+            {formatCount(request.calls.length, "call")}
           </span>
-          {request.more ? <Badge>more there</Badge> : null}
+          {request.more ? <Badge>more available</Badge> : null}
         </span>
         {request.condition ? <code class="patterns-condition">{request.condition}</code> : null}
         {request.filter ? (
@@ -227,31 +224,15 @@ function Request({ request }: { request: RunRequest }) {
         {request.calls.length > 1 ? (
           <table class="plain">
             <caption class="hidden-text">Calls</caption>
-            <thead>
-              <tr>
-                <th scope="col">call</th>
-                <th scope="col" class="num">
-                  returned
-                </th>
-                <th scope="col" class="num">
-                  read
-                </th>
-                <th scope="col" class="num">
-                  units
-                </th>
-                <th scope="col" class="num">
-                  latency
-                </th>
-              </tr>
-            </thead>
+            <TableHead columns={["Call", numeric("Returned"), numeric("Read"), numeric("Units"), numeric("Latency")]} />
             <tbody>
               {request.calls.map((call, at) => (
                 <tr key={at}>
                   <td>{at + 1}</td>
-                  <td class="num">{num(call.returned)}</td>
-                  <td class="num">{num(call.read)}</td>
-                  <td class="num">{num(call.units.reduce((sum, each) => sum + each.read + each.write, 0))}</td>
-                  <td class="num">{ms(call.latency_ms)}</td>
+                  <td class="num">{formatNumber(call.returned)}</td>
+                  <td class="num">{formatNumber(call.read)}</td>
+                  <td class="num">{formatNumber(unitsOf(call))}</td>
+                  <td class="num">{formatLatency(call.latency_ms)}</td>
                 </tr>
               ))}
             </tbody>
@@ -268,30 +249,30 @@ function Rows({ pattern, items }: { pattern: DesignedPattern; items: readonly Ru
   if (!items.length) {
     return (
       <Panel title="Items">
-        <Empty title="Nothing came back">
-          The key was asked and nothing stands there. Try other values, or leave a sort part out.
+        <Empty title="No items found">
+          No items have this key. Try other values, or leave out part of the sort key.
         </Empty>
       </Panel>
     );
   }
   const keys = Object.keys(items[0]?.key ?? {});
-  const counted = new Map<string, number>();
+  const counts = new Map<string, number>();
   for (const { item } of items)
-    for (const name of Object.keys(item)) if (!keys.includes(name)) counted.set(name, (counted.get(name) ?? 0) + 1);
-  // What every row has comes first, and attributes that only make keys of indexes say nothing new.
-  const columns = [...counted.entries()]
+    for (const name of Object.keys(item)) if (!keys.includes(name)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  // Attributes that most items have come first; index key attributes repeat other attributes and are left out.
+  const columns = [...counts.entries()]
     .filter(([name]) => !/^(GSI|LSI)\d*(PK|SK)/i.test(name))
     .sort((one, other) => other[1] - one[1])
-    .slice(0, COLUMNS)
+    .slice(0, ATTRIBUTES_SHOWN)
     .map(([name]) => name);
-  const shown = all ? items : items.slice(0, ROWS);
+  const shown = all ? items : items.slice(0, ROWS_SHOWN);
   return (
     <Panel title={`Items (${items.length})`} flush>
       <div class="scroll-x" tabIndex={0} role="region" aria-label="Items">
         <table class="plain patterns-rows">
           <thead>
             <tr>
-              <th scope="col">entity</th>
+              <th scope="col">Entity</th>
               {[...keys, ...columns].map((name) => (
                 <th scope="col" key={name}>
                   {name}
@@ -322,20 +303,14 @@ function Rows({ pattern, items }: { pattern: DesignedPattern; items: readonly Ru
           </tbody>
         </table>
       </div>
-      {items.length > shown.length ? (
-        <div class="patterns-more">
-          <Button small onClick={() => setAll(true)}>
-            Show all {items.length}
-          </Button>
-        </div>
-      ) : null}
+      <ShowAll total={items.length} shown={shown.length} onShow={() => setAll(true)} />
     </Panel>
   );
 }
 
 function ItemLink({ table, item, value }: { table: string; item: Item; value: AttributeValue | undefined }) {
   return (
-    <a href={href({ page: "data", table, params: { item: JSON.stringify(item) } })} title="Open it in the data">
+    <a href={href({ page: "data", table, params: { item: JSON.stringify(item) } })} title="Open in Data">
       <Value value={value} />
     </a>
   );
@@ -350,54 +325,55 @@ function CodePanel({ run }: { run: PatternRun }) {
   const [chosen, setChosen] = useState(run.code.tavola === null ? "boto3" : "tavola");
   const text = ways.find((each) => each.value === chosen)?.text ?? null;
   return (
-    <Panel title="As code" actions={<Segmented label="Language" options={ways} value={chosen} onChange={setChosen} />}>
+    <Panel title="Code" actions={<Segmented label="Language" options={ways} value={chosen} onChange={setChosen} />}>
       {text === null ? (
-        <p class="muted">The design is a document or the pattern a need, so there is no class to name.</p>
+        <p class="muted">
+          No Tavola client code: the design was loaded from a document, or the pattern is a declared need.
+        </p>
       ) : (
-        <Code text={text} label={`The run as ${chosen}`} />
+        <Code text={text} label={`Code for ${chosen}`} />
       )}
     </Panel>
   );
 }
 
-/** What a pattern takes by the design's numbers, for what is not run, and before it is. */
-export function Forecast({ pattern, forecast }: { pattern: DesignedPattern; forecast: PatternForecast }) {
+/** The estimated capacity and cost of a pattern, before it is run or where it cannot be. */
+export function Estimate({ pattern, forecast }: { pattern: DesignedPattern; forecast: PatternForecast }) {
   const write = pattern.kind === "write";
   if (!forecast.units.length) {
     return (
-      <Panel title="What the design foretells">
+      <Panel title="Estimated cost">
         <p class="muted" data-testid="pattern-forecast">
-          Nothing: the design does not say how this need is asked today (its route), so it has no units and no cost yet.
+          No estimate: the design declares no route for this need, so it has no units or cost yet.
         </p>
       </Panel>
     );
   }
   return (
-    <Panel
-      title="What the design foretells"
-      actions={<span class="small muted">at the prices of {forecast.book}, on demand</span>}
-    >
+    <Panel title="Estimated cost" actions={<span class="small muted">on-demand, {forecast.book} prices</span>}>
       <div class="stack" data-testid="pattern-forecast">
         <Stats>
-          {forecast.write ? <Stat label="write units" value={num(forecast.write)} beside="each time" /> : null}
+          {forecast.write ? (
+            <Stat label="Write units" value={formatNumber(forecast.write)} beside="per request" />
+          ) : null}
           {forecast.read || !forecast.write ? (
             <Stat
-              label="read units"
-              value={num(forecast.read)}
-              beside={write ? "to know the item first" : "each time"}
+              label="Read units"
+              value={formatNumber(forecast.read)}
+              beside={write ? "to read the item first" : "per request"}
             />
           ) : null}
           <Stat
-            label="per million"
-            value={forecast.usd_per_million === null ? "not known" : dollars(forecast.usd_per_million)}
+            label="Cost per million"
+            value={forecast.usd_per_million === null ? "unknown" : formatMoney(forecast.usd_per_million)}
           />
           <Stat
-            label="declared"
-            value={forecast.items === null ? "–" : `${num(forecast.items)} item${forecast.items === 1 ? "" : "s"}`}
-            beside={forecast.item_bytes === null ? "no size said" : `of ${num(forecast.item_bytes)} B`}
+            label="Declared items"
+            value={forecast.items === null ? "–" : formatCount(forecast.items, "item")}
+            beside={forecast.item_bytes === null ? "no size declared" : `${formatBytes(forecast.item_bytes)} each`}
           />
         </Stats>
-        {forecast.units.length ? <UnitBars took={forecast.units} foretold={null} /> : null}
+        {forecast.units.length ? <UnitBars consumed={forecast.units} estimated={null} /> : null}
         <MonthLine forecast={forecast} />
       </div>
     </Panel>

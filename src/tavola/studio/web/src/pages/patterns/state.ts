@@ -1,15 +1,15 @@
-// State: what is typed for a pattern and what was run. The URL holds the pattern and the values of the last run, so a link runs the same.
+// State: the form of an access pattern. The URL holds the pattern and the values of the last run, so that a link runs the same.
 import { go, route } from "../../app/router";
 import type { DesignedPattern, EnteredValue, RunPatternRequest } from "../../generated/api";
 
-/** What was typed for one parameter. */
+/** The value entered for one parameter. */
 export interface Entry {
   readonly value: string;
   readonly operator: string;
   readonly until: string;
 }
 
-/** A form as it is being filled in. */
+/** The form while it is being filled in. */
 export interface Draft {
   readonly entries: Readonly<Record<string, Entry>>;
   readonly newestFirst: boolean;
@@ -21,7 +21,7 @@ const EMPTY: Entry = { value: "", operator: "=", until: "" };
 
 type Params = Readonly<Record<string, string>>;
 
-/** Return what the URL says of a pattern, or what a form begins with. */
+/** Return the form with the values in the URL, or its initial values. */
 export function draftOf(pattern: DesignedPattern, params: Params): Draft {
   const entries: Record<string, Entry> = {};
   for (const parameter of pattern.parameters) {
@@ -50,8 +50,8 @@ export function withEntry(draft: Draft, name: string, change: Partial<Entry>): D
   return { ...draft, entries: { ...draft.entries, [name]: { ...entryOf(draft, name), ...change } } };
 }
 
-/** Return the question that a draft is. */
-export function asked(pattern: DesignedPattern, draft: Draft, asOf: string): RunPatternRequest {
+/** Return the request that runs a draft. */
+export function runRequest(pattern: DesignedPattern, draft: Draft, asOf: string): RunPatternRequest {
   const values: EnteredValue[] = [];
   for (const parameter of pattern.parameters) {
     const entry = entryOf(draft, parameter.name);
@@ -74,10 +74,10 @@ export function asked(pattern: DesignedPattern, draft: Draft, asOf: string): Run
   };
 }
 
-/** Put what is run into the URL. */
+/** Write the draft to the URL, which runs it. */
 export function commit(pattern: DesignedPattern, draft: Draft): void {
   const params: Record<string, string | null> = {
-    ...cleared(),
+    ...clearedParams(),
     pattern: pattern.id,
     run: "yes",
     desc: pattern.ordered && draft.newestFirst ? "yes" : null,
@@ -94,26 +94,26 @@ export function commit(pattern: DesignedPattern, draft: Draft): void {
   go({ params });
 }
 
-/** Choose another pattern: what was typed for the last one is not its. */
-export function choose(id: string, table?: string): void {
-  go({ ...(table ? { table } : {}), params: { ...cleared(), view: null, pattern: id } });
+/** Select another pattern, without the values of this one. */
+export function choose(id: string): void {
+  go({ params: { ...clearedParams(), view: null, pattern: id } });
 }
 
-/** Return the change that takes the values of the last pattern out of the URL. */
-export function cleared(): Record<string, null> {
+/** Return the parameters that remove the values of this pattern from the URL. */
+export function clearedParams(): Record<string, null> {
   const names = Object.keys(route.value.params).filter((name) =>
     /^([pou]\.|run$|desc$|limit$|strong$|pattern$)/.test(name),
   );
   return Object.fromEntries(names.map((name) => [name, null]));
 }
 
-/** Return what keeps a draft from being run, in words; "" where nothing does. */
-export function lacking(pattern: DesignedPattern, draft: Draft): string {
+/** Return which value is missing to run a draft; "" if none. */
+export function missingValue(pattern: DesignedPattern, draft: Draft): string {
   for (const parameter of pattern.parameters) {
     const entry = entryOf(draft, parameter.name);
-    if (parameter.required && entry.value === "") return `${parameter.name} is needed`;
+    if (parameter.required && entry.value === "") return `${parameter.name} is required`;
     if (entry.value !== "" && entry.operator === "between" && entry.until === "")
-      return `${parameter.name} needs its other end`;
+      return `${parameter.name} needs an upper bound`;
   }
   return "";
 }

@@ -1,23 +1,20 @@
-// Differences: what is otherwise in an item than it was, place by place.
-import { shown, Value } from "../../parts";
+// Differences: how two versions of an item differ, attribute by attribute.
+import { Value, valueText } from "../../parts";
 import type { AttributeValue, Item, ItemDifference, KeyReading } from "../../generated/api";
 import { KeyParts } from "../../parts";
 
 const SIGN = { added: "+", removed: "−", changed: "~" } as const;
 
-/** A table of differences: the place, what it was, what it is. */
-export function Differences({
-  differences,
-  total,
-  label = "Differences",
-  empty,
-}: {
+interface DifferencesProps {
   differences: readonly ItemDifference[];
   total: number;
   label?: string;
   empty?: string;
-}) {
-  if (!differences.length) return <p class="muted">{empty ?? "Nothing in it is otherwise."}</p>;
+}
+
+/** A table of differences: the path, the old and the new value. */
+export function Differences({ differences, total, label = "Differences", empty }: DifferencesProps) {
+  if (!differences.length) return <p class="muted">{empty ?? "No differences."}</p>;
   return (
     <div class="scroll-x" tabIndex={0} role="region" aria-label={label}>
       <table class="plain time-differences">
@@ -27,8 +24,8 @@ export function Differences({
               <span class="hidden-text">Kind</span>
             </th>
             <th scope="col">Field</th>
-            <th scope="col">Was</th>
-            <th scope="col">Is</th>
+            <th scope="col">Before</th>
+            <th scope="col">After</th>
           </tr>
         </thead>
         <tbody>
@@ -43,15 +40,23 @@ export function Differences({
               </th>
               {each.omitted ? (
                 <td colSpan={2} class="muted">
-                  too long to be shown here; the whole item has it
+                  too long to show here; open the full item
                 </td>
               ) : (
                 <>
                   <td class="was">
-                    {each.lost?.length ? <Elements sign="−" elements={each.lost} /> : <Shown value={each.before} />}
+                    {each.lost?.length ? (
+                      <Elements sign="−" elements={each.lost} />
+                    ) : (
+                      <OptionalValue value={each.before} />
+                    )}
                   </td>
                   <td class="is">
-                    {each.gained?.length ? <Elements sign="+" elements={each.gained} /> : <Shown value={each.after} />}
+                    {each.gained?.length ? (
+                      <Elements sign="+" elements={each.gained} />
+                    ) : (
+                      <OptionalValue value={each.after} />
+                    )}
                   </td>
                 </>
               )}
@@ -64,7 +69,7 @@ export function Differences({
   );
 }
 
-function Shown({ value }: { value: AttributeValue | null | undefined }) {
+function OptionalValue({ value }: { value: AttributeValue | null | undefined }) {
   return value ? <Value value={value} type /> : <span class="muted">–</span>;
 }
 
@@ -81,21 +86,21 @@ function Elements({ sign, elements }: { sign: string; elements: readonly string[
   );
 }
 
-/** Return differences in one line, for a row. */
-export function briefly(differences: readonly ItemDifference[], total: number): string {
-  const told = differences.slice(0, 3).map((each) => {
+/** Return differences as one line. */
+export function differencesText(differences: readonly ItemDifference[], total: number): string {
+  const parts = differences.slice(0, 3).map((each) => {
     if (each.omitted) return each.path;
-    if (each.kind === "added") return `+${each.path} ${brief(each.after)}`;
+    if (each.kind === "added") return `+${each.path} ${shortText(each.after)}`;
     if (each.kind === "removed") return `−${each.path}`;
     if (each.gained?.length || each.lost?.length)
       return `${each.path} ${[...(each.gained ?? []).map((one) => `+${one}`), ...(each.lost ?? []).map((one) => `−${one}`)].join(" ")}`;
-    return `${each.path} ${brief(each.before)} → ${brief(each.after)}`;
+    return `${each.path} ${shortText(each.before)} → ${shortText(each.after)}`;
   });
-  return told.join(" · ") + (total > 3 ? ` · and ${total - 3} more` : "");
+  return parts.join(" · ") + (total > 3 ? ` · and ${total - 3} more` : "");
 }
 
-function brief(value: AttributeValue | null | undefined): string {
-  return value ? shown(value, 28) : "–";
+function shortText(value: AttributeValue | null | undefined): string {
+  return value ? valueText(value, 28) : "–";
 }
 
 /** All attributes of an item, with their types. */
@@ -122,8 +127,8 @@ export function WholeItem({ item, label }: { item: Item; label: string }) {
   );
 }
 
-/** An item's key, taken apart. */
-export function ReadKey({ parts }: { parts: readonly KeyReading[] }) {
+/** An item's key, split by its template. */
+export function ItemKey({ parts }: { parts: readonly KeyReading[] }) {
   return (
     <span class="time-key">
       {parts.map((part) => (

@@ -1,29 +1,29 @@
-// Feed: a table's changes as they come, in a bounded list, over a connection that is taken up again where it broke.
+// Feed: the live changes of a table in a bounded list, over a connection that resumes where it broke.
 import { signal } from "@preact/signals";
 import { apiUrl, call, problemOf } from "../../app/api";
 import type { ChangesRequest, StreamGap, Problem, StreamChange } from "../../generated/api";
-import { Kept } from "./kept";
+import { ChangeBuffer } from "./change_buffer";
 
 export type FeedState = "connecting" | "live" | "lost" | "over" | "refused" | "closed";
 
 const BACKOFF_MS = [300, 1_000, 2_000, 5_000];
 const MEASURES_MAX = 500;
 const RATE_S = 60;
-const UNSEEN_MS = 20_000;
+const HIDDEN_MS = 20_000;
 
-type Asked = Pick<ChangesRequest, "table" | "events" | "entities" | "prefix" | "after" | "since">;
+type FeedFilters = Pick<ChangesRequest, "table" | "events" | "entities" | "prefix" | "after" | "since">;
 
-/** One table's live changes, the latest last. It renders at most once a frame, however many come. */
+/** The live changes of one table, newest last. It renders at most once per frame. */
 export class Feed {
   readonly state = signal<FeedState>("connecting");
   readonly problem = signal<Problem | null>(null);
   readonly gaps = signal<readonly StreamGap[]>([]);
   readonly paused = signal(false);
-  /** Counted up when there is something to show. */
+  /** Incremented when there is something to show. */
   readonly version = signal(0);
-  private readonly shownRows = new Kept();
-  private readonly heldRows = new Kept();
-  /** Changes that came in all; those let go because the list is full; those that were held too long. */
+  private readonly shownRows = new ChangeBuffer();
+  private readonly heldRows = new ChangeBuffer();
+  /** Changes received in total; dropped because the list is full; dropped while paused. */
   total = 0;
   dropped = 0;
   missed = 0;
@@ -36,54 +36,55 @@ export class Feed {
   private frame = 0;
   private arrived = 0;
   private round = 0;
-  private unseen = 0;
-  private resting = false;
+  private hiddenTimer = 0;
+  private suspended = false;
 
   constructor(
-    private asked: Asked,
+    private filters: FeedFilters,
     start: string,
   ) {
     this.position = start;
-    document.addEventListener("visibilitychange", this.look);
+    document.addEventListener("visibilitychange", this.onVisibility);
     void this.begin();
   }
 
-  /** Let the connection go while nobody looks, and go on from there: a browser has six to one server for all its tabs together. */
-  private readonly look = (): void => {
-    clearTimeout(this.unseen);
-    if (document.hidden) this.unseen = setTimeout(() => this.rest(), UNSEEN_MS);
-    else if (this.resting) this.reopen();
+  /** Close the connection while the tab is hidden and resume later: a browser has only six per server for all tabs. */
+  private readonly onVisibility = (): void => {
+    clearTimeout(this.hiddenTimer);
+    if (document.hidden) this.hiddenTimer = setTimeout(() => this.suspend(), HIDDEN_MS);
+    else if (this.suspended) this.reopen();
   };
 
-  private rest(): void {
+  private suspend(): void {
     if (this.state.value !== "live") return;
-    this.resting = true;
+    this.suspended = true;
     this.state.value = "connecting";
     this.round += 1;
-    this.shut();
+    this.disconnect();
   }
 
-  /** The changes that are shown, and those that wait while it is paused. */
+  /** The changes that are shown. */
   get rows(): readonly StreamChange[] {
     return this.shownRows.changes;
   }
 
+  /** The changes held back while paused. */
   get held(): readonly StreamChange[] {
     return this.heldRows.changes;
   }
 
-  /** Ask for other changes from here on; what is shown and not wanted goes, and nothing between is lost. */
-  narrow(asked: Asked): void {
-    this.asked = { ...asked, after: this.asked.after ?? "" };
-    this.shownRows.narrow((row) => wanted(row, asked));
-    this.heldRows.narrow((row) => wanted(row, asked));
+  /** Change the filters: shown changes that do not match are removed, and no change in between is lost. */
+  narrow(filters: FeedFilters): void {
+    this.filters = { ...filters, after: this.filters.after ?? "" };
+    this.shownRows.narrow((row) => matches(row, filters));
+    this.heldRows.narrow((row) => matches(row, filters));
     this.reopen();
     this.show();
   }
 
-  /** Begin anew: at the start of what the stream keeps, at now, or past a change. */
+  /** Start again: at the beginning of the stream, now, or after a change. */
   restart(start: "latest" | "start", after = ""): void {
-    this.asked = { ...this.asked, after };
+    this.filters = { ...this.filters, after };
     this.shownRows.narrow(() => false);
     this.heldRows.narrow(() => false);
     this.total = this.dropped = this.missed = 0;
@@ -93,7 +94,7 @@ export class Feed {
     this.show();
   }
 
-  /** Stop showing what comes, which goes on being held; or show all of it. */
+  /** Hold new changes back, or show all that were held back. */
   pause(paused: boolean): void {
     this.paused.value = paused;
     if (!paused) this.dropped += this.shownRows.take(this.heldRows);
@@ -103,25 +104,25 @@ export class Feed {
   close(): void {
     this.state.value = "closed";
     this.round += 1;
-    this.shut();
-    clearTimeout(this.unseen);
-    document.removeEventListener("visibilitychange", this.look);
+    this.disconnect();
+    clearTimeout(this.hiddenTimer);
+    document.removeEventListener("visibilitychange", this.onVisibility);
     cancelAnimationFrame(this.frame);
   }
 
-  /** Break the connection as a network does; it is taken up again. For whoever wants to see that. */
+  /** Drop the connection and reconnect. */
   drop(): void {
-    this.shut();
-    this.lost();
+    this.disconnect();
+    this.reconnectLater();
   }
 
-  /** Return how many changes came in each of the last seconds, the latest last. */
+  /** Return the number of changes in each of the last seconds, newest last. */
   rates(): number[] {
     const now = Math.floor(Date.now() / 1000);
     return Array.from({ length: RATE_S }, (_, at) => this.seconds.get(now - RATE_S + 1 + at) ?? 0);
   }
 
-  /** Note that what came has been shown. */
+  /** Record that the received changes were rendered, to measure the delay. */
   shown(): void {
     if (!this.arrived) return;
     performance.measure("tavola:stream", { start: this.arrived, end: performance.now() });
@@ -130,26 +131,26 @@ export class Feed {
   }
 
   private reopen(): void {
-    this.resting = false;
+    this.suspended = false;
     this.tries = 0;
-    this.shut();
+    this.disconnect();
     void this.begin();
   }
 
-  /** Look whether there is a stream before one is opened: a browser tells nothing of why it was refused. */
+  /** Check that there is a stream before opening one: an EventSource does not say why it was rejected. */
   private async begin(): Promise<void> {
     this.state.value = "connecting";
     const round = (this.round += 1);
-    const problem = await this.refusal();
-    if (round !== this.round) return; // another began meanwhile, or the page is gone
+    const problem = await this.streamProblem();
+    if (round !== this.round) return; // a newer attempt started, or the page was left
     this.problem.value = problem;
     if (problem === null) this.open();
     else if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) this.state.value = "refused";
-    else this.lost();
+    else this.reconnectLater();
   }
 
-  private async refusal(): Promise<Problem | null> {
-    const { table, events, after, since } = this.asked;
+  private async streamProblem(): Promise<Problem | null> {
+    const { table, events, after, since } = this.filters;
     try {
       return (await call("GET /changes/stream", { table, events, after, since })).problem ?? null;
     } catch (thrown) {
@@ -159,13 +160,13 @@ export class Feed {
 
   private open(): void {
     this.connections += 1;
-    const source = new EventSource(apiUrl("GET /changes", { ...this.asked, position: this.position }));
+    const source = new EventSource(apiUrl("GET /changes", { ...this.filters, position: this.position }));
     this.source = source;
     const on = (event: string, take: (data: string) => void) =>
       source.addEventListener(event, (message) => {
         if (this.source !== source) return;
         take((message as MessageEvent<string>).data);
-        // The place is moved when what it covers is in the list, and not before.
+        // The position moves only after its changes are in the list.
         const id = (message as MessageEvent<string>).lastEventId;
         if (id) this.position = id;
       });
@@ -181,21 +182,21 @@ export class Feed {
     });
     on("problem", (data) => {
       this.problem.value = JSON.parse(data) as Problem;
-      this.shut();
-      this.lost();
+      this.disconnect();
+      this.reconnectLater();
     });
     on("over", () => {
-      this.shut();
+      this.disconnect();
       this.state.value = "over";
     });
     source.onerror = () => {
       if (this.source !== source) return;
-      this.shut();
-      this.lost();
+      this.disconnect();
+      this.reconnectLater();
     };
   }
 
-  private lost(): void {
+  private reconnectLater(): void {
     if (this.state.value === "closed") return;
     this.state.value = "lost";
     const wait = BACKOFF_MS[Math.min(this.tries, BACKOFF_MS.length - 1)] ?? 5_000;
@@ -204,7 +205,7 @@ export class Feed {
     this.timer = setTimeout(() => void this.begin(), wait);
   }
 
-  private shut(): void {
+  private disconnect(): void {
     clearTimeout(this.timer);
     this.source?.close();
     this.source = null;
@@ -232,14 +233,14 @@ export class Feed {
   }
 }
 
-/** Tell whether a change passes the filters, as the server decides it for those to come. */
-function wanted(row: StreamChange, asked: Asked): boolean {
+/** Return whether a change passes the filters, as the server decides for new ones. */
+function matches(row: StreamChange, filters: FeedFilters): boolean {
   const among = (list: string | undefined, name: string) => !list || list.split(",").includes(name);
-  const prefix = asked.prefix ?? "";
+  const prefix = filters.prefix ?? "";
   const keys = Object.values(row.keys).map((value) => String(Object.values(value)[0] ?? ""));
   return (
-    among(asked.events, row.event) &&
-    among(asked.entities, row.entity ?? "") &&
+    among(filters.events, row.event) &&
+    among(filters.entities, row.entity ?? "") &&
     (!prefix || keys.some((key) => key.startsWith(prefix)))
   );
 }

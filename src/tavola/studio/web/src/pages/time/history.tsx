@@ -1,53 +1,50 @@
-// History: all that one item has been, what changed each time and who changed it; and the way back.
+// History: the versions of one item, what changed and who changed it, and restoring a version.
 import { useSignal } from "@preact/signals";
 import { call, problemOf } from "../../app/api";
-import { useAsk } from "../../app/asking";
+import { useQuery } from "../../app/queries";
 import { go, href, useParam } from "../../app/router";
 import { session } from "../../app/session";
-import {
-  Badge,
-  Button,
-  bytes,
-  Chip,
-  Confirm,
-  Empty,
-  Notice,
-  num,
-  ProblemNotice,
-  Spinner,
-  TextInput,
-} from "../../parts";
+import { Badge, Button, Chip, Confirm, Empty, Notice, ProblemNotice, Spinner, TextInput, Loaded } from "../../parts";
 import type { ThenRequest, Item, KeptVersion, Problem, TableSummary, UndoRequest } from "../../generated/api";
-import { Differences, ReadKey, WholeItem } from "./differences";
-import { keyOf, keyText } from "./keys";
-import { KeepPast } from "./keeping";
-import { agoText, exactText, iso, momentText, msOf } from "../../app/times";
+import { Differences, ItemKey, WholeItem } from "./differences";
+import { parseKey, keyText } from "./keys";
+import { EnableRecovery } from "./enable_recovery";
+import {
+  formatCount,
+  formatAgo,
+  formatBytes,
+  formatDateTime,
+  formatExactDateTime,
+  formatNumber,
+  parseIso,
+  toIso,
+} from "../../format";
 
 export function History({ table }: { table: TableSummary }) {
   const [text] = useParam("key");
-  const key = keyOf(text);
+  const key = parseKey(text);
   return (
     <div class="stack">
-      <Choose table={table} chosen={key} />
+      <KeyForm table={table} chosen={key} />
       {key ? (
         <Versions key={text} table={table.name} item={key} />
       ) : (
-        <Empty title="Which item?">
-          Give its key above, or choose "History" at an item in Data or at a change in Live.
+        <Empty title="No item selected">
+          Enter a key above, or choose “History” for an item in Data or “Item history” for a live change.
         </Empty>
       )}
     </div>
   );
 }
 
-/** The key of the item, typed part by part. */
-function Choose({ table, chosen }: { table: TableSummary; chosen: Item | null }) {
+/** A form for the key of the item. */
+function KeyForm({ table, chosen }: { table: TableSummary; chosen: Item | null }) {
   const typed = useSignal<Record<string, string>>({});
   const shown = (name: string) => typed.value[name] ?? String(Object.values(chosen?.[name] ?? {})[0] ?? "");
   const submit = (event: Event) => {
     event.preventDefault();
     const key = Object.fromEntries(table.keys.map((part) => [part.name, { [part.type]: shown(part.name) }]));
-    typed.value = {}; // from here on the URL says what is shown, also when somebody goes back
+    typed.value = {}; // from now on the URL holds the key, also when going back
     go({ params: { key: keyText(key) } });
   };
   return (
@@ -62,123 +59,124 @@ function Choose({ table, chosen }: { table: TableSummary; chosen: Item | null })
         />
       ))}
       <Button type="submit" kind="primary" disabled={table.keys.some((part) => !shown(part.name))}>
-        Show its history
+        Show history
       </Button>
     </form>
   );
 }
 
 function Versions({ table, item }: { table: string; item: Item }) {
-  const told = useAsk("POST /past/history", { table, key: item });
-  const putting = useSignal<KeptVersion | null>(null);
+  const query = useQuery("POST /past/history", { table, key: item });
+  const restoring = useSignal<KeptVersion | null>(null);
   const undo = useSignal<UndoRequest | null>(null);
-  const said = useSignal("");
+  const message = useSignal("");
   const problem = useSignal<Problem | null>(null);
-  if (told.problem?.code === "past-off") return <KeepPast table={table} kept={told.again} />;
-  if (told.problem) return <ProblemNotice problem={told.problem} again={told.again} />;
-  if (!told.data) return <Spinner />;
-  const history = told.data;
-  const shown = momentsOf(history.versions);
-  const now = history.versions[0];
+  if (query.problem?.code === "past-off") return <EnableRecovery table={table} onEnabled={query.retry} />;
+  if (query.problem) return <ProblemNotice problem={query.problem} retry={query.retry} />;
+  if (!query.data) return <Spinner />;
+  const history = query.data;
+  const timeText = versionTimes(history.versions);
+  const current = history.versions[0];
   const count = history.earlier + history.versions.filter((version) => version.item || version.since).length;
-  const putBack = async (version: KeptVersion) => {
-    putting.value = null;
+  const restore = async (version: KeptVersion) => {
+    restoring.value = null;
     problem.value = null;
     try {
       const done = await call("POST /past/put-back", {
         table,
         key: item,
-        at: momentIn(version),
-        current: now?.item ?? null,
-        gone: !now?.item,
+        at: timeIn(version),
+        current: current?.item ?? null,
+        gone: !current?.item,
       });
       undo.value = done.undo;
       const others = done.others.differences.map((each) => each.path).join(", ");
-      said.value =
+      message.value =
         done.outcome === "written"
           ? others
-            ? `The item is again what it was, but for ${others}: a lock counts on, and what somebody else wrote meanwhile stays.`
-            : "The item is again what it was."
+            ? `The item was restored, except ${others}: version numbers keep counting, and what was written since stays.`
+            : "The item was restored."
           : done.outcome === "unchanged"
-            ? "It is that already; nothing was written."
-            : "Somebody changed it meanwhile; nothing was written. Look at what it is now, and decide anew.";
+            ? "The item already has this value; nothing was written."
+            : "The item changed in the meantime, so nothing was written. Check its current value and try again.";
     } catch (thrown) {
       problem.value = problemOf(thrown);
     }
-    told.again();
+    query.retry();
   };
-  const takeBack = async (write: UndoRequest) => {
+  const undoWrite = async (write: UndoRequest) => {
     undo.value = null;
     try {
       const { outcome } = await call("POST /items/undo", write);
-      said.value =
+      message.value =
         outcome === "written"
-          ? "Taken back: the item is what it was before you put it back."
-          : "Somebody changed it meanwhile; nothing was taken back. Look at what it is now.";
+          ? "Undone: the item has its value from before the restore."
+          : "The item changed in the meantime, so nothing was undone. Check its current value.";
     } catch (thrown) {
       problem.value = problemOf(thrown);
     }
-    told.again();
+    query.retry();
   };
   return (
     <div class="stack">
       <div class="row">
         {history.entity ? <Chip name={history.entity} /> : null}
-        <ReadKey parts={history.parts} />
+        <ItemKey parts={history.parts} />
         <span class="muted small">
-          {num(count)} {count === 1 ? "version" : "versions"}
-          {history.earlier ? `, the last ${num(history.versions.length)} are shown` : ""}
-          {history.source === "stream" ? "; from the stream, which keeps a day" : ""}
-          {history.complete ? "" : "; the stream has more than was read"}
+          {formatCount(count, "version")}
+          {history.earlier ? `, showing the latest ${formatNumber(history.versions.length)}` : ""}
+          {history.source === "stream" ? "; from the stream, which keeps 24 hours" : ""}
+          {history.complete ? "" : "; the stream has records that were not read"}
         </span>
       </div>
-      {problem.value ? <ProblemNotice problem={problem.value} /> : null}
-      {said.value ? (
+      <ProblemNotice problem={problem.value} />
+      {message.value ? (
         <Notice
           tone={undo.value ? "good" : "info"}
           actions={
             undo.value ? (
-              <Button small onClick={() => undo.value && void takeBack(undo.value)}>
+              <Button small onClick={() => undo.value && void undoWrite(undo.value)}>
                 Undo
               </Button>
             ) : null
           }
         >
-          {said.value}
+          {message.value}
         </Notice>
       ) : null}
-      <ol class="time-versions" aria-label="Versions, the latest first">
+      <ol class="time-versions" aria-label="Versions, newest first">
         {history.versions.map((version, at) => (
           <Version
             key={version.since ?? "before"}
             version={version}
-            moment={version.since ? shown(version.since) : "Before"}
-            stands={at === 0}
-            then={
+            time={version.since ? timeText(version.since) : "Before"}
+            isCurrent={at === 0}
+            dataHref={
               history.source === "recovery" && version.since
                 ? href({ page: "data", table, params: { at: version.since, item: keyText(item) } })
                 : ""
             }
-            putBack={history.source === "recovery" && at > 0 && version.item ? () => (putting.value = version) : null}
-            beside={history.source === "recovery" && at > 0 ? { table, key: item, then: momentIn(version) } : null}
+            restore={history.source === "recovery" && at > 0 && version.item ? () => (restoring.value = version) : null}
+            comparison={history.source === "recovery" && at > 0 ? { table, key: item, then: timeIn(version) } : null}
           />
         ))}
       </ol>
-      {putting.value ? (
+      {restoring.value ? (
         <Confirm
-          title="Put the item back?"
-          yes="Put it back"
-          onNo={() => (putting.value = null)}
-          onYes={() => putting.value && void putBack(putting.value)}
+          title="Restore this version?"
+          yes="Restore"
+          onNo={() => (restoring.value = null)}
+          onYes={() => restoring.value && void restore(restoring.value)}
         >
           <p>
-            It becomes what it was {putting.value.since ? `at ${shown(putting.value.since)}` : "when keeping began"}.
+            The item gets its value from{" "}
+            {restoring.value.since ? timeText(restoring.value.since) : "when recovery was turned on"}.
           </p>
-          <AgainstNow
-            asked={{ table, key: item, then: momentIn(putting.value) }}
-            place={putting.value.since ? `at ${putting.value.since}` : "before"}
+          <ChangesSince
+            request={{ table, key: item, then: timeIn(restoring.value) }}
+            place={restoring.value.since ? `at ${restoring.value.since}` : "before"}
           />
-          <p class="muted">If somebody has changed it since you looked, nothing is written. You can undo it.</p>
+          <p class="muted">If the item changes before that, nothing is written. You can undo the restore.</p>
         </Confirm>
       ) : null}
     </div>
@@ -187,54 +185,55 @@ function Versions({ table, item }: { table: string; item: Item }) {
 
 interface VersionProps {
   version: KeptVersion;
-  /** When it began, as it is told apart from the others. */
-  moment: string;
-  stands: boolean;
-  /** Where the data of that moment is; "" where nobody shows it. */
-  then: string;
-  putBack: (() => void) | null;
-  /** What asks for it beside what stands; null where it stands itself, or nobody can tell. */
-  beside: ThenRequest | null;
+  /** When it was written, precise enough to differ from the others. */
+  time: string;
+  isCurrent: boolean;
+  /** The URL of the data as of then; "" if it cannot be shown. */
+  dataHref: string;
+  restore: (() => void) | null;
+  /** The request that compares it with the current item; null if it is current or cannot be compared. */
+  comparison: ThenRequest | null;
 }
 
-function Version({ version, moment, stands, then, putBack, beside }: VersionProps) {
-  const compared = useSignal(false);
+function Version({ version, time, isCurrent, dataHref, restore, comparison }: VersionProps) {
+  const comparing = useSignal(false);
   const open = useSignal(false);
-  const since = version.since ? msOf(version.since) : 0;
-  const place = version.since ? `at ${version.since}` : "before"; // tells regions apart, also two of one second
+  const since = version.since ? parseIso(version.since) : 0;
+  const place = version.since ? `at ${version.since}` : "before"; // a unique label, also for two versions in one second
   const readOnly = session.value?.read_only ?? true;
   return (
     <li class={version.item || version.unknown ? "" : "gone"}>
       <div class="row apart">
         <div class="row tight">
           <strong class="num" title={version.since ?? undefined}>
-            {moment}
+            {time}
           </strong>
-          {since ? <span class="muted small">{agoText(since)}</span> : null}
-          {stands ? <Badge tone={version.item ? "good" : "warn"}>stands</Badge> : null}
-          <span>{what(version)}</span>
+          {since ? <span class="muted small">{formatAgo(since)}</span> : null}
+          {isCurrent ? <Badge tone={version.item ? "good" : "warn"}>current</Badge> : null}
+          <span>{eventText(version)}</span>
           {version.actor && !version.expired ? <span>by {version.actor}</span> : null}
           {version.why ? <span class="muted">“{version.why}”</span> : null}
         </div>
         <div class="row tight">
           {version.item ? (
             <Button small onClick={() => (open.value = !open.value)} aria-expanded={open.value}>
-              {open.value ? "Hide it" : `${stands ? "As it is" : "As it was"} (${bytes(version.bytes)})`}
+              {open.value ? "Hide item" : `Show item (${formatBytes(version.bytes)})`}
             </Button>
           ) : null}
-          {beside ? (
-            <Button small onClick={() => (compared.value = !compared.value)} aria-expanded={compared.value}>
-              Against now
+          {comparison ? (
+            <Button small onClick={() => (comparing.value = !comparing.value)} aria-expanded={comparing.value}>
+              Compare with current
             </Button>
           ) : null}
-          {then && !stands ? (
-            <a class="button small" href={then}>
-              Look at this time
+          {dataHref && !isCurrent ? (
+            <a class="button small" href={dataHref}>
+              View data at this time
             </a>
           ) : null}
-          {putBack ? (
-            <Button small disabled={readOnly} onClick={putBack}>
-              Put back
+          {restore ? (
+            <Button small disabled={readOnly} onClick={restore}>
+              {" "}
+              Restore{" "}
             </Button>
           ) : null}
         </div>
@@ -242,52 +241,52 @@ function Version({ version, moment, stands, then, putBack, beside }: VersionProp
       {version.differences.length && version.item && !version.made ? (
         <Differences differences={version.differences} total={version.total} label={`What changed ${place}`} />
       ) : null}
-      {compared.value && beside ? <AgainstNow asked={beside} place={place} /> : null}
+      {comparing.value && comparison ? <ChangesSince request={comparison} place={place} /> : null}
       {open.value && version.item ? <WholeItem item={version.item} label={`The item ${place}`} /> : null}
     </li>
   );
 }
 
-/** What has changed from a version to what stands. */
-function AgainstNow({ asked, place }: { asked: ThenRequest; place: string }) {
-  const told = useAsk("POST /past/then", asked);
-  if (told.problem) return <ProblemNotice problem={told.problem} again={told.again} />;
-  if (!told.data) return <Spinner />;
+/** The differences between a version and the current item. */
+function ChangesSince({ request, place }: { request: ThenRequest; place: string }) {
+  const query = useQuery("POST /past/then", request);
   return (
-    <section class="stack tight" aria-label={`From ${place.replace(/^at /, "")} to now`}>
-      <h2>From then to now</h2>
-      <Differences
-        differences={told.data.compared.differences}
-        total={told.data.compared.total}
-        label={`Differences from ${place.replace(/^at /, "")} to now`}
-        empty="It is the same now."
-      />
-    </section>
+    <Loaded query={query}>
+      {({ compared }) => (
+        <section class="stack tight" aria-label={`Changes since ${place.replace(/^at /, "")}`}>
+          <h2>Changes since then</h2>
+          <Differences
+            differences={compared.differences}
+            total={compared.total}
+            label={`Differences since ${place.replace(/^at /, "")}`}
+            empty="No changes since then."
+          />
+        </section>
+      )}
+    </Loaded>
   );
 }
 
-/** Return how moments of versions are told: by the millisecond where another is of the same second. */
-function momentsOf(versions: readonly KeptVersion[]): (since: string) => string {
-  const second = (since: string) => Math.floor(msOf(since) / 1000);
+/** Return a function that formats the times of versions, to the millisecond if two are in the same second. */
+function versionTimes(versions: readonly KeptVersion[]): (since: string) => string {
+  const second = (since: string) => Math.floor(parseIso(since) / 1000);
   const seen = new Map<number, number>();
   for (const { since } of versions) if (since) seen.set(second(since), (seen.get(second(since)) ?? 0) + 1);
-  return (since) => ((seen.get(second(since)) ?? 0) > 1 ? exactText(msOf(since)) : momentText(msOf(since)));
+  return (since) =>
+    (seen.get(second(since)) ?? 0) > 1 ? formatExactDateTime(parseIso(since)) : formatDateTime(parseIso(since));
 }
 
-/** Return a moment at which a version stood. */
-function momentIn(version: KeptVersion): string {
-  return version.since ?? iso(msOf(version.until) - 1);
+/** Return a time at which a version was current. */
+function timeIn(version: KeptVersion): string {
+  return version.since ?? toIso(parseIso(version.until) - 1);
 }
 
-/** Return what happened to the item, in words. */
-function what(version: KeptVersion): string {
-  if (version.unknown) return "written; the stream does not tell what";
-  if (version.item === null)
-    return version.expired ? "removed: its time to live was over" : version.since ? "removed" : "no item yet";
-  if (version.since === null) return "what stood when keeping began";
-  if (version.made) return `created, ${num(version.total)} attributes`;
-  if (!version.compared) return "written; what it was before is not known";
-  return version.total
-    ? `${num(version.total)} ${version.total === 1 ? "difference" : "differences"}`
-    : "written again, unchanged";
+/** Return what happened to the item. */
+function eventText(version: KeptVersion): string {
+  if (version.unknown) return "written; the stream has no image";
+  if (version.item === null) return version.expired ? "deleted by TTL" : version.since ? "deleted" : "no item yet";
+  if (version.since === null) return "value when recovery was turned on";
+  if (version.made) return `created, ${formatNumber(version.total)} attributes`;
+  if (!version.compared) return "written; previous value unknown";
+  return version.total ? formatCount(version.total, "change") : "rewritten without changes";
 }

@@ -1,4 +1,4 @@
-// Time: a table's changes as they come, its past, its items' histories, and the way back.
+// History: the live changes of a table, its data at a point in time, the history of items, and restore.
 import { useCommands } from "../../app/commands";
 import { useParam } from "../../app/router";
 import { currentTable } from "../../app/session";
@@ -6,13 +6,13 @@ import { Empty, Tabs } from "../../parts";
 import type { TableSummary } from "../../generated/api";
 import { History } from "./history";
 import { Live, useFeed } from "./live";
-import { Past } from "./past";
+import { PointInTime } from "./point_in_time";
 import { Restore } from "./restore";
 import "./page.css";
 
 const TABS = [
-  { value: "live", label: "Live" },
-  { value: "past", label: "Past" },
+  { value: "live", label: "Live changes" },
+  { value: "past", label: "Point in time" },
   { value: "item", label: "Item history" },
   { value: "restore", label: "Restore" },
 ];
@@ -22,23 +22,23 @@ export default function TimePage() {
   if (!table || table.status === "MISSING") {
     return (
       <div class="page">
-        <Empty whole title={table ? `${table.name} is not there` : "No table"}>
-          {table ? "The design declares it, and nobody has made it." : "Choose a table at the left."}
+        <Empty whole title={table ? `${table.name} does not exist yet` : "No table selected"}>
+          {table ? "The design declares it, but it has not been created." : "Select a table on the left."}
         </Empty>
       </div>
     );
   }
-  return <OfTable key={table.name} table={table} />;
+  return <TableHistory key={table.name} table={table} />;
 }
 
-function OfTable({ table }: { table: TableSummary }) {
+function TableHistory({ table }: { table: TableSummary }) {
   const [tab, setTab] = useParam("tab", "live");
   const feed = useFeed(table.name);
   useCommands(
     TABS.map((each) => ({
       id: `time-${each.value}`,
-      title: `Time: ${each.label}`,
-      group: "Time",
+      title: `History: ${each.label}`,
+      group: "History",
       run: () => setTab(each.value),
     })),
   );
@@ -46,18 +46,19 @@ function OfTable({ table }: { table: TableSummary }) {
     <div class={`page time-page ${tab === "live" ? "fills" : ""}`}>
       <div class="page-head">
         <h1>
-          Time <span class="muted">· {table.name}</span>
+          {" "}
+          History <span class="muted">· {table.name}</span>
         </h1>
       </div>
-      <Tabs label="Time" tabs={TABS} value={tab} onChange={setTab} panel="time-panel" />
+      <Tabs label="History" tabs={TABS} value={tab} onChange={setTab} panel="time-panel" />
       <div
         id="time-panel"
         role="tabpanel"
-        aria-label={TABS.find((each) => each.value === tab)?.label ?? "Live"}
+        aria-label={TABS.find((each) => each.value === tab)?.label ?? "Live changes"}
         class="time-panel"
       >
         {tab === "past" ? (
-          <Past table={table.name} />
+          <PointInTime table={table.name} />
         ) : tab === "item" ? (
           <History table={table} />
         ) : tab === "restore" ? (

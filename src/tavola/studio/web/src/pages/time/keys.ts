@@ -1,20 +1,20 @@
-// Keys: an item's key as one text for the URL, and back.
+// Keys: an item's key as a parameter of the URL, and back.
 import type { Item } from "../../generated/api";
 
-/** Return a key as the URL holds it. */
+/** Return a key as a parameter of the URL. */
 export function keyText(key: Item): string {
   return JSON.stringify(key);
 }
 
-/** Return the key that a text holds; null where it holds none. */
-export function keyOf(text: string): Item | null {
+/** Parse a key from the URL; null if it is invalid. */
+export function parseKey(text: string): Item | null {
   try {
-    const found: unknown = JSON.parse(text);
-    if (typeof found !== "object" || found === null || Array.isArray(found)) return null;
-    const sound = Object.values(found).every(
+    const key: unknown = JSON.parse(text);
+    if (typeof key !== "object" || key === null || Array.isArray(key)) return null;
+    const isValid = Object.values(key).every(
       (value) => typeof value === "object" && value !== null && Object.keys(value).length === 1,
     );
-    return sound && Object.keys(found).length > 0 ? (found as Item) : null;
+    return isValid && Object.keys(key).length > 0 ? (key as Item) : null;
   } catch {
     return null;
   }

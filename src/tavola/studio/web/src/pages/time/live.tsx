@@ -1,4 +1,4 @@
-// Live: a table's changes as they come, newest first; one of them in full beside the list.
+// Live: the live changes of a table, newest first, with the details of one beside the list.
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useCommands } from "../../app/commands";
@@ -11,75 +11,79 @@ import {
   Copy,
   Empty,
   Notice,
-  num,
   ProblemNotice,
   Segmented,
   Select,
   TextInput,
   type VirtualHandle,
   VirtualRows,
+  plainOptions,
 } from "../../parts";
 import type { StreamChange, TableSummary } from "../../generated/api";
 import { call, problemOf } from "../../app/api";
-import { briefly, Differences, ReadKey, WholeItem } from "./differences";
+import { differencesText, Differences, ItemKey, WholeItem } from "./differences";
 import { Feed, type FeedState } from "./feed";
 import { keyText } from "./keys";
-import { clockText, momentText } from "../../app/times";
+import { formatDateTime, formatNumber, formatTime, formatCount } from "../../format";
 
-const ROW = 34;
-const TALL = 52; // on a narrow page a row has two lines
+const ROW_PX = 34;
+const TALL_ROW_PX = 52; // two lines per row on a narrow page
 const narrow = matchMedia("(max-width: 900px)");
-const SAID: Readonly<Record<FeedState, string>> = {
+const STATE_TEXT: Readonly<Record<FeedState, string>> = {
   connecting: "connecting",
   live: "live",
-  lost: "connection lost, trying again",
-  over: "the stream was switched off",
-  refused: "refused",
+  lost: "disconnected, retrying",
+  over: "stream turned off",
+  refused: "rejected",
   closed: "closed",
 };
 const MARK = { INSERT: "+", MODIFY: "~", REMOVE: "−" } as const;
-const WORD = { INSERT: "inserted", MODIFY: "changed", REMOVE: "removed" } as const;
+const WORD = { INSERT: "inserted", MODIFY: "modified", REMOVE: "removed" } as const;
 
-/** Keep one feed for a table while the page is there, whatever tab is shown. */
+/** Keep one feed for a table while the page is open, on every tab. */
 export function useFeed(table: string): Feed {
-  const asked = filters(table);
-  const feed = useMemo(() => begun(asked), [table]);
-  const shape = JSON.stringify(asked);
+  const filters = currentFilters(table);
+  const feed = useMemo(() => startFeed(filters), [table]);
+  const shape = JSON.stringify(filters);
   const known = useRef({ feed, shape });
   useEffect(() => {
-    if (known.current.feed === feed && known.current.shape !== shape) feed.narrow(asked);
+    if (known.current.feed === feed && known.current.shape !== shape) feed.narrow(filters);
     known.current = { feed, shape };
   }, [shape, feed]);
   useEffect(() => () => feed.close(), [feed]);
   return feed;
 }
 
-/** Return a feed that begins where the URL says: at a change, at the start of what there is, or now. */
-function begun(asked: ReturnType<typeof filters>): Feed {
+/** Return a feed that starts where the URL says: at a change, at the beginning of the stream, or now. */
+function startFeed(filters: ReturnType<typeof currentFilters>): Feed {
   const { from = "", change = "" } = route.value.params;
   const first = /^\d+$/.test(from) ? from : /^\d+$/.test(change) && from !== "start" ? change : "";
-  return new Feed(first ? { ...asked, after: before(first) } : asked, first || from === "start" ? "start" : "latest");
+  return new Feed(
+    first ? { ...filters, after: sequenceBefore(first) } : filters,
+    first || from === "start" ? "start" : "latest",
+  );
 }
 
-/** Return the number past which a change is the first. */
-function before(sequence: string): string {
-  const found = BigInt(sequence);
-  return found > 0n ? (found - 1n).toString() : "";
+/** Return the sequence number after which a change is the first. */
+function sequenceBefore(sequence: string): string {
+  const number = BigInt(sequence);
+  return number > 0n ? (number - 1n).toString() : "";
 }
 
-function filters(table: string) {
+function currentFilters(table: string) {
   const { events = "", entities = "", prefix = "" } = route.value.params;
   return { table, events, entities, prefix };
 }
 
 export function Live({ table, feed }: { table: TableSummary; feed: Feed }) {
   const state = feed.state.value;
-  if (state === "refused" && feed.problem.value?.code === "stream-off") return <Off table={table.name} feed={feed} />;
+  if (state === "refused" && feed.problem.value?.code === "stream-off")
+    return <StreamOff table={table.name} feed={feed} />;
   return (
     <div class="time-live">
       <Controls table={table} feed={feed} />
       {feed.problem.value && state !== "live" ? (
-        <ProblemNotice problem={feed.problem.value} again={() => feed.drop()} />
+        <ProblemNotice problem={feed.problem.value} retry={() => feed.drop()} />
       ) : null}
       {feed.gaps.value.length ? (
         <Notice
@@ -87,7 +91,8 @@ export function Live({ table, feed }: { table: TableSummary; feed: Feed }) {
           title="Some changes may be missing"
           actions={
             <Button small onClick={() => (feed.gaps.value = [])}>
-              Understood
+              {" "}
+              Dismiss{" "}
             </Button>
           }
         >
@@ -109,9 +114,9 @@ function Controls({ table, feed }: { table: TableSummary; feed: Feed }) {
   useCommands([
     {
       id: "stream-pause",
-      title: paused ? "Go on with the stream" : "Pause the stream",
+      title: paused ? "Resume the stream" : "Pause the stream",
       keys: "p",
-      group: "Time",
+      group: "History",
       run: () => feed.pause(!paused),
     },
   ]);
@@ -124,7 +129,7 @@ function Controls({ table, feed }: { table: TableSummary; feed: Feed }) {
         options={[
           { value: "", label: "All" },
           { value: "INSERT", label: "Inserted" },
-          { value: "MODIFY", label: "Changed" },
+          { value: "MODIFY", label: "Modified" },
           { value: "REMOVE", label: "Removed" },
         ]}
         value={events}
@@ -135,10 +140,7 @@ function Controls({ table, feed }: { table: TableSummary; feed: Feed }) {
           label="Entity"
           hideLabel
           value={entities}
-          options={[
-            { value: "", label: "Every entity" },
-            ...table.entities.map((name) => ({ value: name, label: name })),
-          ]}
+          options={[{ value: "", label: "All entities" }, ...plainOptions(table.entities)]}
           onChange={(value) => setEntities(value, true)}
         />
       ) : null}
@@ -157,10 +159,10 @@ function Controls({ table, feed }: { table: TableSummary; feed: Feed }) {
       <span class="grow" />
       <Meter feed={feed} />
       <Button onClick={() => feed.pause(!paused)} aria-pressed={paused}>
-        {paused ? "Continue" : "Pause"}
+        {paused ? "Resume" : "Pause"}
       </Button>
       <Button
-        title="Everything that the stream still has: a day at most"
+        title="Show everything the stream still has, up to 24 hours"
         onClick={() => {
           go({ params: { from: "start", change: null } }, { replace: true });
           feed.restart("start");
@@ -172,7 +174,7 @@ function Controls({ table, feed }: { table: TableSummary; feed: Feed }) {
   );
 }
 
-/** How the connection stands, and how many changes come. */
+/** The state of the connection and the rate of changes. */
 function Meter({ feed }: { feed: Feed }) {
   const tick = useSignal(0);
   useEffect(() => {
@@ -194,16 +196,16 @@ function Meter({ feed }: { feed: Feed }) {
         height="22"
         preserveAspectRatio="none"
         role="img"
-        aria-label={`Changes a second in the last minute, ${num(most)} at most`}
+        aria-label={`Changes per second in the last minute, peak ${formatNumber(most)}`}
       >
         {rates.map((each, at) =>
           each ? <rect key={at} x={at} y={20 - (each / most) * 20} width="0.850" height={(each / most) * 20} /> : null,
         )}
       </svg>
-      <span class="num">{num(Math.round(rate * 10) / 10)}/s</span>
+      <span class="num">{formatNumber(Math.round(rate * 10) / 10)}/s</span>
       <span data-state={state} class="time-state" role="status">
         <Badge tone={state === "live" ? "good" : state === "connecting" ? "warn" : "bad"}>
-          {feed.paused.value ? "paused" : SAID[state]}
+          {feed.paused.value ? "paused" : STATE_TEXT[state]}
         </Badge>
       </span>
     </div>
@@ -218,11 +220,11 @@ function List({ feed, table }: { feed: Feed; table: string }) {
   const height = useRowHeight();
   const before = useRef({ total: 0, feed });
   useLayoutEffect(() => {
-    // Who has scrolled down reads on: what comes above moves nothing.
+    // New changes above must not move the list while the user has scrolled down.
     const element = handle.current?.element();
-    const came = before.current.feed === feed ? feed.total - feed.held.length - before.current.total : 0;
+    const arrived = before.current.feed === feed ? feed.total - feed.held.length - before.current.total : 0;
     before.current = { total: feed.total - feed.held.length, feed };
-    if (element && element.scrollTop > 0 && came > 0) element.scrollTop += came * height;
+    if (element && element.scrollTop > 0 && arrived > 0) element.scrollTop += arrived * height;
     feed.shown();
   });
   const at = (place: number) => rows[rows.length - 1 - place];
@@ -250,13 +252,13 @@ function List({ feed, table }: { feed: Feed; table: string }) {
       <section class="panel time-list">
         <div class="time-counts small muted">
           <span data-total={feed.total}>
-            {num(feed.total)} {feed.total === 1 ? "change" : "changes"}
-            {feed.dropped ? `, the last ${num(rows.length)} are here` : ""}
+            {formatCount(feed.total, "change")}
+            {feed.dropped ? `, showing the latest ${formatNumber(rows.length)}` : ""}
           </span>
           {feed.paused.value ? (
             <span>
-              <strong>{num(feed.held.length + feed.missed)}</strong> wait
-              {feed.missed ? `; the first ${num(feed.missed)} of them are no longer held` : ""}
+              <strong>{formatNumber(feed.held.length + feed.missed)}</strong> held back{" "}
+              {feed.missed ? `; the oldest ${formatNumber(feed.missed)} were dropped` : ""}
             </span>
           ) : null}
         </div>
@@ -285,9 +287,8 @@ function List({ feed, table }: { feed: Feed; table: string }) {
             }}
           />
         ) : (
-          <Empty title={feed.state.value === "live" ? "Nothing has changed yet" : "No changes here"}>
-            Whatever is written to {table} from now on appears here, with what it was before. "Replay all" shows what
-            the stream still has.
+          <Empty title={feed.state.value === "live" ? "No changes yet" : "No changes"}>
+            Writes to {table} appear here with the previous values. “Replay all” shows what the stream still has.
           </Empty>
         )}
       </section>
@@ -299,38 +300,37 @@ function List({ feed, table }: { feed: Feed; table: string }) {
 function useRowHeight(): number {
   const tall = useSignal(narrow.matches);
   useEffect(() => {
-    const look = () => (tall.value = narrow.matches);
-    narrow.addEventListener("change", look);
-    return () => narrow.removeEventListener("change", look);
+    const update = () => (tall.value = narrow.matches);
+    narrow.addEventListener("change", update);
+    return () => narrow.removeEventListener("change", update);
   }, []);
-  return tall.value ? TALL : ROW;
+  return tall.value ? TALL_ROW_PX : ROW_PX;
 }
 
-/** Return what a change did, in one line. */
-function did(change: StreamChange): string {
+/** Return what a change did, as one line. */
+function changeText(change: StreamChange): string {
   const { event, differences, total } = change;
   const image = change.new ?? change.old;
   if (event === "MODIFY")
     return differences.length
-      ? briefly(differences, total)
+      ? differencesText(differences, total)
       : change.old && change.new
-        ? "written again, unchanged"
-        : "changed; the stream does not tell what";
+        ? "rewritten without changes"
+        : "modified; the stream has no images";
   const word = event === "INSERT" ? "new" : "removed";
-  return image ? `${word}, ${num(Object.keys(image).length)} attributes` : `${word}; the stream tells its key alone`;
+  return image
+    ? `${word}, ${formatNumber(Object.keys(image).length)} attributes`
+    : `${word}; the stream has only its key`;
 }
 
-function Row({
-  change,
-  height,
-  chosen,
-  choose,
-}: {
+interface RowProps {
   change: StreamChange;
   height: number;
   chosen: boolean;
   choose: () => void;
-}) {
+}
+
+function Row({ change, height, chosen, choose }: RowProps) {
   return (
     <div
       class="time-row"
@@ -341,49 +341,46 @@ function Row({
       style={{ height: `${height}px` }}
       data-sequence={change.sequence}
     >
-      <span class="time-clock num">{clockText(change.at * 1000)}</span>
+      <span class="time-clock num">{formatTime(change.at * 1000)}</span>
       <span class={`time-event ${change.event}`} title={WORD[change.event]}>
         <span aria-hidden="true">{MARK[change.event]}</span>
         <span class="hidden-text">{WORD[change.event]}</span>
       </span>
-      <span class="time-who">{change.entity ? <Chip name={change.entity} /> : null}</span>
+      <span class="time-entity">{change.entity ? <Chip name={change.entity} /> : null}</span>
       <span class="cut">
-        <ReadKey parts={change.parts} />
+        <ItemKey parts={change.parts} />
       </span>
-      <span class="cut time-told mono small">{did(change)}</span>
+      <span class="cut time-change mono small">{changeText(change)}</span>
       <span class="cut time-actor small muted">{change.actor ?? ""}</span>
     </div>
   );
 }
 
-function Detail({
-  change,
-  table,
-  feed,
-  close,
-}: {
+interface DetailProps {
   change: StreamChange;
   table: string;
   feed: Feed;
   close: () => void;
-}) {
+}
+
+function Detail({ change, table, feed, close }: DetailProps) {
   const whole = useSignal(false);
   const item = change.new ?? change.old;
   return (
-    <section class="panel time-detail" aria-label="The change in full">
+    <section class="panel time-detail" aria-label="Change details">
       <header>
         <h2 class="row tight">
           {change.entity ? <Chip name={change.entity} /> : null} {WORD[change.event]}
         </h2>
-        <Button small kind="quiet" onClick={close} aria-label="Close the change">
+        <Button small kind="quiet" onClick={close} aria-label="Close details">
           ✕
         </Button>
       </header>
       <div class="body stack">
         <div>
-          <ReadKey parts={change.parts} />
+          <ItemKey parts={change.parts} />
           <p class="small muted">
-            {momentText(change.at * 1000)}
+            {formatDateTime(change.at * 1000)}
             {change.actor ? ` by ${change.actor}` : ""} · sequence <span class="mono">{change.sequence}</span>
           </p>
         </div>
@@ -393,25 +390,25 @@ function Detail({
             total={change.total}
             empty={
               change.old && change.new
-                ? "It was written again, unchanged."
-                : "The stream does not have both images, so nothing can be compared."
+                ? "Rewritten without changes."
+                : "The stream does not have both images, so there is nothing to compare."
             }
           />
         ) : item ? (
-          <WholeItem item={item} label="The item" />
+          <WholeItem item={item} label="Item" />
         ) : (
-          <p class="muted">The stream has no image of it.</p>
+          <p class="muted">The stream has no image of the item.</p>
         )}
         {change.event === "MODIFY" && item ? (
           <div>
             <Button small onClick={() => (whole.value = !whole.value)} aria-expanded={whole.value}>
               {whole.value
-                ? "Hide the whole item"
+                ? "Hide full item"
                 : change.new
-                  ? "The whole item after it"
-                  : "The whole item before it"}
+                  ? "Show item after the change"
+                  : "Show item before the change"}
             </Button>
-            {whole.value ? <WholeItem item={item} label="The whole item" /> : null}
+            {whole.value ? <WholeItem item={item} label="Full item" /> : null}
           </div>
         ) : null}
         <div class="row">
@@ -419,13 +416,14 @@ function Detail({
             class="button small"
             href={href({ page: "time", params: { tab: "item", key: keyText(change.keys), change: null } })}
           >
-            Its history
+            {" "}
+            Item history{" "}
           </a>
           <Button
             small
             onClick={() => {
               go({ params: { from: change.sequence, change: null } }, { replace: true });
-              feed.restart("start", before(change.sequence));
+              feed.restart("start", sequenceBefore(change.sequence));
             }}
           >
             Replay from here
@@ -442,8 +440,8 @@ function Detail({
   );
 }
 
-/** A table that does not tell its changes, and the way to have it tell them. */
-function Off({ table, feed }: { table: string; feed: Feed }) {
+/** A table without a stream, with a button that turns it on. */
+function StreamOff({ table, feed }: { table: string; feed: Feed }) {
   const working = useSignal(false);
   const turnOn = async () => {
     working.value = true;
@@ -460,16 +458,15 @@ function Off({ table, feed }: { table: string; feed: Feed }) {
   const readOnly = session.value?.read_only ?? true;
   return (
     <Empty
-      title="This table does not tell its changes"
+      title="Streams are off for this table"
       actions={
         <Button kind="primary" disabled={working.value || readOnly} onClick={() => void turnOn()}>
-          Turn its stream on
+          Turn on stream
         </Button>
       }
     >
-      {table} has no stream, so nobody knows what is written to it. With one, every change from then on is told, with
-      what the item was before.
-      {readOnly ? " The studio is read-only here." : ""}
+      {table} has no stream. Turn it on to see every change from then on, with the old and new values.
+      {readOnly ? " The studio is in read-only mode." : ""}
     </Empty>
   );
 }

@@ -1,19 +1,20 @@
-// Restore: a new table of what this one was, with its progress; and the backups that were made by hand.
+// Restore: restores the table to a point in time or from a backup, with progress; and lists the backups.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { call, problemOf } from "../../app/api";
 import { asOf } from "../../app/as_of";
-import { useAsk } from "../../app/asking";
+import { useQuery } from "../../app/queries";
 import { href, useParam } from "../../app/router";
 import { refreshSession, session } from "../../app/session";
 import {
+  DataTable,
+  hidden,
+  numeric,
   Badge,
   Button,
-  bytes,
   Dialog,
   Empty,
   Notice,
-  num,
   Panel,
   ProblemNotice,
   Progress,
@@ -22,54 +23,63 @@ import {
   TextInput,
 } from "../../parts";
 import type { Problem, RestoreProgress, TableBackup } from "../../generated/api";
-import { KeepPast } from "./keeping";
-import { clockText, iso, momentText, msOf, parseMoment, serverAhead } from "../../app/times";
+import { EnableRecovery } from "./enable_recovery";
+import {
+  formatBytes,
+  formatDateTime,
+  formatNumber,
+  formatTime,
+  parseIso,
+  parseTypedTime,
+  serverClockAhead,
+  toIso,
+} from "../../format";
 
-const LOOK_MS = 400;
+const POLL_MS = 400;
 
-/** What is to be restored: a moment of the table, or a backup. */
-type Wanted = { kind: "moment" } | { kind: "backup"; backup: TableBackup };
+/** What to restore: a point in time or a backup. */
+type RestoreSource = { kind: "time" } | { kind: "backup"; backup: TableBackup };
 
 export function Restore({ table }: { table: string }) {
-  const past = useAsk("GET /past", { table, buckets: 0 });
-  const backups = useAsk("GET /past/backups", { table });
-  const wanted = useSignal<Wanted | null>(null);
+  const past = useQuery("GET /past", { table, buckets: 0 });
+  const backups = useQuery("GET /past/backups", { table });
+  const source = useSignal<RestoreSource | null>(null);
   const [restoring, setRestoring] = useParam("restoring");
   const readOnly = session.value?.read_only ?? true;
-  const earliest = msOf(past.data?.earliest ?? null);
-  const ahead = useMemo(() => serverAhead(past.data), [past.data]);
+  const earliest = parseIso(past.data?.earliest ?? null);
+  const ahead = useMemo(() => serverClockAhead(past.data), [past.data]);
   return (
     <div class="stack">
-      {restoring ? <Restoring table={restoring} of={table} close={() => setRestoring("")} /> : null}
-      <Panel title="To a moment">
+      {restoring ? <RestoreStatus table={restoring} of={table} onClose={() => setRestoring("")} /> : null}
+      <Panel title="Restore to a point in time">
         {past.problem ? (
-          <ProblemNotice problem={past.problem} again={past.again} />
+          <ProblemNotice problem={past.problem} retry={past.retry} />
         ) : !past.data ? (
           <Spinner />
         ) : !past.data.on ? (
-          <KeepPast table={table} kept={past.again} />
+          <EnableRecovery table={table} onEnabled={past.retry} />
         ) : (
           <div class="time-offer">
             <p>
-              Any moment since <strong>{momentText(earliest)}</strong>. The result is a new table; this one is not
-              touched. Stream, time to live, tags and recovery are not taken over.
+              You can restore to any time since <strong>{formatDateTime(earliest)}</strong>. The result is a new table;
+              this table is not changed. Stream, TTL, tags and recovery settings are not copied.
             </p>
-            <Button kind="primary" disabled={readOnly} onClick={() => (wanted.value = { kind: "moment" })}>
-              Restore to a moment…
+            <Button kind="primary" disabled={readOnly} onClick={() => (source.value = { kind: "time" })}>
+              Choose restore point…
             </Button>
           </div>
         )}
       </Panel>
-      <Backups table={table} listed={backups} restore={(backup) => (wanted.value = { kind: "backup", backup })} />
-      {wanted.value ? (
-        <Choose
+      <Backups table={table} listed={backups} restore={(backup) => (source.value = { kind: "backup", backup })} />
+      {source.value ? (
+        <RestoreDialog
           table={table}
-          wanted={wanted.value}
+          source={source.value}
           earliest={earliest}
           ahead={ahead}
-          close={() => (wanted.value = null)}
-          begun={(name) => {
-            wanted.value = null;
+          onClose={() => (source.value = null)}
+          onStarted={(name) => {
+            source.value = null;
             setRestoring(name);
           }}
         />
@@ -78,68 +88,63 @@ export function Restore({ table }: { table: string }) {
   );
 }
 
-function Choose({
-  table,
-  wanted,
-  earliest,
-  ahead,
-  close,
-  begun,
-}: {
+interface RestoreDialogProps {
   table: string;
-  wanted: Wanted;
+  source: RestoreSource;
   earliest: number;
   ahead: number;
-  close: () => void;
-  begun: (name: string) => void;
-}) {
-  const moment = msOf(asOf.value);
+  onClose: () => void;
+  onStarted: (name: string) => void;
+}
+
+function RestoreDialog({ table, source, earliest, ahead, onClose, onStarted }: RestoreDialogProps) {
+  const viewedTime = parseIso(asOf.value);
   const name = useSignal(`${table}-restored`);
-  const way = useSignal(moment ? "then" : "latest");
+  const choice = useSignal(viewedTime ? "viewed" : "latest");
   const typed = useSignal("");
   const problem = useSignal<Problem | null>(null);
   const working = useSignal(false);
-  const found = way.value === "typed" ? parseMoment(typed.value, Date.now() + ahead) : null;
-  const wrong =
-    way.value === "typed" && typed.value && (found === null || found < earliest)
-      ? found === null
-        ? "That is no time; try 10m or 14:02:31"
-        : `Nothing is kept before ${momentText(earliest)}`
+  const time = choice.value === "typed" ? parseTypedTime(typed.value, Date.now() + ahead) : null;
+  const error =
+    choice.value === "typed" && typed.value && (time === null || time < earliest)
+      ? time === null
+        ? "Not a valid time. Try 10m or 14:02:31"
+        : `The earliest restorable time is ${formatDateTime(earliest)}`
       : null;
   const restore = async () => {
     working.value = true;
     problem.value = null;
     try {
-      if (wanted.kind === "backup")
-        await call("POST /past/backups/restore", { arn: wanted.backup.arn, to: name.value.trim() });
+      if (source.kind === "backup")
+        await call("POST /past/backups/restore", { arn: source.backup.arn, to: name.value.trim() });
       else
         await call("POST /past/restore", {
           table,
           to: name.value.trim(),
-          at: way.value === "then" ? asOf.value : found === null ? "" : iso(found),
+          at: choice.value === "viewed" ? asOf.value : time === null ? "" : toIso(time),
         });
-      begun(name.value.trim());
+      onStarted(name.value.trim());
     } catch (thrown) {
       problem.value = problemOf(thrown);
     }
     working.value = false;
   };
-  const ways = [
-    { value: "latest", label: "The latest" },
-    ...(moment ? [{ value: "then", label: `${momentText(moment)}, as you see it` }] : []),
-    { value: "typed", label: "Another…" },
+  const choices = [
+    { value: "latest", label: "Latest" },
+    ...(viewedTime ? [{ value: "viewed", label: `${formatDateTime(viewedTime)}, as viewed now` }] : []),
+    { value: "typed", label: "Custom time" },
   ];
   return (
     <Dialog
-      title={wanted.kind === "backup" ? `Restore the backup ${wanted.backup.name}` : `Restore ${table} to a moment`}
-      onClose={close}
+      title={source.kind === "backup" ? `Restore backup ${source.backup.name}` : `Restore ${table}`}
+      onClose={onClose}
       footer={
         <>
-          <Button onClick={close}>Cancel</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button
             kind="primary"
             disabled={
-              working.value || !name.value.trim() || (way.value === "typed" && (found === null || wrong !== null))
+              working.value || !name.value.trim() || (choice.value === "typed" && (time === null || error !== null))
             }
             onClick={() => void restore()}
           >
@@ -149,113 +154,118 @@ function Choose({
       }
     >
       <div class="stack">
-        {wanted.kind === "moment" ? (
+        {source.kind === "time" ? (
           <>
-            <Segmented label="Moment" options={ways} value={way.value} onChange={(value) => (way.value = value)} />
-            {way.value === "typed" ? (
+            <Segmented
+              label="Restore point"
+              options={choices}
+              value={choice.value}
+              onChange={(value) => (choice.value = value)}
+            />
+            {choice.value === "typed" ? (
               <TextInput
-                label="The moment"
+                label="Time"
                 hint="10m ago, 14:02:31, 2026-11-16 14:02"
                 mono
                 value={typed.value}
-                wrong={wrong}
+                error={error}
                 onInput={(value) => (typed.value = value)}
               />
             ) : null}
-            {found !== null && !wrong ? <p class="muted small">That is {momentText(found)}.</p> : null}
+            {time !== null && !error ? <p class="muted small">Restores to {formatDateTime(time)}.</p> : null}
           </>
         ) : (
           <p>
-            As {wanted.backup.table} was on {momentText(msOf(wanted.backup.at))}.
+            {source.backup.table} as of {formatDateTime(parseIso(source.backup.at))}.
           </p>
         )}
         <TextInput
-          label="Name of the new table"
+          label="New table name"
           mono
           value={name.value}
           onInput={(value) => (name.value = value)}
           data-autofocus
         />
-        {problem.value ? <ProblemNotice problem={problem.value} /> : null}
+        <ProblemNotice problem={problem.value} />
       </div>
     </Dialog>
   );
 }
 
-/** How far a restore is; it goes on whether or not anybody looks. */
-function Restoring({ table, of, close }: { table: string; of: string; close: () => void }) {
-  const told = useSignal<RestoreProgress | null>(null);
+/** The progress of a restore, which also runs without this page. */
+function RestoreStatus({ table, of, onClose }: { table: string; of: string; onClose: () => void }) {
+  const progressSignal = useSignal<RestoreProgress | null>(null);
   const problem = useSignal<Problem | null>(null);
   useEffect(() => {
-    let gone = false;
+    let unmounted = false;
     let timer = 0;
-    const look = async () => {
+    const poll = async () => {
       try {
-        told.value = await call("GET /past/restore", { table, of });
+        progressSignal.value = await call("GET /past/restore", { table, of });
         problem.value = null;
       } catch (thrown) {
         problem.value = problemOf(thrown);
       }
-      if (gone) return;
-      if (told.value?.done) void refreshSession();
+      if (unmounted) return;
+      if (progressSignal.value?.done) void refreshSession();
       else if (problem.value === null || problem.value.status === 0 || problem.value.status >= 500)
-        timer = setTimeout(() => void look(), LOOK_MS);
+        timer = setTimeout(() => void poll(), POLL_MS);
     };
-    void look();
+    void poll();
     return () => {
-      gone = true;
+      unmounted = true;
       clearTimeout(timer);
     };
   }, [table, of]);
   if (problem.value) return <ProblemNotice problem={problem.value} />;
-  const progress = told.value;
+  const progress = progressSignal.value;
   if (!progress) return <Spinner />;
   if (progress.done) {
     return (
       <Notice
         tone="good"
-        title={`${table} is there`}
+        title={`${table} was restored`}
         actions={
           <span class="row tight">
             <a class="button small" href={href({ page: "data", table, params: { at: null } })}>
-              Look at it
+              {" "}
+              Open table{" "}
             </a>
-            <Button small kind="quiet" onClick={close}>
+            <Button small kind="quiet" onClick={onClose}>
               Close
             </Button>
           </span>
         }
       >
-        {num(progress.items)} items.
+        {formatNumber(progress.items)} items.
       </Notice>
     );
   }
   return (
-    <Notice tone="info" title={`${table} is being restored`}>
+    <Notice tone="info" title={`Restoring ${table}`}>
       <div class="stack tight">
         <Progress
-          label={`${table} is being restored`}
+          label={`Restoring ${table}`}
           value={progress.items}
           max={progress.of_items ?? Math.max(progress.items, 1)}
         />
         <span class="small">
-          {num(progress.items)} items{progress.of_items === null ? "" : ` of about ${num(progress.of_items)}`}
-          {progress.at ? `, as of ${momentText(msOf(progress.at))}` : ""}
+          {formatNumber(progress.items)} items
+          {progress.of_items === null ? "" : ` of about ${formatNumber(progress.of_items)}`}
+          {progress.at ? `, as of ${formatDateTime(parseIso(progress.at))}` : ""}
         </span>
       </div>
     </Notice>
   );
 }
 
-function Backups({
-  table,
-  listed,
-  restore,
-}: {
+interface BackupsProps {
   table: string;
-  listed: ReturnType<typeof useAsk<"GET /past/backups">>;
+  listed: ReturnType<typeof useQuery<"GET /past/backups">>;
   restore: (backup: TableBackup) => void;
-}) {
+}
+
+function Backups({ table, listed, restore }: BackupsProps) {
   const problem = useSignal<Problem | null>(null);
   const readOnly = session.value?.read_only ?? true;
   const make = async () => {
@@ -263,13 +273,13 @@ function Backups({
     try {
       await call("POST /past/backups", {
         table,
-        name: `${table}-${now.toISOString().slice(0, 10)}-${clockText(now.getTime()).replaceAll(":", "")}`,
+        name: `${table}-${now.toISOString().slice(0, 10)}-${formatTime(now.getTime()).replaceAll(":", "")}`,
       });
       problem.value = null;
     } catch (thrown) {
       problem.value = problemOf(thrown);
     }
-    listed.again();
+    listed.retry();
   };
   const backups = listed.data?.backups ?? [];
   return (
@@ -278,50 +288,35 @@ function Backups({
       flush={backups.length > 0}
       actions={
         <Button small disabled={readOnly} onClick={() => void make()}>
-          Back up now
+          Create backup
         </Button>
       }
     >
-      {problem.value ? <ProblemNotice problem={problem.value} /> : null}
+      <ProblemNotice problem={problem.value} />
       {listed.problem ? (
-        <ProblemNotice problem={listed.problem} again={listed.again} />
+        <ProblemNotice problem={listed.problem} retry={listed.retry} />
       ) : backups.length ? (
-        <div class="scroll-x" tabIndex={0} role="region" aria-label="Backups">
-          <table class="plain">
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Made</th>
-                <th scope="col" class="num">
-                  Size
-                </th>
-                <th scope="col">State</th>
-                <th scope="col">
-                  <span class="hidden-text">Do</span>
-                </th>
+        <DataTable label="Backups" columns={["Name", "Created", numeric("Size"), "Status", hidden("Actions")]}>
+          <tbody>
+            {backups.map((backup) => (
+              <tr key={backup.arn}>
+                <td class="mono">{backup.name}</td>
+                <td class="nowrap">{formatDateTime(parseIso(backup.at))}</td>
+                <td class="num nowrap">{backup.bytes === null ? "–" : formatBytes(backup.bytes)}</td>
+                <td>
+                  <Badge tone={backup.status === "AVAILABLE" ? "good" : "warn"}>{backup.status.toLowerCase()}</Badge>
+                </td>
+                <td class="num">
+                  <Button small disabled={readOnly || backup.status !== "AVAILABLE"} onClick={() => restore(backup)}>
+                    Restore…
+                  </Button>
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {backups.map((backup) => (
-                <tr key={backup.arn}>
-                  <td class="mono">{backup.name}</td>
-                  <td class="nowrap">{momentText(msOf(backup.at))}</td>
-                  <td class="num nowrap">{backup.bytes === null ? "–" : bytes(backup.bytes)}</td>
-                  <td>
-                    <Badge tone={backup.status === "AVAILABLE" ? "good" : "warn"}>{backup.status.toLowerCase()}</Badge>
-                  </td>
-                  <td class="num">
-                    <Button small disabled={readOnly || backup.status !== "AVAILABLE"} onClick={() => restore(backup)}>
-                      Restore…
-                    </Button>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+            ))}
+          </tbody>
+        </DataTable>
       ) : (
-        <Empty title="No backups">A backup keeps the table as it is now until somebody deletes it.</Empty>
+        <Empty title="No backups">A backup keeps the table as it is now until you delete the backup.</Empty>
       )}
     </Panel>
   );

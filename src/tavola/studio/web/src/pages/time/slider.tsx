@@ -1,13 +1,23 @@
-// Slider: the moment that is looked at, moved along what is kept of a table's past; usable from every page.
+// Slider: sets the point in time that pages show, within the recovery window of a table; usable from every page.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { asOf, lookAt } from "../../app/as_of";
-import { useAsk } from "../../app/asking";
-import { Button, IconButton, Notice, num, ProblemNotice, Segmented, Spinner, TextInput } from "../../parts";
+import { asOf, setAsOf } from "../../app/as_of";
+import { useQuery } from "../../app/queries";
+import { Button, IconButton, Notice, ProblemNotice, Segmented, Spinner, TextInput } from "../../parts";
 import type { PastWindow } from "../../generated/api";
-import { clockText, dayText, iso, momentText, msOf, parseMoment, serverAhead } from "../../app/times";
-import { KeepPast } from "./keeping";
+
+import { EnableRecovery } from "./enable_recovery";
 import "./slider.css";
+import {
+  formatDateTime,
+  formatDay,
+  formatNumber,
+  formatTime,
+  parseIso,
+  parseTypedTime,
+  serverClockAhead,
+  toIso,
+} from "../../format";
 
 const RANGES: readonly [string, string, number][] = [
   ["15m", "15 min", 9e5],
@@ -19,40 +29,41 @@ const RANGES: readonly [string, string, number][] = [
 ];
 const BUCKETS = 120;
 const REFRESH_MS = 15_000;
-const SETTLE_MS = 120; // between two looks while the thumb is dragged
+const SETTLE_MS = 120; // between two updates while the thumb is dragged
 
-/** The slider over one table's past. */
+/** The time slider of one table. */
 export function TimeSlider({ table, focus = false }: { table: string; focus?: boolean }) {
   const range = useSignal("");
   const now = useSignal(Date.now());
-  const whole = useAsk("GET /past", { table, buckets: 0 });
+  const recovery = useQuery("GET /past", { table, buckets: 0 });
   useEffect(() => {
     const timer = setInterval(() => {
       now.value = Date.now();
-      whole.again();
+      recovery.retry();
     }, REFRESH_MS);
     return () => clearInterval(timer);
   }, [table]);
-  const earliest = msOf(whole.data?.earliest ?? null);
-  const latest = msOf(whole.data?.latest ?? null);
-  const chosen = range.value || fitting(latest - earliest, msOf(asOf.value) ? latest - msOf(asOf.value) : 0);
+  const earliest = parseIso(recovery.data?.earliest ?? null);
+  const latest = parseIso(recovery.data?.latest ?? null);
+  const chosen =
+    range.value || shortestRange(latest - earliest, parseIso(asOf.value) ? latest - parseIso(asOf.value) : 0);
   const length = RANGES.find(([name]) => name === chosen)?.[2] ?? Infinity;
   const since = Math.max(earliest, latest - length);
-  const ahead = useMemo(() => serverAhead(whole.data), [whole.data]);
-  const counted = useAsk(
+  const ahead = useMemo(() => serverClockAhead(recovery.data), [recovery.data]);
+  const changes = useQuery(
     "GET /past",
-    whole.data?.on && whole.data.readable && earliest
-      ? { table, since: iso(since), until: iso(latest), buckets: BUCKETS }
+    recovery.data?.on && recovery.data.readable && earliest
+      ? { table, since: toIso(since), until: toIso(latest), buckets: BUCKETS }
       : null,
   );
-  if (whole.problem) return <ProblemNotice problem={whole.problem} again={whole.again} />;
-  if (!whole.data) return <Spinner />;
-  if (!whole.data.on) return <KeepPast table={table} kept={whole.again} />;
-  if (!whole.data.readable) {
+  if (recovery.problem) return <ProblemNotice problem={recovery.problem} retry={recovery.retry} />;
+  if (!recovery.data) return <Spinner />;
+  if (!recovery.data.on) return <EnableRecovery table={table} onEnabled={recovery.retry} />;
+  if (!recovery.data.readable) {
     return (
-      <Notice tone="info" title="This endpoint restores the past, and does not show it">
-        Reads as of a moment are answered by Tavola's own engine alone. Restore the table to a new one under "Restore"
-        and look at that.
+      <Notice tone="info" title="This endpoint can restore, but not read, earlier data">
+        Only Tavola's own engine can read data as of an earlier time. Use the Restore tab to restore into a new table
+        and open that.
       </Notice>
     );
   }
@@ -60,7 +71,7 @@ export function TimeSlider({ table, focus = false }: { table: string; focus?: bo
     <div class="time-slider">
       <div class="row apart">
         <Segmented
-          label="How far back"
+          label="Time range"
           options={RANGES.filter(
             ([, , ms], at) => at === 0 || (RANGES[at - 1]?.[2] ?? 0) < latest - earliest || ms === Infinity,
           ).map(([value, label]) => ({ value, label }))}
@@ -68,43 +79,40 @@ export function TimeSlider({ table, focus = false }: { table: string; focus?: bo
           onChange={(value) => (range.value = value)}
         />
         <span class="small muted">
-          kept since {momentText(earliest, now.value)}
-          {whole.data.days ? `, for ${whole.data.days} days` : ""}
+          available since {formatDateTime(earliest, now.value)}
+          {recovery.data.days ? `, kept for ${recovery.data.days} days` : ""}
         </span>
       </div>
-      <Track window={counted.data} since={since} latest={latest} focus={focus} />
-      <Typed earliest={earliest} ahead={ahead} />
+      <Track window={changes.data} since={since} latest={latest} focus={focus} />
+      <TimeField earliest={earliest} ahead={ahead} />
     </div>
   );
 }
 
-/** Return the shortest range that shows a moment, and not less than the last quarter of an hour. */
-function fitting(kept: number, back: number): string {
+/** Return the shortest range that contains a time, at least 15 minutes. */
+function shortestRange(kept: number, back: number): string {
   const wanted = Math.min(kept, Math.max(back * 1.2, 9e5));
   return RANGES.find(([, , ms]) => ms >= wanted)?.[0] ?? "all";
 }
 
-/** The bar itself: what changed when, the moments worth a stop, and the thumb. */
-function Track({
-  window,
-  since,
-  latest,
-  focus,
-}: {
+interface TrackProps {
   window: PastWindow | null;
   since: number;
   latest: number;
   focus: boolean;
-}) {
+}
+
+/** The track: the density of changes, marks, and the thumb. */
+function Track({ window, since, latest, focus }: TrackProps) {
   const thumb = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (focus) thumb.current?.focus();
   }, []);
-  const moment = msOf(asOf.value) || latest;
+  const time = parseIso(asOf.value) || latest;
   const dragged = useSignal<number | null>(null);
   const timer = useRef(0);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const shown = dragged.value ?? moment;
+  const shown = dragged.value ?? time;
   const span = Math.max(1, latest - since);
   const set = (ms: number, settle = 0) => {
     const to = Math.min(latest, Math.max(since, ms));
@@ -112,8 +120,8 @@ function Track({
     clearTimeout(timer.current);
     timer.current = setTimeout(() => {
       dragged.value = null;
-      // The right end is now, and stays now as time goes on.
-      lookAt(to >= latest - 500 ? "" : iso(to), true);
+      // The right end means now, also later on.
+      setAsOf(to >= latest - 500 ? "" : toIso(to), true);
     }, settle);
   };
   const onKey = (event: KeyboardEvent) => {
@@ -156,13 +164,13 @@ function Track({
           )}
         </svg>
         {(window?.marks ?? []).map((mark) => {
-          const at = ((msOf(mark.at) - since) / span) * 100;
+          const at = ((parseIso(mark.at) - since) / span) * 100;
           return at >= 0 && at <= 100 ? (
             <span
               key={mark.at}
               class="time-mark"
               style={{ left: `${at}%` }}
-              title={`${mark.text}, ${momentText(msOf(mark.at))}`}
+              title={`${mark.text}, ${formatDateTime(parseIso(mark.at))}`}
             />
           ) : null;
         })}
@@ -170,8 +178,8 @@ function Track({
         <input
           ref={thumb}
           type="range"
-          aria-label="The moment that is looked at"
-          aria-valuetext={shown >= latest - 500 ? "now" : `${dayText(shown)}, ${clockText(shown)}`}
+          aria-label="Point in time"
+          aria-valuetext={shown >= latest - 500 ? "now" : `${formatDay(shown)}, ${formatTime(shown)}`}
           min={since}
           max={latest}
           step="any"
@@ -181,11 +189,11 @@ function Track({
         />
       </div>
       <div class="row apart time-under">
-        <span class="small muted num">{momentText(since)}</span>
+        <span class="small muted num">{formatDateTime(since)}</span>
         <span class="row tight">
           <IconButton
             small
-            label="Before the changes to the left"
+            label="Previous change"
             disabled={before === undefined}
             onClick={() => before !== undefined && set(before - 1)}
           >
@@ -194,13 +202,13 @@ function Track({
           <IconButton small label="A minute earlier" onClick={() => set(shown - 60_000)}>
             −
           </IconButton>
-          <strong class="num time-shown">{shown >= latest - 500 ? "now" : momentText(shown)}</strong>
+          <strong class="num time-shown">{shown >= latest - 500 ? "now" : formatDateTime(shown)}</strong>
           <IconButton small label="A minute later" disabled={shown >= latest - 500} onClick={() => set(shown + 60_000)}>
             +
           </IconButton>
           <IconButton
             small
-            label="To the next changes"
+            label="Next change"
             disabled={next === undefined}
             onClick={() => next !== undefined && set(next + span / Math.max(1, density.length))}
           >
@@ -211,41 +219,42 @@ function Track({
       </div>
       <p class="small muted">
         {density.length
-          ? `${num(density.reduce((sum, each) => sum + each, 0))} changes in this stretch${window?.counted ? "" : " that the stream still knows of"}. `
+          ? `${formatNumber(density.reduce((sum, each) => sum + each, 0))} changes in this range${window?.counted ? "" : " still in the stream"}. `
           : ""}
-        Arrows move a second, with Shift a minute, Page Up and Down an hour.
+        Arrow keys move by a second, with Shift by a minute, Page Up and Page Down by an hour.
       </p>
     </div>
   );
 }
 
-/** A time that is typed. */
-function Typed({ earliest, ahead }: { earliest: number; ahead: number }) {
+/** A field for typing a time. */
+function TimeField({ earliest, ahead }: { earliest: number; ahead: number }) {
   const text = useSignal("");
-  const wrong = useSignal<string | null>(null);
+  const error = useSignal<string | null>(null);
   const submit = (event: Event) => {
     event.preventDefault();
     const now = Date.now() + ahead;
-    const found = parseMoment(text.value, now);
-    if (found === null) wrong.value = "That is no time; try 10m, 14:02:31 or 2026-11-16 14:02:31";
-    else if (found < earliest) wrong.value = `Nothing is kept before ${momentText(earliest)}`;
+    const time = parseTypedTime(text.value, now);
+    if (time === null) error.value = "Not a valid time. Try 10m, 14:02:31 or 2026-11-16 14:02:31";
+    else if (time < earliest) error.value = `The earliest available time is ${formatDateTime(earliest)}`;
     else {
-      wrong.value = null;
-      lookAt(found >= now ? "" : iso(found));
+      error.value = null;
+      setAsOf(time >= now ? "" : toIso(time));
     }
   };
   return (
     <form class="time-typed" onSubmit={submit}>
       <TextInput
-        label="Go to a time"
+        label="Go to time"
         placeholder="10m, 14:02:31, 2026-11-16 14:02"
         value={text.value}
-        wrong={wrong.value}
+        error={error.value}
         onInput={(value) => (text.value = value)}
         mono
       />
       <Button type="submit" disabled={!text.value.trim()}>
-        Look
+        {" "}
+        Go{" "}
       </Button>
     </form>
   );

@@ -1,27 +1,28 @@
-// BulkBar: what can be done with the rows that are selected.
+// BulkBar: the actions on the selected items.
 import { useState } from "preact/hooks";
 import { asOf } from "../../../app/as_of";
 import { useCommands } from "../../../app/commands";
-import { currentTable, mayChange } from "../../../app/session";
+import { currentTable, canEdit } from "../../../app/session";
 import type { BulkAction, ItemSelection } from "../../../generated/api";
-import { Button, num } from "../../../parts";
+import { Button } from "../../../parts";
 import { clearSelection, selection } from "../state";
 import { ExportDialog } from "../transfer/export_dialog";
 import "./bulk.css";
 import { BulkDialog } from "./bulk_dialog";
+import { formatNumber } from "../../../format";
 
 export function BulkBar() {
   const table = currentTable.value;
   const chosen = selection.value;
-  const [doing, setDoing] = useState<BulkAction["kind"] | "export" | null>(null);
+  const [action, setAction] = useState<BulkAction["kind"] | "export" | null>(null);
   const [frozen, setFrozen] = useState<ItemSelection | null>(null);
-  const begin = (kind: BulkAction["kind"] | "export") => {
+  const open = (kind: BulkAction["kind"] | "export") => {
     if (!table) return;
-    // The dialog is about what was selected when it was opened, whatever the grid reads meanwhile.
+    // The dialog keeps the selection of the moment it was opened, whatever the grid loads meanwhile.
     setFrozen({ table: table.name, keys: [...selection.value.values()], as_of: asOf.value || null });
-    setDoing(kind);
+    setAction(kind);
   };
-  const editable = mayChange.value;
+  const editable = canEdit.value;
   useCommands(
     chosen.size
       ? [
@@ -29,15 +30,15 @@ export function BulkBar() {
             ? [
                 {
                   id: "bulk-set",
-                  title: "Set an attribute of the selected items",
+                  title: "Set an attribute on the selected items",
                   keys: "b",
                   group: "Data",
-                  run: () => begin("set"),
+                  run: () => open("set"),
                 },
-                { id: "bulk-delete", title: "Delete the selected items", group: "Data", run: () => begin("delete") },
+                { id: "bulk-delete", title: "Delete the selected items", group: "Data", run: () => open("delete") },
               ]
             : []),
-          { id: "bulk-export", title: "Export the selected items", group: "Data", run: () => begin("export") },
+          { id: "bulk-export", title: "Export the selected items", group: "Data", run: () => open("export") },
         ]
       : [],
   );
@@ -46,33 +47,34 @@ export function BulkBar() {
     <>
       {chosen.size ? (
         <div class="data-bulk-bar" role="region" aria-label="Selected items">
-          <strong role="status">{num(chosen.size)} selected</strong>
+          <strong role="status">{formatNumber(chosen.size)} selected</strong>
           {editable ? (
             <>
-              <Button small onClick={() => begin("set")}>
-                Set an attribute…
+              <Button small onClick={() => open("set")}>
+                Set attribute…
               </Button>
-              <Button small onClick={() => begin("remove")}>
-                Remove an attribute…
+              <Button small onClick={() => open("remove")}>
+                Remove attribute…
               </Button>
-              <Button small kind="danger" onClick={() => begin("delete")}>
+              <Button small kind="danger" onClick={() => open("delete")}>
                 Delete…
               </Button>
             </>
           ) : null}
-          <Button small onClick={() => begin("export")}>
+          <Button small onClick={() => open("export")}>
             Export…
           </Button>
           <Button small kind="quiet" onClick={clearSelection}>
-            Clear
+            {" "}
+            Clear selection{" "}
           </Button>
         </div>
       ) : null}
-      {doing === "export" && frozen ? (
-        <ExportDialog table={table} selection={frozen} onClose={() => setDoing(null)} />
+      {action === "export" && frozen ? (
+        <ExportDialog table={table} selection={frozen} onClose={() => setAction(null)} />
       ) : null}
-      {doing && doing !== "export" && frozen ? (
-        <BulkDialog table={table} selection={frozen} first={doing} onClose={() => setDoing(null)} />
+      {action && action !== "export" && frozen ? (
+        <BulkDialog table={table} selection={frozen} initialKind={action} onClose={() => setAction(null)} />
       ) : null}
     </>
   );

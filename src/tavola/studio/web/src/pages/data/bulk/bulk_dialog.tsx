@@ -1,12 +1,10 @@
-// BulkDialog: what shall be done with many items, what that would do, and then the doing of it.
+// BulkDialog: changes or deletes many items: choose the change, preview it, run it.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { AttributeValue, BulkAction, BulkRow, ItemSelection, TableSummary } from "../../../generated/api";
 import {
   Button,
   Dialog,
-  money,
   Notice,
-  num,
   ProblemNotice,
   Progress,
   Segmented,
@@ -14,64 +12,60 @@ import {
   Stat,
   Stats,
   type Tag,
-  TAG_NAMES,
-  TAGS,
   TextInput,
   Value,
+  useButtonFocus,
+  TAG_OPTIONS,
 } from "../../../parts";
-import { JsonMistake } from "../editor/exact_json";
-import { readValue, SpellingMistake } from "../editor/spellings";
-import { clearSelection, reload, rows } from "../state";
-import { useKeptFocus } from "../transfer/kept_focus";
-import { BulkRun } from "./running";
+import { JsonSyntaxError } from "../editor/exact_json";
+import { readValue, ItemFormatError } from "../editor/item_json";
+import { clearSelection, reload, rows as loadedRows } from "../state";
+import { BulkRun } from "./bulk_run";
+import { formatMoney, formatNumber, formatCount } from "../../../format";
 
 type Kind = BulkAction["kind"];
 const KINDS = [
-  { value: "set", label: "Set an attribute" },
-  { value: "remove", label: "Remove an attribute" },
-  { value: "delete", label: "Delete the items" },
+  { value: "set", label: "Set attribute" },
+  { value: "remove", label: "Remove attribute" },
+  { value: "delete", label: "Delete items" },
 ];
-const LEFT_SHOWN = 50;
+const SKIPPED_SHOWN = 50;
 
 interface BulkDialogProps {
   table: TableSummary;
   selection: ItemSelection;
-  first: Kind;
+  initialKind: Kind;
   onClose: () => void;
 }
 
-export function BulkDialog({ table, selection, first, onClose }: BulkDialogProps) {
-  const [kind, setKind] = useState<Kind>(first);
+export function BulkDialog({ table, selection, initialKind, onClose }: BulkDialogProps) {
+  const [kind, setKind] = useState<Kind>(initialKind);
   const [attribute, setAttribute] = useState("");
   const [tag, setTag] = useState<Tag>("S");
   const [text, setText] = useState("");
-  const [again, setAgain] = useState<ItemSelection | null>(null);
+  const [skippedItems, setSkippedItems] = useState<ItemSelection | null>(null);
   const run = useMemo(() => new BulkRun(), []);
   useEffect(() => () => run.stop(), []);
   const tally = run.tally.value;
-  const foot = useKeptFocus(tally.phase);
+  const foot = useButtonFocus(tally.phase);
   const value = valueFrom(tag, text);
   const action: BulkAction = {
     kind,
     attribute: kind === "delete" ? "" : attribute,
     value: kind === "set" && typeof value !== "string" ? value : null,
   };
-  const known = useMemo(
-    () => [...new Set(rows.value.slice(0, 300).flatMap((row) => Object.keys(row.item)))].sort(),
+  const knownNames = useMemo(
+    () => [...new Set(loadedRows.value.slice(0, 300).flatMap((row) => Object.keys(row.item)))].sort(),
     [],
   );
   const writing = tally.phase === "running" || tally.phase === "stopping";
-  const busy = tally.phase === "looking" || writing;
+  const busy = tally.phase === "previewing" || writing;
   const finished = tally.phase === "done" || (tally.phase === "stopped" && tally.written > 0);
-  const told = selection.keys
-    ? selection.keys.length === 1
-      ? "1 selected item"
-      : `${num(selection.keys.length)} selected items`
-    : "all items that the question finds";
+  const target = selection.keys ? formatCount(selection.keys.length, "selected item") : "all matching items";
   const ready = kind === "delete" || (attribute !== "" && (kind === "remove" || typeof value !== "string"));
   const change = () => run.reset();
-  const doIt = async (target: ItemSelection) => {
-    await run.run(target, action);
+  const execute = async (items: ItemSelection) => {
+    await run.run(items, action);
     if (run.tally.value.phase === "done" && kind === "delete") clearSelection();
     void reload();
   };
@@ -79,10 +73,10 @@ export function BulkDialog({ table, selection, first, onClose }: BulkDialogProps
   return (
     <Dialog
       wide
-      title={`Edit ${told}`}
+      title={`Edit ${target}`}
       onClose={() => {
         run.stop();
-        // What is being written is told before the dialog goes.
+        // A running write finishes its slice first, and its result is shown.
         if (!writing) onClose();
       }}
       footer={
@@ -93,15 +87,15 @@ export function BulkDialog({ table, selection, first, onClose }: BulkDialogProps
             </Button>
           ) : finished ? (
             <>
-              {tally.left.length ? (
+              {tally.skipped.length ? (
                 <Button
                   onClick={() => {
-                    const left = { table: table.name, keys: tally.left.map((each) => each.key) };
-                    setAgain(left);
-                    void run.look(left, action);
+                    const left = { table: table.name, keys: tally.skipped.map((each) => each.key) };
+                    setSkippedItems(left);
+                    void run.preview(left, action);
                   }}
                 >
-                  Look at those that were left
+                  Preview skipped items
                 </Button>
               ) : null}
               <Button kind="primary" onClick={onClose}>
@@ -111,17 +105,21 @@ export function BulkDialog({ table, selection, first, onClose }: BulkDialogProps
           ) : (
             <>
               <Button onClick={onClose}>Cancel</Button>
-              {tally.phase === "looked" ? (
+              {tally.phase === "previewed" ? (
                 <Button
                   kind={kind === "delete" ? "danger" : "primary"}
                   disabled={!tally.changing}
-                  onClick={() => void doIt(again ?? selection)}
+                  onClick={() => void execute(skippedItems ?? selection)}
                 >
-                  {verb} {tally.changing === 1 ? "1 item" : `${num(tally.changing)} items`}
+                  {verb} {formatCount(tally.changing, "item")}
                 </Button>
               ) : (
-                <Button kind="primary" disabled={!ready} onClick={() => void run.look(again ?? selection, action)}>
-                  Look what it would do
+                <Button
+                  kind="primary"
+                  disabled={!ready}
+                  onClick={() => void run.preview(skippedItems ?? selection, action)}
+                >
+                  Preview changes
                 </Button>
               )}
             </>
@@ -134,7 +132,7 @@ export function BulkDialog({ table, selection, first, onClose }: BulkDialogProps
           <>
             <div class="row data-choices">
               <Segmented
-                label="What to do"
+                label="Action"
                 options={KINDS}
                 value={kind}
                 onChange={(to) => {
@@ -156,7 +154,7 @@ export function BulkDialog({ table, selection, first, onClose }: BulkDialogProps
                   }}
                 />
                 <datalist id="data-bulk-known">
-                  {known.map((name) => (
+                  {knownNames.map((name) => (
                     <option key={name} value={name} />
                   ))}
                 </datalist>
@@ -165,7 +163,7 @@ export function BulkDialog({ table, selection, first, onClose }: BulkDialogProps
                     <Select
                       label="Type"
                       value={tag}
-                      options={TAGS.map((each) => ({ value: each, label: `${each} · ${TAG_NAMES[each]}` }))}
+                      options={TAG_OPTIONS}
                       onChange={(to) => {
                         setTag(to as Tag);
                         change();
@@ -193,7 +191,7 @@ export function BulkDialog({ table, selection, first, onClose }: BulkDialogProps
                           setText(to);
                           change();
                         }}
-                        wrong={typeof value === "string" && text ? value : null}
+                        error={typeof value === "string" && text ? value : null}
                         hint={hintOf(tag)}
                       />
                     )}
@@ -203,64 +201,65 @@ export function BulkDialog({ table, selection, first, onClose }: BulkDialogProps
             )}
           </>
         )}
-        {tally.problem ? <ProblemNotice problem={tally.problem} /> : null}
-        {tally.phase === "looking" || tally.phase === "looked" ? (
+        <ProblemNotice problem={tally.problem} />
+        {tally.phase === "previewing" || tally.phase === "previewed" ? (
           <>
             <Stats>
-              <Stat label="found" value={num(tally.matched)} />
-              <Stat label={kind === "delete" ? "would be deleted" : "would change"} value={num(tally.changing)} />
-              <Stat label="are so already" value={num(tally.same)} />
+              <Stat label="Found" value={formatNumber(tally.matched)} />
+              <Stat label={kind === "delete" ? "To delete" : "To change"} value={formatNumber(tally.changing)} />
+              <Stat label="Unchanged" value={formatNumber(tally.same)} />
               <Stat
-                label="would be left"
-                value={num(tally.left.length)}
-                {...(tally.left.length ? { tone: "warn" as const } : {})}
+                label="Skipped"
+                value={formatNumber(tally.skipped.length)}
+                tone={tally.skipped.length ? "warn" : undefined}
               />
-              <Stat label="write units" value={num(tally.units)} />
+              <Stat label="Write units" value={formatNumber(tally.units)} />
               <Stat
-                label={tally.onDemand ? "dollars" : "dollars if it were on demand"}
-                value={money(tally.dollars)}
+                label={tally.onDemand ? "Cost" : "Cost (on-demand equivalent)"}
+                value={formatMoney(tally.dollars)}
                 beside={tally.priced}
               />
             </Stats>
-            {tally.phase === "looking" ? (
+            {tally.phase === "previewing" ? (
               <p role="status" class="muted">
-                Looking: {num(tally.matched)} items so far…
+                Checking: {formatNumber(tally.matched)} items so far…
               </p>
             ) : null}
-            {tally.phase === "looked" && tally.changing ? (
+            {tally.phase === "previewed" && tally.changing ? (
               <p class="data-bulk-final">
-                This cannot be undone with one key: what is {kind === "delete" ? "deleted" : "changed"} here is not in
-                Undo. Where the table keeps its past, Time shows each item as it was and puts it back.
+                Undo does not cover bulk edits. If point-in-time recovery is on, you can restore single items on the
+                History page.
               </p>
             ) : null}
-            <Rows table={table} rows={tally.rows} kind={kind} attribute={attribute} />
+            <PreviewRows table={table} rows={tally.rows} kind={kind} attribute={attribute} />
           </>
         ) : null}
         {writing || finished ? (
           <>
             <Progress
               label="Items done"
-              value={tally.written + tally.same + tally.left.length}
-              max={Math.max(tally.changing + tally.same + tally.left.length, 1)}
+              value={tally.written + tally.same + tally.skipped.length}
+              max={Math.max(tally.changing + tally.same + tally.skipped.length, 1)}
             />
             <p role="status">
               {writing ? "" : tally.phase === "stopped" ? "Stopped. " : "Done. "}
-              {num(tally.written)} {kind === "delete" ? "deleted" : "changed"} of {num(tally.changing)},{" "}
-              {num(tally.left.length)} left, {num(tally.units)} units with what was read.
+              {formatNumber(tally.written)} of {formatNumber(tally.changing)}{" "}
+              {kind === "delete" ? "deleted" : "changed"}, {formatNumber(tally.skipped.length)} skipped,{" "}
+              {formatNumber(tally.units)} capacity units consumed.
             </p>
           </>
         ) : null}
-        {tally.left.length ? (
+        {tally.skipped.length ? (
           <Notice
             tone="warning"
             title={
-              tally.phase === "looked" || tally.phase === "looking"
-                ? "These would be left as they are"
-                : "These were left as they are"
+              tally.phase === "previewed" || tally.phase === "previewing"
+                ? "These items would be skipped"
+                : "These items were skipped"
             }
           >
             <ul class="data-bulk-left">
-              {tally.left.slice(0, LEFT_SHOWN).map((each, at) => (
+              {tally.skipped.slice(0, SKIPPED_SHOWN).map((each, at) => (
                 <li key={at}>
                   <span class="mono">
                     {Object.values(each.key)
@@ -271,7 +270,9 @@ export function BulkDialog({ table, selection, first, onClose }: BulkDialogProps
                 </li>
               ))}
             </ul>
-            {tally.left.length > LEFT_SHOWN ? <p>… and {num(tally.left.length - LEFT_SHOWN)} more.</p> : null}
+            {tally.skipped.length > SKIPPED_SHOWN ? (
+              <p>… and {formatNumber(tally.skipped.length - SKIPPED_SHOWN)} more.</p>
+            ) : null}
           </Notice>
         ) : null}
       </div>
@@ -279,18 +280,15 @@ export function BulkDialog({ table, selection, first, onClose }: BulkDialogProps
   );
 }
 
-function Rows({
-  table,
-  rows: shownRows,
-  kind,
-  attribute,
-}: {
+interface PreviewRowsProps {
   table: TableSummary;
   rows: readonly BulkRow[];
   kind: Kind;
   attribute: string;
-}) {
-  if (!shownRows.length) return null;
+}
+
+function PreviewRows({ table, rows, kind, attribute }: PreviewRowsProps) {
+  if (!rows.length) return null;
   const others = (row: BulkRow) =>
     row.after
       ? Object.keys({ ...row.before, ...row.after }).filter(
@@ -298,7 +296,7 @@ function Rows({
         )
       : [];
   return (
-    <div class="data-scroll" tabIndex={0} role="region" aria-label="The first items, before and after">
+    <div class="data-scroll" tabIndex={0} role="region" aria-label="Preview of the first items">
       <table class="plain">
         <thead>
           <tr>
@@ -308,18 +306,18 @@ function Rows({
               </th>
             ))}
             {kind === "delete" ? (
-              <th scope="col">what goes</th>
+              <th scope="col">Contents</th>
             ) : (
               <>
                 <th scope="col">{attribute} before</th>
-                <th scope="col">after</th>
-                <th scope="col">also changes</th>
+                <th scope="col">{attribute} after</th>
+                <th scope="col">Also changes</th>
               </>
             )}
           </tr>
         </thead>
         <tbody>
-          {shownRows.map((row, at) => (
+          {rows.map((row, at) => (
             <tr key={at}>
               {table.keys.map((each) => (
                 <td key={each.name} class="mono">
@@ -355,7 +353,7 @@ function hintOf(tag: Tag): string | undefined {
   return undefined;
 }
 
-/** Return the value that was typed, or why it is none. */
+/** Return the value that was typed, or what is wrong with it. */
 function valueFrom(tag: Tag, text: string): AttributeValue | string {
   if (tag === "S" || tag === "N" || tag === "B") return { [tag]: text };
   if (tag === "BOOL") return { BOOL: text === "true" };
@@ -363,7 +361,7 @@ function valueFrom(tag: Tag, text: string): AttributeValue | string {
   try {
     return readValue(`{"${tag}": ${text || "null"}}`);
   } catch (thrown) {
-    if (thrown instanceof JsonMistake || thrown instanceof SpellingMistake) return thrown.message;
+    if (thrown instanceof JsonSyntaxError || thrown instanceof ItemFormatError) return thrown.message;
     throw thrown;
   }
 }

@@ -1,45 +1,47 @@
-// Conflict: somebody wrote first: what they changed, what I would have, and the ways on.
+// Conflict: the item changed since it was opened: the stored changes, the user's changes, and how to continue.
 import type { Item, ItemDifference, WriteOutcome } from "../../../generated/api";
 import { Button, Notice, Value } from "../../../parts";
 
 interface ConflictProps {
-  done: WriteOutcome;
-  onTheirs: () => void;
-  onMine: () => void;
-  onBack: () => void;
+  outcome: WriteOutcome;
+  onUseStored: () => void;
+  onApplyMine: () => void;
+  onKeepEditing: () => void;
 }
 
-export function Conflict({ done, onTheirs, onMine, onBack }: ConflictProps) {
-  const gone = done.current === null;
-  const exists = done.outcome === "exists";
+export function Conflict({ outcome, onUseStored, onApplyMine, onKeepEditing }: ConflictProps) {
+  const isDeleted = outcome.current === null;
+  const exists = outcome.outcome === "exists";
   const title = exists
-    ? "An item with this key is there already"
-    : gone
-      ? "Somebody deleted it meanwhile"
-      : "Somebody changed it meanwhile";
+    ? "An item with this key already exists"
+    : isDeleted
+      ? "The item was deleted since you opened it"
+      : "The item changed since you opened it";
   return (
     <div class="stack data-conflict">
       <Notice tone="warning" title={title}>
         {exists
-          ? "Nothing was written. Open what is there, or give yours another key."
-          : "Nothing was written. Here is what they made of it, and what you would have."}
+          ? "Nothing was written. Open the existing item, or use a different key."
+          : "Nothing was written. Compare the stored changes with yours."}
       </Notice>
       {exists ? null : (
         <div class="data-conflict-sides">
           <Side
-            title="Theirs"
-            differences={done.theirs ?? []}
-            none={gone ? "The item is gone." : "Nothing that is still otherwise."}
+            title="Stored"
+            differences={outcome.theirs ?? []}
+            none={isDeleted ? "The item was deleted." : "No differences."}
           />
-          <Side title="Yours" differences={done.mine ?? []} none="Nothing." />
+          <Side title="Yours" differences={outcome.mine ?? []} none="No changes." />
         </div>
       )}
       <div class="row wrap">
-        <Button onClick={onBack}>Keep editing</Button>
-        {gone ? null : <Button onClick={onTheirs}>{exists ? "Open what is there" : "Take theirs"}</Button>}
+        <Button onClick={onKeepEditing}>Keep editing</Button>
+        {isDeleted ? null : (
+          <Button onClick={onUseStored}>{exists ? "Open existing item" : "Use stored version"}</Button>
+        )}
         {exists ? null : (
-          <Button kind="primary" onClick={onMine}>
-            {gone ? "Make it anew" : "Put yours on top of theirs"}
+          <Button kind="primary" onClick={onApplyMine}>
+            {isDeleted ? "Create again" : "Apply my changes"}
           </Button>
         )}
       </div>
@@ -79,12 +81,12 @@ function Side({ title, differences, none }: { title: string; differences: readon
   );
 }
 
-/** Return what stands with my changes on top: attributes that I did not touch are theirs. */
-export function rebased(before: Item | null, mine: Item, stands: Item): Item {
+/** Return the stored item with my changes applied. */
+export function rebase(before: Item | null, mine: Item, stored: Item): Item {
   const was = before ?? {};
-  const entries = new Map(Object.entries(stands));
+  const entries = new Map(Object.entries(stored));
   for (const name of new Set([...Object.keys(was), ...Object.keys(mine)])) {
-    // Own members alone: an attribute may be called as something that every object has.
+    // hasOwn, since an attribute may be named like an inherited property.
     const value = Object.hasOwn(mine, name) ? mine[name] : undefined;
     if (JSON.stringify(Object.hasOwn(was, name) ? was[name] : undefined) === JSON.stringify(value)) continue;
     if (value === undefined) entries.delete(name);

@@ -1,4 +1,4 @@
-// ExactJson: JSON read with every number as the text it was written in, and every mistake at its line and column.
+// ExactJson: a JSON parser that keeps every number as text and reports errors by line and column.
 
 export type Json =
   | { readonly kind: "text"; readonly text: string }
@@ -8,14 +8,14 @@ export type Json =
   | { readonly kind: "list"; readonly members: readonly Json[] }
   | { readonly kind: "object"; readonly members: readonly (readonly [string, Json])[] };
 
-/** A mistake in a text, and where it is. */
-export class JsonMistake extends Error {
+/** A syntax error and its position. */
+export class JsonSyntaxError extends Error {
   readonly line: number;
   readonly column: number;
-  constructor(told: string, text: string, at: number) {
+  constructor(message: string, text: string, at: number) {
     const before = text.slice(0, at);
     const line = before.split("\n").length;
-    super(told);
+    super(message);
     this.line = line;
     this.column = at - before.lastIndexOf("\n");
   }
@@ -35,28 +35,28 @@ const ESCAPES: Readonly<Record<string, string>> = {
   r: "\r",
   t: "\t",
 };
-const DEPTH_MAX = 200; // DynamoDB takes 32; a text made to exhaust the stack is refused before it does
+const DEPTH_MAX = 200; // DynamoDB allows 32; deeper text could exhaust the stack
 
-/** Return what a text says; throw a JsonMistake where it is no JSON. */
+/** Parse JSON text; throw a JsonSyntaxError if it is invalid. */
 export function parseExact(text: string): Json {
   let at = 0;
 
-  const fail = (told: string, place = at): never => {
-    throw new JsonMistake(told, text, place);
+  const fail = (message: string, place = at): never => {
+    throw new JsonSyntaxError(message, text, place);
   };
   const space = () => {
     SPACE.lastIndex = at;
     SPACE.test(text);
     at = SPACE.lastIndex;
   };
-  const word = (wanted: string, made: Json): Json => {
-    if (!text.startsWith(wanted, at)) fail(`${shownAt()} stands where a value should`);
-    at += wanted.length;
-    return made;
+  const word = (expected: string, result: Json): Json => {
+    if (!text.startsWith(expected, at)) fail(`Expected a value, found ${nextText()}`);
+    at += expected.length;
+    return result;
   };
-  const shownAt = () => (at >= text.length ? "The end" : `“${text.slice(at, at + 12).split("\n")[0]}”`);
+  const nextText = () => (at >= text.length ? "the end of the text" : `“${text.slice(at, at + 12).split("\n")[0]}”`);
 
-  const quoted = (): string => {
+  const parseString = (): string => {
     const start = at;
     at += 1;
     const pieces: string[] = [];
@@ -66,39 +66,39 @@ export function parseExact(text: string): Json {
       pieces.push(text.slice(at, PLAIN.lastIndex));
       at = PLAIN.lastIndex;
       const sign = text[at];
-      if (sign === undefined) fail("A text is opened and never closed", start);
+      if (sign === undefined) fail("Unterminated string", start);
       if (sign === '"') {
         at += 1;
         return pieces.join("");
       }
-      if (sign !== "\\") fail("A line break or control character in a text is written as an escape, such as \\n");
+      if (sign !== "\\") fail("Escape line breaks and control characters in strings, for example as \\n");
       const escape = text[at + 1] ?? "";
       if (escape === "u") {
         const digits = text.slice(at + 2, at + 6);
-        if (!/^[0-9a-fA-F]{4}$/.test(digits)) fail("\\u is followed by four hexadecimal digits");
+        if (!/^[0-9a-fA-F]{4}$/.test(digits)) fail("\\u must be followed by four hexadecimal digits");
         pieces.push(String.fromCharCode(parseInt(digits, 16)));
         at += 6;
       } else {
-        const meant = ESCAPES[escape];
-        if (meant === undefined) fail(`There is no escape \\${escape}`);
-        pieces.push(meant ?? "");
+        const character = ESCAPES[escape];
+        if (character === undefined) fail(`Unknown escape \\${escape}`);
+        pieces.push(character ?? "");
         at += 2;
       }
     }
   };
 
   const value = (depth: number): Json => {
-    if (depth > DEPTH_MAX) fail("It is nested too deep");
+    if (depth > DEPTH_MAX) fail("Nested too deeply");
     space();
     const sign = text[at];
-    if (sign === '"') return { kind: "text", text: quoted() };
+    if (sign === '"') return { kind: "text", text: parseString() };
     if (sign === "{") return object(depth);
     if (sign === "[") return list(depth);
     if (sign === "t") return word("true", { kind: "truth", truth: true });
     if (sign === "f") return word("false", { kind: "truth", truth: false });
     if (sign === "n") return word("null", { kind: "null" });
     NUMBER.lastIndex = at;
-    if (!NUMBER.test(text)) fail(`${shownAt()} stands where a value should`);
+    if (!NUMBER.test(text)) fail(`Expected a value, found ${nextText()}`);
     const number = text.slice(at, NUMBER.lastIndex);
     at = NUMBER.lastIndex;
     return { kind: "number", text: number };
@@ -116,7 +116,7 @@ export function parseExact(text: string): Json {
       members.push(value(depth + 1));
       space();
       if (text[at] === "]") break;
-      if (text[at] !== ",") fail(`${shownAt()} stands where a comma or ] should`);
+      if (text[at] !== ",") fail(`Expected a comma or ], found ${nextText()}`);
       at += 1;
     }
     at += 1;
@@ -135,25 +135,25 @@ export function parseExact(text: string): Json {
     for (;;) {
       space();
       const place = at;
-      if (text[at] !== '"') fail(`${shownAt()} stands where a name in quotes should`);
-      const name = quoted();
-      if (seen.has(name)) fail(`“${name}” stands there twice`, place);
+      if (text[at] !== '"') fail(`Expected a name in quotes, found ${nextText()}`);
+      const name = parseString();
+      if (seen.has(name)) fail(`Duplicate name “${name}”`, place);
       seen.add(name);
       space();
-      if (text[at] !== ":") fail(`${shownAt()} stands where a colon should`);
+      if (text[at] !== ":") fail(`Expected a colon, found ${nextText()}`);
       at += 1;
       members.push([name, value(depth + 1)]);
       space();
       if (text[at] === "}") break;
-      if (text[at] !== ",") fail(`${shownAt()} stands where a comma or } should`);
+      if (text[at] !== ",") fail(`Expected a comma or }, found ${nextText()}`);
       at += 1;
     }
     at += 1;
     return { kind: "object", members };
   };
 
-  const found = value(0);
+  const result = value(0);
   space();
-  if (at < text.length) fail(`${shownAt()} stands behind the end`);
-  return found;
+  if (at < text.length) fail(`Unexpected ${nextText()} after the end`);
+  return result;
 }

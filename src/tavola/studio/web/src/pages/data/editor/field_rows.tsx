@@ -1,8 +1,9 @@
-// FieldRows: an item as rows of name, type and value; only those in view are on the page, and keys move between them.
+// FieldRows: an item as rows of name, type and value, navigable by keyboard.
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { EntityForm } from "../../../generated/api";
+import { keysOf } from "../../../entity_keys";
+import type { EntityForm, FieldDesign } from "../../../generated/api";
 import { Button, Menu, type Tag, TAG_NAMES, TAGS, type VirtualHandle, VirtualRows } from "../../../parts";
-import type { Draft } from "./draft";
+import type { ItemDraft } from "./item_draft";
 import { isContainer, isSet, type Node, type TreeRow } from "./tree";
 import { ValueCell } from "./value_cell";
 
@@ -10,32 +11,37 @@ const ROW_PX = 34;
 type Part = "name" | "type" | "value";
 
 interface RowsProps {
-  draft: Draft;
+  draft: ItemDraft;
   form: EntityForm | null;
   keys: readonly string[];
   readOnly: boolean;
 }
 
-/** Return the key attributes that templates compute, with the template and index of each. */
+/** Return the key attributes computed from templates, each with its template and index. */
 function computedKeys(form: EntityForm | null): ReadonlyMap<string, { template: string; index: string | null }> {
-  const parts = (form?.keys ?? []).flatMap(({ index, hash, range }) =>
-    [...hash, ...range].filter((part) => part.computed).map((part) => ({ ...part, index })),
+  const parts = (form ? keysOf(form.entity) : []).flatMap(({ index, hash, range }) =>
+    [...hash, ...range].flatMap(({ attribute, template }) =>
+      template ? [[attribute, { template: template.source, index }] as const] : [],
+    ),
   );
-  return new Map(parts.reverse().map((part) => [part.attribute, part]));
+  return new Map(parts.reverse());
 }
 
 export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
   const handle = useRef<VirtualHandle>(null);
   const shape = draft.shape.value;
-  const flaws = draft.flaws.value;
-  const rows = useMemo(() => draft.tree.rows(flaws), [draft, shape, flaws]);
-  const fields = useMemo(() => new Map(form?.fields.map((each) => [each.attribute, each])), [form]);
-  const made = useMemo(() => computedKeys(form), [form]);
-  const lock = form?.fields.find((each) => each.lock)?.attribute;
+  const issues = draft.issues.value;
+  const rows = useMemo(() => draft.tree.rows(issues), [draft, shape, issues]);
+  const fields = useMemo(() => new Map(form?.entity.fields.map((each) => [each.attribute, each])), [form]);
+  const computed = useMemo(() => computedKeys(form), [form]);
+  const lock = form?.entity.fields.find((each) => each.lock)?.attribute;
 
-  /** Bring a row into view and put the focus there. */
+  /** Return the key attributes computed from a field. */
+  const feedsOf = (field: FieldDesign | undefined) => (field && form?.feeds[field.name]) ?? [];
+
+  /** Scroll a row into view and focus it. */
   const focus = (node: Node, part: Part) => {
-    const at = draft.tree.rows(draft.flaws.value).findIndex((row) => row.node === node);
+    const at = draft.tree.rows(draft.issues.value).findIndex((row) => row.node === node);
     if (at < 0) return;
     handle.current?.reveal(at);
     requestAnimationFrame(() =>
@@ -48,15 +54,15 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
     );
   };
   useEffect(() => {
-    // The first thing that can be typed: people open an item to change a value, seldom its key.
+    // Focus the first value that is not part of the key: that is what users usually edit.
     if (readOnly || !document.activeElement?.closest(".drawer")) return;
-    const settled = (name: string) =>
+    const isKeyPart = (name: string) =>
       keys.includes(name) ||
-      made.has(name) ||
+      computed.has(name) ||
       name === form?.tag_attribute ||
-      (fields.get(name)?.feeds.some((each) => keys.includes(each)) ?? false);
-    const editable = rows.filter((row) => !row.flaw && !isContainer(row.node.tag));
-    const first = draft.before.value ? (editable.find((row) => !settled(row.node.name)) ?? editable[0]) : editable[0];
+      feedsOf(fields.get(name)).some((each) => keys.includes(each));
+    const editable = rows.filter((row) => !row.issue && !isContainer(row.node.tag));
+    const first = draft.before.value ? (editable.find((row) => !isKeyPart(row.node.name)) ?? editable[0]) : editable[0];
     if (first) focus(first.node, "value");
   }, [draft]);
 
@@ -85,7 +91,9 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
     else if (vertical && !mod && (event.target as HTMLElement).tagName !== "SELECT") {
       const at = rows.indexOf(row);
       const next =
-        vertical > 0 ? rows.slice(at + 1).find((each) => !each.flaw) : rows.slice(0, at).findLast((each) => !each.flaw);
+        vertical > 0
+          ? rows.slice(at + 1).find((each) => !each.issue)
+          : rows.slice(0, at).findLast((each) => !each.issue);
       if (!next) return;
       focus(next.node, part);
     } else if (event.key === "Enter" && mod && !readOnly) add(row.node.parent ?? draft.tree.root, row.node);
@@ -95,34 +103,37 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
     event.stopPropagation();
   };
 
-  const line = (at: number) => {
+  const renderRow = (at: number) => {
     const row = rows[at];
     if (!row) return null;
-    const { node, depth, flaw } = row;
+    const { node, depth, issue } = row;
     const indent = { paddingInlineStart: `${8 + depth * 16}px` };
-    if (flaw) {
+    if (issue) {
       return (
         <div
-          key={`${node.id}-${flaw.text}`}
+          key={`${node.id}-${issue.text}`}
           role="listitem"
-          class={`data-editor-flaw ${flaw.severity === "warning" ? "warning" : ""}`}
+          class={`data-editor-issue ${issue.severity === "warning" ? "warning" : ""}`}
           style={{ height: `${ROW_PX}px`, ...indent }}
-          title={flaw.text}
+          title={issue.text}
         >
-          <span aria-hidden="true">{flaw.severity === "warning" ? "△" : "✕"}</span>
-          <span class="cut">{flaw.text}</span>
+          <span aria-hidden="true">{issue.severity === "warning" ? "△" : "✕"}</span>
+          <span class="cut">{issue.text}</span>
         </div>
       );
     }
     const parent = node.parent ?? draft.tree.root;
     const top = depth === 0;
     const field = top ? fields.get(node.name) : undefined;
-    const template = top ? made.get(node.name) : undefined;
+    const feeds = feedsOf(field);
+    const template = top ? computed.get(node.name) : undefined;
     const isLock = top && node.name === lock;
-    const held = readOnly || ((template !== undefined || isLock) && draft.keepKeys.value);
+    const fixed = readOnly || ((template !== undefined || isLock) && draft.keepKeys.value);
     const name =
-      parent.tag === "M" ? node.name || "(no name)" : `${parent.name || "member"} ${parent.children.indexOf(node) + 1}`;
-    const wrong = rows[at + 1]?.node === node && rows[at + 1]?.flaw?.severity !== "warning";
+      parent.tag === "M"
+        ? node.name || "(no name)"
+        : `${parent.name || "element"} ${parent.children.indexOf(node) + 1}`;
+    const hasError = rows[at + 1]?.node === node && rows[at + 1]?.issue?.severity !== "warning";
     const set = isSet(parent.tag);
     return (
       <div
@@ -142,23 +153,23 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
               autocomplete="off"
               spellcheck={false}
               value={node.name}
-              readOnly={held || (top && keys.includes(node.name) && draft.before.value !== null)}
+              readOnly={fixed || (top && keys.includes(node.name) && draft.before.value !== null)}
               title={field?.description || node.name}
               onInput={(event) => {
                 node.name = event.currentTarget.value;
-                draft.changed(true); // what the row's other parts are called goes by the name
+                draft.changed(true); // the labels of the other controls contain the name
               }}
             />
           ) : (
             <span class="muted data-editor-place">{parent.children.indexOf(node)}</span>
           )}
           {top && keys.includes(node.name) ? (
-            <span class="data-editor-mark" title="Part of the table's key">
+            <span class="data-editor-mark" title="Part of the primary key">
               key
             </span>
           ) : null}
         </span>
-        {held || set ? (
+        {fixed || set ? (
           <span class="data-editor-type" title={TAG_NAMES[node.tag]}>
             {node.tag}
           </span>
@@ -186,8 +197,8 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
             node={node}
             label={`Value of ${name}`}
             field={field}
-            readOnly={held}
-            wrong={wrong}
+            readOnly={fixed}
+            hasError={hasError}
             onChange={() => draft.changed()}
             onToggle={() => {
               node.open = !node.open;
@@ -198,17 +209,17 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
           {template ? (
             <span
               class="data-editor-hint cut"
-              title={`Made by ${template.template}${template.index ? ` for ${template.index}` : ""}`}
+              title={`Computed from ${template.template}${template.index ? ` for ${template.index}` : ""}`}
             >
               ⚙ {template.template}
             </span>
           ) : isLock ? (
-            <span class="data-editor-hint" title="It counts the writes, so that programs see that somebody wrote">
-              ⚙ counts
+            <span class="data-editor-hint" title="Version number, incremented by every write (optimistic locking)">
+              ⚙ version
             </span>
-          ) : field?.feeds.length ? (
-            <span class="data-editor-hint cut" title={`These keys are made of it: ${field.feeds.join(", ")}`}>
-              → {field.feeds.join(", ")}
+          ) : feeds.length ? (
+            <span class="data-editor-hint cut" title={`Used in these keys: ${feeds.join(", ")}`}>
+              → {feeds.join(", ")}
             </span>
           ) : null}
         </span>
@@ -218,7 +229,7 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
           <Menu
             small
             kind="quiet"
-            label={`What to do with ${name}`}
+            label={`Actions for ${name}`}
             icon={<span aria-hidden="true">⋯</span>}
             items={[
               { label: "Add below", beside: "Ctrl Enter", run: () => add(parent, node) },
@@ -238,14 +249,14 @@ export function FieldRows({ draft, form, keys, readOnly }: RowsProps) {
       <VirtualRows
         count={rows.length}
         rowHeight={ROW_PX}
-        render={line}
+        render={renderRow}
         handle={handle}
         role="list"
         aria-label="Attributes"
       />
       {readOnly ? null : (
         <Button small kind="quiet" onClick={() => add(draft.tree.root, null)}>
-          + Add an attribute
+          + Add attribute
         </Button>
       )}
     </div>

@@ -1,10 +1,10 @@
-// ItemDrawer: the item that the URL names, beside the grid: read, typed in, measured, saved, deleted, undone.
+// ItemDrawer: the item in the URL, beside the grid: shown, edited, saved, deleted.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { asOf } from "../../../app/as_of";
-import { useAsk } from "../../../app/asking";
+import { useQuery } from "../../../app/queries";
 import { useCommands } from "../../../app/commands";
 import { href } from "../../../app/router";
-import { currentTable, mayChange, session } from "../../../app/session";
+import { currentTable, canEdit, session } from "../../../app/session";
 import type { EntityForm, Item, TableSummary, WriteOutcome } from "../../../generated/api";
 import {
   Button,
@@ -14,21 +14,24 @@ import {
   Drawer,
   Empty,
   Notice,
+  plainOptions,
   ProblemNotice,
   Segmented,
   Select,
   Spinner,
   TextArea,
+  Checkbox,
 } from "../../../parts";
 import { keyOf } from "../keys";
 import { opened, openItem, reload } from "../state";
-import { Conflict, rebased } from "./conflict";
-import { type Draft, draftOf, drop, type Mode } from "./draft";
+import { Conflict, rebase } from "./conflict";
+import { type ItemDraft, discard, draftOf, type Mode } from "./item_draft";
 import "./editor.css";
 import { FieldRows } from "./field_rows";
-import { Gauge } from "./gauge";
-import { writeItem } from "./spellings";
-import { last, remember, UndoNotice, undone } from "./undoing";
+import { WriteCost } from "./write_cost";
+import { writeItem } from "./item_json";
+import { last, remember, UNDONE, UndoNotice, undoCount } from "./undo";
+import { formatCount } from "../../../format";
 
 const MODES = [
   { value: "fields", label: "Fields" },
@@ -37,7 +40,7 @@ const MODES = [
 ];
 const NO_FORMS: readonly EntityForm[] = [];
 
-/** What is open, or the notice of what was written last. */
+/** The open item, or the notice about the last write. */
 export function ItemDrawer() {
   const table = currentTable.value;
   const open = opened.value;
@@ -47,88 +50,88 @@ export function ItemDrawer() {
 }
 
 function OpenItem({ table, target }: { table: TableSummary; target: Item | null }) {
-  const { draft, kept } = useMemo(() => draftOf(table.name, target, asOf.value), []);
-  const [asking, setAsking] = useState<"" | "delete" | "close">("");
+  const { draft, restored } = useMemo(() => draftOf(table.name, target, asOf.value), []);
+  const [confirming, setConfirming] = useState<"" | "delete" | "close">("");
   const [saved, setSaved] = useState(0);
-  const told = useAsk("GET /items/forms", table.designed ? { table: table.name } : null);
-  const forms = told.data?.forms ?? NO_FORMS;
-  const known = !table.designed || told.data !== null || told.problem !== null;
-  const editable = mayChange.value;
+  const formsQuery = useQuery("GET /items/forms", table.designed ? { table: table.name } : null);
+  const forms = formsQuery.data?.forms ?? NO_FORMS;
+  const formsKnown = !table.designed || formsQuery.data !== null || formsQuery.problem !== null;
+  const editable = canEdit.value;
   const keys = table.keys.map((each) => each.name);
 
   useEffect(() => {
-    if (target && !kept) void draft.load(asOf.value);
+    if (target && !restored) void draft.load(asOf.value);
     return () => draft.stop();
   }, []);
   useEffect(() => {
-    if (!target && !kept && known) draft.beginNew(forms[0] ?? null, table.keys);
-  }, [known]);
-  const rounds = undone.value;
+    if (!target && !restored && formsKnown) draft.beginNew(forms[0] ?? null, table.keys);
+  }, [formsKnown]);
+  const undos = undoCount.value;
   useEffect(() => {
-    // What was typed since stays; saving it then shows what stands.
-    if (rounds && target && !draft.dirty()) void draft.load("");
-  }, [rounds]);
+    // Unsaved changes stay; saving them then shows the stored item.
+    if (undos && target && !draft.dirty()) void draft.load("");
+  }, [undos]);
 
   const close = () => {
-    if (editable && draft.dirty()) setAsking("close");
+    if (editable && draft.dirty()) setConfirming("close");
     else leave();
   };
   const leave = () => {
-    drop(draft);
+    discard(draft);
     openItem(null);
   };
-  const settled = (done: WriteOutcome | null, told: string) => {
+  const showOutcome = (done: WriteOutcome | null, message: string) => {
     if (!done || done.outcome === "conflict" || done.outcome === "exists") return;
     if (done.outcome === "unchanged") {
-      remember("Nothing was changed, so nothing was written.", null);
+      remember("No changes to save.", null);
       if (done.current) draft.begin(done.current, done.current, draft.entity.value);
       return;
     }
-    remember(told, done.undo);
+    remember(message, done.undo);
     setSaved((before) => before + 1);
     void reload();
     if (!done.current) leave();
     else if (!target || JSON.stringify(keyOf(table, done.current)) !== JSON.stringify(keyOf(table, target))) {
-      drop(draft);
+      discard(draft);
       openItem(keyOf(table, done.current));
     } else draft.begin(done.current, done.current, draft.entity.value);
   };
   const save = async () => {
     if (!editable || draft.phase.value !== "ready") return;
     const done = await draft.save();
-    settled(
+    showOutcome(
       done,
       done
-        ? `Saved: ${done.units} WCU${done.keys?.length ? `, and ${done.keys.map((each) => each.attribute).join(", ")} followed` : ""}.`
+        ? `Saved: ${formatCount(done.units, "write unit")}${done.keys?.length ? `; also updated ${done.keys.map((each) => each.attribute).join(", ")}` : ""}.`
         : "",
     );
   };
   const remove = async () => {
-    setAsking("");
-    settled(await draft.remove(), "Deleted.");
+    setConfirming("");
+    showOutcome(await draft.remove(), "Deleted.");
   };
   useCommands(
     editable
       ? [
           {
             id: "save-item",
-            title: "Save the open item",
+            title: "Save item",
             keys: "mod+s",
             group: "Data",
             always: true,
             run: () => void save(),
           },
-          { id: "delete-item", title: "Delete the open item", group: "Data", run: () => target && setAsking("delete") },
+          { id: "delete-item", title: "Delete item", group: "Data", run: () => target && setConfirming("delete") },
         ]
       : [],
   );
 
   const view = draft.view.value;
   const entity = draft.measured.value?.entity ?? draft.entity.value ?? view?.entity ?? null;
-  const form = forms.find((each) => each.name === entity) ?? null;
+  const form = forms.find((each) => each.entity.name === entity) ?? null;
   const phase = draft.phase.value;
-  // What the design says of the fields decides how rows look and where the first key press goes, so it is waited for.
-  const ready = known && (phase === "ready" || phase === "saving");
+  // The design's form decides how rows look and which gets focus, so wait for it.
+  const ready = formsKnown && (phase === "ready" || phase === "saving");
   const title = (
     <span class="row">
       {target ? "Item" : "New item"}{" "}
@@ -157,7 +160,7 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
               ) : null}
               <span class="grow" />
               {editable && target && draft.before.value ? (
-                <Button kind="danger" small onClick={() => setAsking("delete")}>
+                <Button kind="danger" small onClick={() => setConfirming("delete")}>
                   Delete…
                 </Button>
               ) : null}
@@ -180,9 +183,9 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
         }
       >
         <div class="data-editor">
-          {last.value ? <UndoNotice inside focus={saved > 0 || last.value.told === "Taken back."} /> : null}
-          {kept ? (
-            <Notice title="Your unsaved changes are still here">They were typed before and never saved.</Notice>
+          {last.value ? <UndoNotice inside focus={saved > 0 || last.value.message === UNDONE} /> : null}
+          {restored ? (
+            <Notice title="Unsaved changes restored">You edited this item earlier without saving it.</Notice>
           ) : null}
           {draft.problem.value ? (
             <ProblemNotice
@@ -190,29 +193,29 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
               {...(phase === "lost" ? { again: () => void draft.load(asOf.value) } : {})}
             />
           ) : null}
-          {phase === "loading" || !known ? <Spinner label="Reading the item" /> : null}
+          {phase === "loading" || !formsKnown ? <Spinner label="Loading the item" /> : null}
           {phase === "missing" ? (
-            <Empty title="Nothing stands under this key">
-              {asOf.value ? "It was not there at this moment." : "It may have been deleted."}
+            <Empty title="Item not found">
+              {asOf.value ? "It did not exist at this point in time." : "It may have been deleted."}
             </Empty>
           ) : null}
           {ready && draft.conflict.value ? (
             <Conflict
-              done={draft.conflict.value}
-              onBack={() => (draft.conflict.value = null)}
-              onTheirs={() => {
-                const stands = draft.conflict.value?.current;
-                if (!stands) return;
-                if (target) drop(draft);
-                else draft.conflict.value = null; // what was typed for the new item is still there when one asks for it
-                if (target && JSON.stringify(keyOf(table, stands)) === JSON.stringify(keyOf(table, target)))
-                  draft.begin(stands, stands, draft.entity.value);
-                else openItem(keyOf(table, stands));
+              outcome={draft.conflict.value}
+              onKeepEditing={() => (draft.conflict.value = null)}
+              onUseStored={() => {
+                const stored = draft.conflict.value?.current;
+                if (!stored) return;
+                if (target) discard(draft);
+                else draft.conflict.value = null; // the new item's draft stays, and opens again with "New item"
+                if (target && JSON.stringify(keyOf(table, stored)) === JSON.stringify(keyOf(table, target)))
+                  draft.begin(stored, stored, draft.entity.value);
+                else openItem(keyOf(table, stored));
               }}
-              onMine={() => {
-                const stands = draft.conflict.value?.current ?? null;
+              onApplyMine={() => {
+                const stored = draft.conflict.value?.current ?? null;
                 const mine = draft.item() ?? {};
-                draft.begin(stands ? rebased(draft.before.value, mine, stands) : mine, stands, draft.entity.value);
+                draft.begin(stored ? rebase(draft.before.value, mine, stored) : mine, stored, draft.entity.value);
               }}
             />
           ) : null}
@@ -230,30 +233,30 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
           ) : null}
         </div>
       </Drawer>
-      {asking === "delete" && draft.before.value ? (
+      {confirming === "delete" && draft.before.value ? (
         <Confirm
           title={`Delete this ${entity ?? "item"}?`}
-          yes="Delete it"
+          yes="Delete"
           danger
           onYes={() => void remove()}
-          onNo={() => setAsking("")}
+          onNo={() => setConfirming("")}
         >
           <p>
-            The item at{" "}
+            Deletes the item{" "}
             {keys.map((name) => (
               <span key={name} class="mono data-editor-keyed">
                 {name} = {String(Object.values(draft.before.value?.[name] ?? {})[0] ?? "")}
               </span>
             ))}{" "}
-            with its {Object.keys(draft.before.value).length} attributes is deleted from{" "}
-            <span class="mono">{table.name}</span>, if nobody changed it since it was read.
+            with its {Object.keys(draft.before.value).length} attributes from <span class="mono">{table.name}</span>,
+            unless it changed since you opened it.
           </p>
-          <p class="muted">It can be taken back right after.</p>
+          <p class="muted">You can undo this.</p>
         </Confirm>
       ) : null}
-      {asking === "close" ? (
-        <Confirm title="Drop what you typed?" yes="Drop it" danger onYes={leave} onNo={() => setAsking("")}>
-          <p>There are changes that were not saved.</p>
+      {confirming === "close" ? (
+        <Confirm title="Discard changes?" yes="Discard" danger onYes={leave} onNo={() => setConfirming("")}>
+          <p>You have unsaved changes.</p>
         </Confirm>
       ) : null}
     </>
@@ -261,7 +264,7 @@ function OpenItem({ table, target }: { table: TableSummary; target: Item | null 
 }
 
 interface BodyProps {
-  draft: Draft;
+  draft: ItemDraft;
   form: EntityForm | null;
   forms: readonly EntityForm[];
   keys: readonly string[];
@@ -273,75 +276,65 @@ interface BodyProps {
 
 function Body({ draft, form, forms, keys, table, editable, saving, isNew }: BodyProps) {
   const mode = draft.mode.value;
-  const fixed = !editable || saving; // what is typed while it is being saved would be lost by the answer
+  const fixed = !editable || saving; // the response would overwrite what is typed while saving
   const measured = draft.measured.value;
-  const whole = draft.flaws.value.filter((flaw) => !flaw.path.length || !draft.tree.at(flaw.path));
+  const itemIssues = draft.issues.value.filter((issue) => !issue.path.length || !draft.tree.at(issue.path));
   return (
     <>
       {editable ? null : (
         <p class="small muted">
           {session.value?.read_only
-            ? "The studio is read-only: values are shown and cannot be changed."
-            : "This is the past: values are shown and cannot be changed."}
+            ? "The studio is in read-only mode."
+            : "You are viewing an earlier point in time, which is read-only."}
         </p>
       )}
       {isNew && forms.length ? (
         <Select
-          label="What it is"
+          label="Entity"
           value={draft.entity.value ?? ""}
-          options={[
-            ...forms.map((each) => ({ value: each.name, label: each.name })),
-            { value: "", label: "Something else" },
-          ]}
-          onChange={(value) => draft.beginNew(forms.find((each) => each.name === value) ?? null, table.keys)}
-          hint={form?.description.split("\n")[0]}
+          options={[...plainOptions(forms.map((each) => each.entity.name)), { value: "", label: "Other" }]}
+          onChange={(value) => draft.beginNew(forms.find((each) => each.entity.name === value) ?? null, table.keys)}
+          hint={form?.entity.description.split("\n")[0]}
         />
       ) : null}
       <div class="row wrap">
-        <Segmented
-          label="How the item is shown"
-          options={MODES}
-          value={mode}
-          onChange={(value) => draft.turn(value as Mode)}
-        />
+        <Segmented label="Item view" options={MODES} value={mode} onChange={(value) => draft.setMode(value as Mode)} />
         {editable && form ? (
-          <label class="check small" title="Key attributes are made anew of the fields, as the design says">
-            <input
-              type="checkbox"
-              checked={draft.keepKeys.value}
-              onChange={(event) => {
-                draft.keepKeys.value = event.currentTarget.checked;
-                draft.changed(true);
-              }}
-            />
-            <span>Keys follow fields</span>
-          </label>
+          <Checkbox
+            label="Update keys automatically"
+            title="Recompute key attributes from the fields, as the design declares them"
+            checked={draft.keepKeys.value}
+            onChange={(checked) => {
+              draft.keepKeys.value = checked;
+              draft.changed(true);
+            }}
+          />
         ) : null}
       </div>
-      {measured ? <Gauge measured={measured} stale={draft.measuring.value} writing={editable} /> : null}
-      {whole.map((flaw) => (
+      {measured ? <WriteCost measured={measured} stale={draft.measuring.value} writing={editable} /> : null}
+      {itemIssues.map((issue) => (
         <p
-          key={flaw.path.join(".") + flaw.text}
-          class={`data-editor-flaw whole ${flaw.severity === "warning" ? "warning" : ""}`}
-          role={flaw.severity === "warning" ? "status" : "alert"}
+          key={issue.path.join(".") + issue.text}
+          class={`data-editor-issue item ${issue.severity === "warning" ? "warning" : ""}`}
+          role={issue.severity === "warning" ? "status" : "alert"}
         >
-          {flaw.path.length ? <strong class="mono">{flaw.path.join(".")}</strong> : null} {flaw.text}
+          {issue.path.length ? <strong class="mono">{issue.path.join(".")}</strong> : null} {issue.text}
         </p>
       ))}
       {mode === "fields" ? (
         <FieldRows draft={draft} form={form} keys={keys} readOnly={fixed} />
       ) : (
         <TextArea
-          label={mode === "plain" ? "The item as JSON" : "The item as DynamoDB JSON"}
+          label={mode === "plain" ? "Item as JSON" : "Item as DynamoDB JSON"}
           hideLabel
           mono
           class="data-editor-text"
           value={draft.text.value}
           readOnly={fixed}
-          wrong={draft.mistake.value || null}
+          error={draft.syntaxError.value || null}
           hint={
             mode === "plain"
-              ? "Numbers keep every digit; bytes and sets stand as $binary, $strings, $numbers, $binaries."
+              ? "Numbers keep every digit. Binary and sets are written as $binary, $strings, $numbers and $binaries."
               : undefined
           }
           onInput={(text) => {
@@ -352,8 +345,8 @@ function Body({ draft, form, forms, keys, table, editable, saving, isNew }: Body
       )}
       {mode === "fields" && editable ? (
         <p class="small muted data-editor-keys">
-          ↑ ↓ between rows · Alt ↑ ↓ move · Ctrl Enter adds · Ctrl ⌫ removes · Alt Enter opens a long text · Ctrl S
-          saves
+          ↑ ↓ move between rows · Alt ↑ ↓ reorder · Ctrl Enter add · Ctrl ⌫ remove · Alt Enter expand a long text · Ctrl
+          S save
         </p>
       ) : null}
     </>

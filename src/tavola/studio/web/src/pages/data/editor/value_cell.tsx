@@ -1,30 +1,34 @@
-// ValueCell: one value of an item under somebody's hands, by its type; what is long is edited in a window of its own.
+// ValueCell: the control that edits one value, by its type; long text opens in a dialog.
 import { useState } from "preact/hooks";
-import type { EntityField } from "../../../generated/api";
-import { base64Bytes, bytes, Button, Confirm, Dialog, download, epochText, Notice, num, shown } from "../../../parts";
+import type { FieldDesign } from "../../../generated/api";
+import { base64Bytes, Button, Confirm, Dialog, download, epochText, Notice, valueText } from "../../../parts";
 import { isContainer, type Node } from "./tree";
+import { formatBytes, formatNumber, formatCount } from "../../../format";
 
-const INLINE_MAX = 200; // characters that a line of text takes
+const INLINE_MAX = 200; // longer text is edited in a dialog
 
 interface CellProps {
   node: Node;
   label: string;
-  field: EntityField | undefined;
+  field: FieldDesign | undefined;
   readOnly: boolean;
-  wrong: boolean;
+  hasError: boolean;
   onChange: () => void;
   onToggle: () => void;
   onAdd: () => void;
 }
 
-export function ValueCell({ node, label, field, readOnly, wrong, onChange, onToggle, onAdd }: CellProps) {
+export function ValueCell({ node, label, field, readOnly, hasError, onChange, onToggle, onAdd }: CellProps) {
   const [, redraw] = useState(0);
-  const [large, setLarge] = useState(false);
-  const typed = (text: string) => {
+  const [expanded, setExpanded] = useState(false);
+  const edit = (text: string) => {
     node.text = text;
     redraw((before) => before + 1);
     onChange();
   };
+  const longText = expanded ? (
+    <LongText node={node} label={label} readOnly={readOnly} onChange={edit} onClose={() => setExpanded(false)} />
+  ) : null;
   if (isContainer(node.tag))
     return <Members node={node} label={label} readOnly={readOnly} onToggle={onToggle} onAdd={onAdd} />;
   if (node.tag === "NULL") return <span class="data-editor-quiet">null</span>;
@@ -48,18 +52,19 @@ export function ValueCell({ node, label, field, readOnly, wrong, onChange, onTog
     );
   }
   if (field?.choices && !readOnly && (node.tag === "S" || node.tag === "N")) {
-    const known = field.choices.includes(node.text);
+    const choices = field.choices.map(String);
+    const known = choices.includes(node.text);
     return (
       <select
         class="input"
         aria-label={label}
-        aria-invalid={wrong ? "true" : undefined}
+        aria-invalid={hasError ? "true" : undefined}
         data-part="value"
         value={node.text}
-        onChange={(event) => typed(event.currentTarget.value)}
+        onChange={(event) => edit(event.currentTarget.value)}
       >
         {known ? null : <option value={node.text}>{node.text || "(empty)"}</option>}
-        {field.choices.map((each) => (
+        {choices.map((each) => (
           <option key={each} value={each} selected={each === node.text}>
             {each}
           </option>
@@ -68,25 +73,23 @@ export function ValueCell({ node, label, field, readOnly, wrong, onChange, onTog
     );
   }
   if (node.text.length > INLINE_MAX || /[\r\n]/.test(node.text)) {
-    const told =
+    const preview =
       node.tag === "B"
-        ? `${num(base64Bytes(node.text))} bytes`
-        : shown({ S: node.text.replace(/[\r\n]+/g, " ⏎ ") }, 90);
+        ? `${formatNumber(base64Bytes(node.text))} bytes`
+        : valueText({ S: node.text.replace(/[\r\n]+/g, " ⏎ ") }, 90);
     return (
       <>
         <button
           type="button"
           class="input data-editor-long"
           data-part="value"
-          aria-label={`${label}: ${readOnly ? "show" : "edit"} ${num(node.text.length)} characters`}
-          onClick={() => setLarge(true)}
+          aria-label={`${label}: ${readOnly ? "show" : "edit"} ${formatNumber(node.text.length)} characters`}
+          onClick={() => setExpanded(true)}
         >
-          <span class="cut">{told}</span>
-          <span class="muted">{num(node.text.length)} characters</span>
+          <span class="cut">{preview}</span>
+          <span class="muted">{formatNumber(node.text.length)} characters</span>
         </button>
-        {large ? (
-          <Large node={node} label={label} readOnly={readOnly} onChange={typed} onClose={() => setLarge(false)} />
-        ) : null}
+        {longText}
       </>
     );
   }
@@ -96,25 +99,23 @@ export function ValueCell({ node, label, field, readOnly, wrong, onChange, onTog
         class={`input ${node.tag === "S" ? "" : "mono"}`}
         data-part="value"
         aria-label={label}
-        aria-invalid={wrong ? "true" : undefined}
+        aria-invalid={hasError ? "true" : undefined}
         autocomplete="off"
         spellcheck={false}
         value={node.text}
         readOnly={readOnly}
         title={node.tag === "N" ? epochText(node.text) || undefined : undefined}
-        placeholder={node.tag === "B" ? "base64" : node.tag === "S" ? "empty text" : ""}
-        onInput={(event) => typed(event.currentTarget.value)}
-        onDblClick={() => (node.tag === "S" || node.tag === "B") && setLarge(true)}
+        placeholder={node.tag === "B" ? "base64" : node.tag === "S" ? "empty string" : ""}
+        onInput={(event) => edit(event.currentTarget.value)}
+        onDblClick={() => (node.tag === "S" || node.tag === "B") && setExpanded(true)}
         onKeyDown={(event) => {
           if (event.key === "Enter" && event.altKey) {
             event.preventDefault();
-            setLarge(true);
+            setExpanded(true);
           }
         }}
       />
-      {large ? (
-        <Large node={node} label={label} readOnly={readOnly} onChange={typed} onClose={() => setLarge(false)} />
-      ) : null}
+      {longText}
     </>
   );
 }
@@ -137,13 +138,13 @@ function Members({
         aria-expanded={node.open}
         onClick={onToggle}
       >
-        {node.open ? "▾" : "▸"} {count === 1 ? "1 member" : `${num(count)} members`}
+        {node.open ? "▾" : "▸"} {formatCount(count, "element")}
       </button>
       {readOnly ? null : (
         <button
           type="button"
           class="button small quiet"
-          aria-label={`Add a member to ${label.replace(/^Value of /, "")}`}
+          aria-label={`Add an element to ${label.replace(/^Value of /, "")}`}
           onClick={onAdd}
         >
           + Add
@@ -153,33 +154,30 @@ function Members({
   );
 }
 
-/** A long text, or bytes, in a window: one text area however long it is. */
-function Large({
-  node,
-  label,
-  readOnly,
-  onChange,
-  onClose,
-}: {
+interface LongTextProps {
   node: Node;
   label: string;
   readOnly: boolean;
   onChange: (text: string) => void;
   onClose: () => void;
-}) {
-  const breaks = breaksOf(node.text);
+}
+
+/** A dialog for long text or binary. */
+function LongText({ node, label, readOnly, onChange, onClose }: LongTextProps) {
+  const breaks = lineBreaksOf(node.text);
   const [text, setText] = useState(node.text);
-  const [asking, setAsking] = useState(false);
+  const [confirming, setConfirming] = useState(false);
   const binary = node.tag === "B";
-  // A text area knows one kind of line break; a text that has two would come out of it as another.
+  // A text area has only one kind of line break, and would change text that mixes them.
   const fixed = readOnly || breaks === "mixed";
-  const close = () => (text === node.text ? onClose() : setAsking(true));
+  const close = () => (text === node.text ? onClose() : setConfirming(true));
   const load = async (file: File | undefined) => {
     if (!file) return;
     const data = new Uint8Array(await file.arrayBuffer());
-    let told = "";
-    for (let at = 0; at < data.length; at += 0x8000) told += String.fromCharCode(...data.subarray(at, at + 0x8000));
-    setText(btoa(told));
+    let binaryText = "";
+    for (let at = 0; at < data.length; at += 0x8000)
+      binaryText += String.fromCharCode(...data.subarray(at, at + 0x8000));
+    setText(btoa(binaryText));
   };
   return (
     <Dialog
@@ -189,7 +187,7 @@ function Large({
       footer={
         <>
           <span class="muted grow">
-            {num(text.length)} characters{binary ? `, ${bytes(base64Bytes(text))}` : ""}
+            {formatNumber(text.length)} characters{binary ? `, ${formatBytes(base64Bytes(text))}` : ""}
           </span>
           {binary ? (
             <Button
@@ -198,7 +196,7 @@ function Large({
                 download("value.bin", new Blob([Uint8Array.from(atob(text), (each) => each.charCodeAt(0))]))
               }
             >
-              Keep as a file
+              Download
             </Button>
           ) : null}
           <Button onClick={onClose}>{fixed ? "Close" : "Cancel"}</Button>
@@ -210,7 +208,7 @@ function Large({
                 onClose();
               }}
             >
-              Take it over
+              Apply
             </Button>
           )}
         </>
@@ -219,7 +217,7 @@ function Large({
       <div
         class="stack"
         onKeyDown={(event) => {
-          // Ctrl S saves the item that stands behind this window: with what is typed here.
+          // Ctrl S saves the item behind this dialog, including what is typed here.
           if (!(event.ctrlKey || event.metaKey) || event.key !== "s" || fixed) return;
           onChange(text);
           onClose();
@@ -227,14 +225,14 @@ function Large({
       >
         {binary && !readOnly ? (
           <label class="field">
-            <span>Load the bytes of a file</span>
+            <span>Load from a file</span>
             <input type="file" onChange={(event) => void load(event.currentTarget.files?.[0])} />
           </label>
         ) : null}
         {breaks === "mixed" && !readOnly ? (
           <Notice tone="warning">
-            Its lines end in different ways, which a text area cannot keep. Edit it as JSON, where \r and \n are written
-            out.
+            This text mixes line endings, which a text area can't preserve. Edit the item as JSON, where \r and \n are
+            escaped.
           </Notice>
         ) : null}
         <textarea
@@ -249,17 +247,17 @@ function Large({
           }
         />
       </div>
-      {asking ? (
-        <Confirm title="Drop what you typed?" yes="Drop it" danger onYes={onClose} onNo={() => setAsking(false)}>
-          <p>The text was changed and not taken over.</p>
+      {confirming ? (
+        <Confirm title="Discard changes?" yes="Discard" danger onYes={onClose} onNo={() => setConfirming(false)}>
+          <p>Your changes to this value have not been applied.</p>
         </Confirm>
       ) : null}
     </Dialog>
   );
 }
 
-/** Return how the lines of a text end: in one way, or in more than a text area can keep. */
-function breaksOf(text: string): "\n" | "\r\n" | "mixed" {
+/** Return the line breaks of a text, or "mixed", which a text area cannot preserve. */
+function lineBreaksOf(text: string): "\n" | "\r\n" | "mixed" {
   if (!text.includes("\r")) return "\n";
   return /\r(?!\n)|(?<!\r)\n/.test(text) ? "mixed" : "\r\n";
 }

@@ -1,89 +1,84 @@
-// ExportDialog: which items go into a file, and in which form; what a form does to values is said before.
+// ExportDialog: exports items to a file, and explains each format.
 import { useState } from "preact/hooks";
-import { ApiProblem, apiUrl, ask, problemOf } from "../../../app/api";
+import { ApiProblem, apiUrl, send } from "../../../app/api";
+import { useAction } from "../../../app/queries";
 import type { ItemQuery, ExportTableRequest, ItemSelection, Problem, TableSummary } from "../../../generated/api";
-import { Button, Dialog, download, num, ProblemNotice, Segmented, Spinner } from "../../../parts";
+import { Button, Dialog, download, ProblemNotice, Segmented, Spinner } from "../../../parts";
+import { formatCount, formatNumber } from "../../../format";
 
-type Form = ExportTableRequest["form"];
-interface About {
+type Format = ExportTableRequest["form"];
+interface FormatInfo {
   readonly label: string;
-  readonly ending: string;
-  readonly told: string;
+  readonly extension: string;
+  readonly description: string;
 }
-export const FORMS: Readonly<Record<Form, About>> = {
+export const FORMATS: Readonly<Record<Format, FormatInfo>> = {
   csv: {
     label: "CSV",
-    ending: "csv",
-    told: 'A column for each attribute, headed name:TYPE. Sets are JSON lists, lists and maps DynamoDB JSON, bytes base64. An empty cell is no attribute; an empty text is "". Imported here again, the table is the same; a spreadsheet may round long numbers, and runs a text that begins with =, +, - or @ as a formula: import such columns there as text.',
+    extension: "csv",
+    description:
+      'One column per attribute, with the header name:TYPE. Sets are JSON lists, lists and maps are DynamoDB JSON, binary is base64. An empty cell means no attribute; an empty string is "". Importing the file again gives the same items. Spreadsheets may round long numbers and run text that begins with =, +, - or @ as a formula; import such columns as text.',
   },
-  tsv: { label: "TSV", ending: "tsv", told: "As CSV, with tabs between the cells." },
+  tsv: { label: "TSV", extension: "tsv", description: "Like CSV, with tabs between the cells." },
   json: {
     label: "JSON",
-    ending: "json",
-    told: 'Plain JSON that is read back equal: numbers have all their digits (a program that reads them as floats keeps about 15), bytes and sets stand as {"$binary": …}, {"$strings": …}, {"$numbers": …}, {"$binaries": …}.',
+    extension: "json",
+    description:
+      'Plain JSON that imports without loss. Numbers keep all digits (programs that read floats keep about 15). Binary and sets are written as {"$binary": …}, {"$strings": …}, {"$numbers": …}, {"$binaries": …}.',
   },
   "dynamodb-json": {
     label: "DynamoDB JSON",
-    ending: "ndjson",
-    told: "One item a line, every value with its type. Nothing can be lost.",
+    extension: "ndjson",
+    description: "One item per line, every value with its type. Lossless.",
   },
   "dynamodb-export": {
     label: "AWS export",
-    ending: "json",
-    told: 'One {"Item": …} a line, as AWS exports a table to S3 and imports it. Nothing can be lost.',
+    extension: "json",
+    description: 'One {"Item": …} per line, the format of DynamoDB export to S3 and import from S3. Lossless.',
   },
 };
 
-const CUT: Problem = {
+const INCOMPLETE: Problem = {
   code: "export-cut",
-  title: "The file was cut off",
-  detail: "The server could not read the items to their end.",
-  remedy: "Look whether the table answers, and export again. Nothing was changed.",
+  title: "Export incomplete",
+  detail: "The server could not read all items.",
+  remedy: "Check that the table is available and export again. No data was changed.",
   status: 0,
 };
 
 interface ExportDialogProps {
   table: TableSummary;
   selection?: ItemSelection;
-  question?: ItemQuery | null;
+  query?: ItemQuery | null;
   onClose: () => void;
 }
 
-export function ExportDialog({ table, selection, question, onClose }: ExportDialogProps) {
-  const asked = question && ((question.conditions ?? []).length > 0 || question.index) ? question : null;
-  const [form, setForm] = useState<Form>("csv");
-  const [what, setWhat] = useState(selection ? "selection" : asked ? "found" : "all");
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const [busy, setBusy] = useState(false);
+export function ExportDialog({ table, selection, query, onClose }: ExportDialogProps) {
+  const narrowed = query && ((query.conditions ?? []).length > 0 || query.index) ? query : null;
+  const [form, setForm] = useState<Format>("csv");
+  const [what, setWhat] = useState(selection ? "selection" : narrowed ? "found" : "all");
+  const action = useAction();
   const parameters: ExportTableRequest = {
     table: table.name,
     form,
-    question: what === "found" && asked ? JSON.stringify(asked) : "",
-    as_of: question?.as_of ?? selection?.as_of ?? null,
+    question: what === "found" && narrowed ? JSON.stringify(narrowed) : "",
+    as_of: query?.as_of ?? selection?.as_of ?? null,
   };
-  const name = `${table.name}.${FORMS[form].ending}`;
-  const trying = async (act: () => Promise<void>) => {
-    setBusy(true);
-    setProblem(null);
-    try {
-      await act();
-      onClose();
-    } catch (thrown) {
-      setProblem(problemOf(thrown));
-    }
-    setBusy(false);
+  const name = `${table.name}.${FORMATS[form].extension}`;
+  const exportFile = async (act: () => Promise<void>) => {
+    if (await action.run(act)) onClose();
   };
   const save = () =>
-    trying(async () => {
-      const answer = await ask("POST /export", { selection: selection ?? { table: table.name }, form });
-      download(name, await answer.blob().catch(() => Promise.reject(new ApiProblem(CUT))));
+    exportFile(async () => {
+      const response = await send("POST /export", { selection: selection ?? { table: table.name }, form });
+      download(name, await response.blob().catch(() => Promise.reject(new ApiProblem(INCOMPLETE))));
     });
-  // The browser writes a large file by itself, and shows nobody why it cannot: so it is asked here first whether it begins.
-  const hand = () =>
-    trying(async () => {
-      const giving = new AbortController();
-      await ask("GET /export", parameters, { signal: giving.signal });
-      giving.abort();
+  // The browser downloads a large file by itself and shows no reason if that fails, so a first request checks that it starts.
+  const downloadDirectly = () =>
+    exportFile(async () => {
+      const controller = new AbortController();
+      await send("GET /export", parameters, { signal: controller.signal });
+      controller.abort();
       const link = document.createElement("a");
       link.href = apiUrl("GET /export", parameters);
       link.download = name;
@@ -98,12 +93,12 @@ export function ExportDialog({ table, selection, question, onClose }: ExportDial
         <>
           <Button onClick={onClose}>Cancel</Button>
           {selection ? (
-            <Button kind="primary" disabled={busy} onClick={() => void save()}>
-              {busy ? <Spinner label="Exporting" /> : `Export ${count === 1 ? "1 item" : `${num(count)} items`}`}
+            <Button kind="primary" disabled={action.busy} onClick={() => void save()}>
+              {action.busy ? <Spinner label="Exporting" /> : `Export ${formatCount(count, "item")}`}
             </Button>
           ) : (
-            <Button kind="primary" disabled={busy} onClick={() => void hand()}>
-              {busy ? <Spinner label="Exporting" /> : "Export"}
+            <Button kind="primary" disabled={action.busy} onClick={() => void downloadDirectly()}>
+              {action.busy ? <Spinner label="Exporting" /> : "Export"}
             </Button>
           )}
         </>
@@ -113,26 +108,26 @@ export function ExportDialog({ table, selection, question, onClose }: ExportDial
         {selection ? null : (
           <div class="row data-choices">
             <Segmented
-              label="Which items"
+              label="Items"
               value={what}
               onChange={setWhat}
               options={[
-                { value: "all", label: `The whole table (about ${num(table.items)})` },
-                ...(asked ? [{ value: "found", label: "What the question finds" }] : []),
+                { value: "all", label: `Whole table (about ${formatNumber(table.items)} items)` },
+                ...(narrowed ? [{ value: "found", label: "Matching items" }] : []),
               ]}
             />
           </div>
         )}
         <div class="row data-choices">
           <Segmented
-            label="Form"
+            label="Format"
             value={form}
-            onChange={(to) => setForm(to as Form)}
-            options={Object.entries(FORMS).map(([value, each]) => ({ value, label: each.label }))}
+            onChange={(to) => setForm(to as Format)}
+            options={Object.entries(FORMATS).map(([value, each]) => ({ value, label: each.label }))}
           />
         </div>
-        <p>{FORMS[form].told}</p>
-        {problem ? <ProblemNotice problem={problem} /> : null}
+        <p>{FORMATS[form].description}</p>
+        <ProblemNotice problem={action.problem} />
       </div>
     </Dialog>
   );

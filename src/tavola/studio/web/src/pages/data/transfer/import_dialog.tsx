@@ -1,10 +1,10 @@
-// ImportDialog: a file or pasted text into a table: looked at first, then written piece by piece; what fails is kept.
+// ImportDialog: imports a file or pasted text: checked first, then written piece by piece; failed records can be downloaded.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiProblem, problemOf, wasAborted } from "../../../app/api";
 import type {
   ImportCheck,
   ImportColumn,
-  ImportResult,
+  ImportedPiece,
   ImportFailure,
   Problem,
   TableSummary,
@@ -14,7 +14,6 @@ import {
   Dialog,
   download,
   Notice,
-  num,
   ProblemNotice,
   Progress,
   Segmented,
@@ -22,27 +21,24 @@ import {
   Spinner,
   Stat,
   Stats,
-  TAG_NAMES,
-  TAGS,
   TextArea,
   Value,
+  useButtonFocus,
+  TAG_OPTIONS,
 } from "../../../parts";
 import { reload } from "../state";
-import { FORMS } from "./export_dialog";
-import { useKeptFocus } from "./kept_focus";
-import { type Choice, type Form, loading, looking, type Reach, type Sending } from "./pieces";
+import { FORMATS } from "./export_dialog";
+import { type Choice, type Format, checkUpload, type UploadProgress, type Upload, writeUpload } from "./upload";
+import { formatNumber, formatCount } from "../../../format";
 
 const MODES = [
-  { value: "refuse", label: "Leave and report" },
-  { value: "skip", label: "Skip silently" },
+  { value: "refuse", label: "Skip and report" },
+  { value: "skip", label: "Skip" },
   { value: "replace", label: "Replace" },
 ];
 const FAILURES_SHOWN = 30;
-const FAILURES_MAX = 10_000; // of a file that is only looked at; of one that is written each is kept
-const TYPES = [
-  ...TAGS.map((tag) => ({ value: tag as string, label: `${tag} · ${TAG_NAMES[tag]}` })),
-  { value: "skip", label: "leave it out" },
-];
+const FAILURES_MAX = 10_000; // while checking; while writing, every failure is kept
+const TYPES = [...TAG_OPTIONS, { value: "skip", label: "skip column" }];
 
 interface Sums {
   readonly records: number;
@@ -53,13 +49,13 @@ interface Sums {
   readonly units: number;
   readonly failures: readonly ImportFailure[];
 }
-const NONE: Sums = { records: 0, ready: 0, existing: 0, written: 0, skipped: 0, units: 0, failures: [] };
+const NO_SUMS: Sums = { records: 0, ready: 0, existing: 0, written: 0, skipped: 0, units: 0, failures: [] };
 type Phase = "choosing" | "checking" | "checked" | "writing" | "stopping" | "written" | "stopped";
 const TOO_MANY: Problem = {
   code: "failures-many",
-  title: "This does not seem to be a file of items",
-  detail: `More than ${num(FAILURES_MAX)} of its records cannot be read or written, so it was looked at no further.`,
-  remedy: "Look at the first of them, choose another form, or mend the file.",
+  title: "This does not look like a file of items",
+  detail: `More than ${formatNumber(FAILURES_MAX)} of its records can't be imported, so the check stopped.`,
+  remedy: "Check the first errors, choose another format, or fix the file.",
   status: 0,
 };
 
@@ -67,46 +63,46 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
   const [file, setFile] = useState<Blob | null>(null);
   const [name, setName] = useState("");
   const [pasted, setPasted] = useState("");
-  const [form, setForm] = useState<Form>("auto");
+  const [form, setForm] = useState<Format>("auto");
   const [mode, setMode] = useState<Choice["mode"]>("refuse");
   const [columns, setColumns] = useState<readonly ImportColumn[]>([]);
   const [first, setFirst] = useState<ImportCheck | null>(null);
   const [phase, setPhase] = useState<Phase>("choosing");
-  const [sums, setSums] = useState<Sums>(NONE);
-  const [reach, setReach] = useState<Reach>({ done: 0, size: 1 });
+  const [sums, setSums] = useState<Sums>(NO_SUMS);
+  const [progress, setProgress] = useState<UploadProgress>({ done: 0, size: 1 });
   const [problem, setProblem] = useState<Problem | null>(null);
-  const giving = useRef<AbortController | null>(null);
-  const sending = useRef<Sending<ImportResult> | null>(null);
+  const controller = useRef<AbortController | null>(null);
+  const upload = useRef<Upload<ImportedPiece> | null>(null);
   const stopping = useRef(false);
-  const foot = useKeptFocus(phase);
+  const foot = useButtonFocus(phase);
   useEffect(
     () => () => {
-      giving.current?.abort();
+      controller.current?.abort();
       stopping.current = true;
     },
     [],
   );
 
-  const failed = (thrown: unknown) => {
+  const showProblem = (thrown: unknown) => {
     if (wasAborted(thrown)) return;
     setProblem(problemOf(thrown));
     setPhase("stopped");
   };
-  const look = async (source: Blob, wanted: Form, chosen: readonly ImportColumn[]) => {
-    giving.current?.abort();
-    giving.current = new AbortController();
-    const { signal } = giving.current;
-    sending.current = null;
+  const check = async (source: Blob, format: Format, chosen: readonly ImportColumn[]) => {
+    controller.current?.abort();
+    controller.current = new AbortController();
+    const { signal } = controller.current;
+    upload.current = null;
     setProblem(null);
     setPhase("checking");
-    setSums(NONE);
+    setSums(NO_SUMS);
     setFirst(null);
-    let sum = NONE;
+    let sum = NO_SUMS;
     let seen: ImportCheck | null = null;
-    const pieces = looking(source, { table: table.name, form: wanted, columns: chosen, mode }, signal);
+    const pieces = checkUpload(source, { table: table.name, form: format, columns: chosen, mode }, signal);
     try {
       while (!pieces.ended) {
-        const { answer, reach: far } = await pieces.next();
+        const { answer, progress: soFar } = await pieces.next();
         if (signal.aborted) return;
         if (!seen || (!seen.rows.length && answer.rows.length)) {
           seen = answer;
@@ -122,27 +118,27 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
           failures: [...sum.failures, ...answer.failures],
         };
         setSums(sum);
-        setReach(far);
+        setProgress(soFar);
         if (sum.failures.length > FAILURES_MAX) throw new ApiProblem(TOO_MANY);
       }
       setPhase("checked");
     } catch (thrown) {
-      failed(thrown);
+      showProblem(thrown);
     }
   };
-  /** Write the file, or go on where the writing of it stopped. */
+  /** Write the file, or continue where writing stopped. */
   const write = async () => {
     if (!file) return;
-    const anew = sending.current === null;
-    const pieces = (sending.current ??= loading(file, { table: table.name, form, columns, mode }));
+    const isNew = upload.current === null;
+    const pieces = (upload.current ??= writeUpload(file, { table: table.name, form, columns, mode }));
     stopping.current = false;
     setProblem(null);
     setPhase("writing");
-    let sum = anew ? NONE : sums;
+    let sum = isNew ? NO_SUMS : sums;
     setSums(sum);
     try {
       while (!pieces.ended && !stopping.current) {
-        const { answer, reach: far } = await pieces.next();
+        const { answer, progress: soFar } = await pieces.next();
         sum = {
           ...sum,
           written: sum.written + answer.written,
@@ -151,20 +147,20 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
           failures: [...sum.failures, ...answer.failures],
         };
         setSums(sum);
-        setReach(far);
+        setProgress(soFar);
       }
       setPhase(pieces.ended ? "written" : "stopped");
     } catch (thrown) {
-      failed(thrown);
+      showProblem(thrown);
     }
     void reload();
   };
-  const choose = (source: Blob, told: string) => {
+  const choose = (source: Blob, fileName: string) => {
     setFile(source);
-    setName(told);
-    // The ending of a table's name says more than its first line can.
-    const ending = /\.(csv|tsv)$/i.exec(told)?.[1]?.toLowerCase();
-    void look(source, ending === "csv" || ending === "tsv" ? ending : "auto", []);
+    setName(fileName);
+    // The extension of a CSV or TSV file says more than its first line.
+    const extension = /\.(csv|tsv)$/i.exec(fileName)?.[1]?.toLowerCase();
+    void check(source, extension === "csv" || extension === "tsv" ? extension : "auto", []);
   };
   const stop = () => {
     if (phase === "writing" || phase === "stopping") {
@@ -172,7 +168,7 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
       setPhase("stopping");
       return;
     }
-    giving.current?.abort();
+    controller.current?.abort();
     setPhase("stopped");
   };
   const retype = (at: number, type: string) => {
@@ -180,19 +176,19 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
       place === at ? { ...each, type: type as ImportColumn["type"], typed: true } : each,
     );
     setColumns(next);
-    if (file) void look(file, form, next);
+    if (file) void check(file, form, next);
   };
   const writing = phase === "writing" || phase === "stopping";
   const busy = phase === "checking" || writing;
-  const halted = phase === "stopped" && sending.current !== null;
-  const over = phase === "written" || halted;
-  const willWrite = mode === "replace" ? sums.ready : sums.ready - sums.existing; // the others are left as they stand
+  const isStopped = phase === "stopped" && upload.current !== null;
+  const isOver = phase === "written" || isStopped;
+  const willWrite = mode === "replace" ? sums.ready : sums.ready - sums.existing; // existing items stay as they are
   return (
     <Dialog
       wide
       title={`Import into ${table.name}`}
       onClose={() => {
-        // What is being written is told before the dialog goes.
+        // A running write finishes its piece first, and its result is shown.
         if (writing) stop();
         else onClose();
       }}
@@ -202,14 +198,15 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
             <Button onClick={stop} data-autofocus aria-disabled={phase === "stopping"}>
               {phase === "stopping" ? "Stopping…" : "Stop"}
             </Button>
-          ) : over ? (
+          ) : isOver ? (
             <>
-              <Button {...(halted ? {} : { kind: "primary" as const })} onClick={onClose}>
+              <Button {...(isStopped ? {} : { kind: "primary" as const })} onClick={onClose}>
                 Close
               </Button>
-              {halted ? (
+              {isStopped ? (
                 <Button kind="primary" onClick={() => void write()}>
-                  Go on
+                  {" "}
+                  Continue{" "}
                 </Button>
               ) : null}
             </>
@@ -220,15 +217,16 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
                 <Button
                   kind="primary"
                   disabled={!pasted.trim()}
-                  onClick={() => choose(new Blob([pasted]), "what was pasted")}
+                  onClick={() => choose(new Blob([pasted]), "pasted text")}
                 >
-                  Look at it
+                  {" "}
+                  Preview{" "}
                 </Button>
               ) : (
                 <>
-                  <Button onClick={() => setPhase("choosing")}>Another file</Button>
+                  <Button onClick={() => setPhase("choosing")}>Choose another file</Button>
                   <Button kind="primary" disabled={!willWrite || phase !== "checked"} onClick={() => void write()}>
-                    Import {willWrite === 1 ? "1 item" : `${num(willWrite)} items`}
+                    Import {formatCount(willWrite, "item")}
                   </Button>
                 </>
               )}
@@ -249,7 +247,7 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
             }}
           >
             <label class="field">
-              <span>A file: CSV, TSV, JSON, or DynamoDB JSON a line</span>
+              <span>File (CSV, TSV, JSON or DynamoDB JSON, one item per line)</span>
               <input
                 type="file"
                 accept=".csv,.tsv,.txt,.json,.ndjson,.jsonl,text/csv,application/json"
@@ -261,7 +259,7 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
               />
             </label>
             <TextArea
-              label="Or paste it"
+              label="Or paste text"
               mono
               rows={8}
               value={pasted}
@@ -270,22 +268,22 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
             />
           </div>
         ) : null}
-        {problem ? <ProblemNotice problem={problem} /> : null}
+        <ProblemNotice problem={problem} />
         {phase === "checking" && !first ? <Spinner label="Reading the file" /> : null}
         {first && phase !== "choosing" ? (
           <>
-            {busy || over ? null : (
+            {busy || isOver ? null : (
               <div class="row wrap">
                 <Select
-                  label={`Form of ${name}`}
+                  label={`Format of ${name}`}
                   value={form}
-                  options={Object.entries(FORMS).map(([value, each]) => ({ value, label: each.label }))}
-                  onChange={(to) => file && void look(file, to as Form, [])}
+                  options={Object.entries(FORMATS).map(([value, each]) => ({ value, label: each.label }))}
+                  onChange={(to) => file && void check(file, to as Format, [])}
                 />
                 <div class="field data-choices">
-                  <span class="data-import-label">Items that are there already</span>
+                  <span class="data-import-label">Existing items</span>
                   <Segmented
-                    label="Items that are there already"
+                    label="Existing items"
                     value={mode}
                     options={MODES}
                     onChange={(to) => setMode(to as Choice["mode"])}
@@ -293,36 +291,36 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
                 </div>
               </div>
             )}
-            {busy ? <Progress label="Read of the file" value={reach.done} max={reach.size} /> : null}
+            {busy ? <Progress label="Import progress" value={progress.done} max={progress.size} /> : null}
             <Stats>
-              {writing || over ? (
+              {writing || isOver ? (
                 <>
-                  <Stat label="written" value={num(sums.written)} />
-                  <Stat label="skipped" value={num(sums.skipped)} />
+                  <Stat label="Written" value={formatNumber(sums.written)} />
+                  <Stat label="Skipped" value={formatNumber(sums.skipped)} />
                   <Stat
-                    label="not written"
-                    value={num(sums.failures.length)}
-                    {...(sums.failures.length ? { tone: "warn" as const } : {})}
+                    label="Failed"
+                    value={formatNumber(sums.failures.length)}
+                    tone={sums.failures.length ? "warn" : undefined}
                   />
-                  <Stat label="write units" value={num(sums.units)} />
+                  <Stat label="Write units" value={formatNumber(sums.units)} />
                 </>
               ) : (
                 <>
-                  <Stat label="records" value={num(sums.records)} />
-                  <Stat label="can be written" value={num(sums.ready)} />
-                  <Stat label="are there already" value={num(sums.existing)} />
+                  <Stat label="Records" value={formatNumber(sums.records)} />
+                  <Stat label="Ready to import" value={formatNumber(sums.ready)} />
+                  <Stat label="Already exist" value={formatNumber(sums.existing)} />
                   <Stat
-                    label="cannot be read or written"
-                    value={num(sums.failures.length)}
-                    {...(sums.failures.length ? { tone: "bad" as const } : {})}
+                    label="Invalid"
+                    value={formatNumber(sums.failures.length)}
+                    tone={sums.failures.length ? "bad" : undefined}
                   />
                 </>
               )}
             </Stats>
-            {over ? (
+            {isOver ? (
               <p role="status">
-                {phase === "written" ? "Done." : "Stopped: the rest of the file was not looked at."}{" "}
-                {sums.written === 1 ? "1 item was written." : `${num(sums.written)} items were written.`}
+                {phase === "written" ? "Done." : "Stopped. The rest of the file was not imported."}{" "}
+                {formatCount(sums.written, "item")} imported.
               </p>
             ) : null}
             {first.notes.map((note) => (
@@ -330,7 +328,7 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
                 {note}
               </Notice>
             ))}
-            {phase === "checking" || phase === "checked" || (phase === "stopped" && !halted) ? (
+            {phase === "checking" || phase === "checked" || (phase === "stopped" && !isStopped) ? (
               <Preview first={first} columns={columns} onType={retype} />
             ) : null}
             {sums.failures.length ? (
@@ -339,7 +337,7 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
                 table={table.name}
                 form={form}
                 header={columns}
-                done={over || writing}
+                done={isOver || writing}
               />
             ) : null}
           </>
@@ -349,24 +347,22 @@ export function ImportDialog({ table, onClose }: { table: TableSummary; onClose:
   );
 }
 
-function Preview({
-  first,
-  columns,
-  onType,
-}: {
+interface PreviewProps {
   first: ImportCheck;
   columns: readonly ImportColumn[];
   onType: (at: number, type: string) => void;
-}) {
+}
+
+function Preview({ first, columns, onType }: PreviewProps) {
   const names = columns.length
     ? columns.filter((each) => each.type !== "rest").map((each) => each.attribute)
     : [...new Set(first.rows.flatMap((row) => Object.keys(row.item)))].slice(0, 40);
   return (
-    <div class="data-scroll data-import-preview" tabIndex={0} role="region" aria-label="The first records">
+    <div class="data-scroll data-import-preview" tabIndex={0} role="region" aria-label="First records">
       <table class="plain">
         <thead>
           <tr>
-            <th scope="col">line</th>
+            <th scope="col">Line</th>
             {columns.length
               ? columns.map((each, at) =>
                   each.type === "rest" ? null : (
@@ -391,10 +387,10 @@ function Preview({
         </thead>
         <tbody>
           {first.rows.map((row) => (
-            <tr key={row.line} class={row.exists ? "data-import-there" : ""}>
+            <tr key={row.line} class={row.exists ? "data-import-existing" : ""}>
               <td>
-                {num(row.line)}
-                {row.exists ? <span class="small muted"> there already</span> : null}
+                {formatNumber(row.line)}
+                {row.exists ? <span class="small muted"> exists</span> : null}
               </td>
               {names.map((each, at) => (
                 <td key={at}>
@@ -409,47 +405,43 @@ function Preview({
   );
 }
 
-function Failures({
-  failures,
-  table,
-  form,
-  header,
-  done,
-}: {
+interface FailuresProps {
   failures: readonly ImportFailure[];
   table: string;
-  form: Form;
+  form: Format;
   header: readonly ImportColumn[];
   done: boolean;
-}) {
-  const keep = () => {
+}
+
+function Failures({ failures, table, form, header, done }: FailuresProps) {
+  const saveFailures = () => {
     const separator = form === "tsv" ? "\t" : ",";
-    const heads = header.length
+    const headerLine = header.length
       ? `${header.map((each) => `"${each.header.replace(/"/g, '""')}"`).join(separator)}\r\n`
       : "";
     download(
-      `${table}-not-written.${form === "auto" ? "txt" : FORMS[form].ending}`,
-      heads + failures.map((each) => each.source.replace(/\r?\n?$/, "\n")).join(""),
+      `${table}-not-written.${form === "auto" ? "txt" : FORMATS[form].extension}`,
+      headerLine + failures.map((each) => each.source.replace(/\r?\n?$/, "\n")).join(""),
     );
   };
   return (
     <Notice
       tone="warning"
-      title={`${failures.length === 1 ? "1 record" : `${num(failures.length)} records`} ${done ? "could not be written" : "cannot be written"}`}
+      title={`${formatCount(failures.length, "record")} ${done ? "could not be written" : "cannot be written"}`}
       actions={
-        <Button small onClick={keep}>
-          Keep them as a file
+        <Button small onClick={saveFailures}>
+          Download failed records
         </Button>
       }
     >
       <ul class="data-import-failures">
         {failures.slice(0, FAILURES_SHOWN).map((each, at) => (
           <li key={at}>
-            <strong>Line {num(each.line)}:</strong> {each.reason}
+            <strong>Line {formatNumber(each.line)}:</strong> {each.reason}
           </li>
         ))}
       </ul>
-      {failures.length > FAILURES_SHOWN ? <p>… and {num(failures.length - FAILURES_SHOWN)} more.</p> : null}
+      {failures.length > FAILURES_SHOWN ? <p>… and {formatNumber(failures.length - FAILURES_SHOWN)} more.</p> : null}
     </Notice>
   );
 }

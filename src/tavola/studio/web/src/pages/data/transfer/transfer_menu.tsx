@@ -1,21 +1,21 @@
-// TransferMenu: items into a table and out of it, and an edit of everything that the question finds.
+// TransferMenu: import, export, and editing all matching items.
 import { useState } from "preact/hooks";
 import { useCommands } from "../../../app/commands";
-import { currentTable, mayChange } from "../../../app/session";
+import { currentTable, canEdit } from "../../../app/session";
 import { Menu } from "../../../parts";
 import { BulkDialog } from "../bulk/bulk_dialog";
-import { question, statement } from "../state";
+import { currentQuery, statement } from "../state";
 import { ExportDialog } from "./export_dialog";
 import { ImportDialog } from "./import_dialog";
 import "./transfer.css";
 
-type Doing = "import" | "export" | "edit" | null;
+type OpenDialog = "import" | "export" | "edit" | null;
 
 export function TransferMenu() {
   const table = currentTable.value;
-  const [doing, setDoing] = useState<Doing>(null);
-  const editable = mayChange.value;
-  const asked = statement.value ? null : question.value;
+  const [dialog, setDialog] = useState<OpenDialog>(null);
+  const editable = canEdit.value;
+  const query = statement.value ? null : currentQuery.value;
   useCommands(
     table && table.status !== "MISSING"
       ? [
@@ -24,7 +24,7 @@ export function TransferMenu() {
             title: "Export items to a file",
             keys: "x",
             group: "Data",
-            run: () => setDoing("export"),
+            run: () => setDialog("export"),
           },
           ...(editable
             ? [
@@ -33,13 +33,13 @@ export function TransferMenu() {
                   title: "Import items from a file",
                   keys: "m",
                   group: "Data",
-                  run: () => setDoing("import" as const),
+                  run: () => setDialog("import" as const),
                 },
                 {
                   id: "edit-found",
-                  title: "Edit everything that the question finds",
+                  title: "Edit all matching items",
                   group: "Data",
-                  run: () => setDoing("edit" as const),
+                  run: () => setDialog("edit" as const),
                 },
               ]
             : []),
@@ -47,7 +47,7 @@ export function TransferMenu() {
       : [],
   );
   if (!table) return null;
-  const close = () => setDoing(null);
+  const close = () => setDialog(null);
   return (
     <>
       <Menu
@@ -55,16 +55,21 @@ export function TransferMenu() {
         small
         icon={<span aria-hidden="true">⇅</span>}
         items={[
-          { label: "Import…", beside: "M", disabled: !editable, run: () => setDoing("import") },
-          { label: "Export…", beside: "X", run: () => setDoing("export") },
+          { label: "Import…", beside: "M", disabled: !editable, run: () => setDialog("import") },
+          { label: "Export…", beside: "X", run: () => setDialog("export") },
           null,
-          { label: "Edit all that is found…", disabled: !editable || !asked, run: () => setDoing("edit") },
+          { label: "Edit all matching items…", disabled: !editable || !query, run: () => setDialog("edit") },
         ]}
       />
-      {doing === "import" ? <ImportDialog table={table} onClose={close} /> : null}
-      {doing === "export" ? <ExportDialog table={table} question={asked} onClose={close} /> : null}
-      {doing === "edit" && asked ? (
-        <BulkDialog table={table} selection={{ table: table.name, question: asked }} first="set" onClose={close} />
+      {dialog === "import" ? <ImportDialog table={table} onClose={close} /> : null}
+      {dialog === "export" ? <ExportDialog table={table} query={query} onClose={close} /> : null}
+      {dialog === "edit" && query ? (
+        <BulkDialog
+          table={table}
+          selection={{ table: table.name, question: query }}
+          initialKind="set"
+          onClose={close}
+        />
       ) : null}
     </>
   );

@@ -1,2 +1,0 @@
-// Transfer: items from files and to files.
-export { TransferMenu } from "./transfer_menu";
