@@ -235,10 +235,25 @@ class _Observer:
         self.notes.append((operation, sum(access.reads for access in accesses), fault))
 
 
+class _PacedEngine:
+    """An engine whose long reads make no progress until the test lets them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.may_advance = False
+
+    def resume(self, read: PendingRead, slice_s: float) -> bytes | None:
+        return self._engine.resume(read, slice_s) if self.may_advance else None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+
 def test_others_are_served_while_a_scan_is_computed(engine: Engine) -> None:
     """A GetItem that arrives after a long scan has begun is answered before the scan is."""
     get = {"TableName": TABLE, "Key": {"sensor": {"S": "s0"}, "at": {"N": "0"}}}
-    with running(engine) as endpoint, Raw(endpoint) as slow, Raw(endpoint) as fast:
+    paced = _PacedEngine(engine)
+    with running(paced) as endpoint, Raw(endpoint) as slow, Raw(endpoint) as fast:
         slow.send(request("Scan", json.dumps(SCAN).encode()))
         for _ in range(3):
             fast.send(request("GetItem", json.dumps(get).encode()))
@@ -247,6 +262,7 @@ def test_others_are_served_while_a_scan_is_computed(engine: Engine) -> None:
         with pytest.raises(BlockingIOError):
             slow.socket.recv(1)
         slow.socket.settimeout(30)
+        paced.may_advance = True
 
         assert json.loads(slow.answer().body) == {"Items": [], "Count": 0, "ScannedCount": ITEMS}
 

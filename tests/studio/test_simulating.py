@@ -152,7 +152,7 @@ def test_a_run_reports_progress_and_can_be_stopped() -> None:
 
     assert (unknown, response.state, ended) == ("unknown", "running", "ended")
     assert 0 < response.done < response.of == int(of)
-    assert response.done <= 3_600, "it is told, and can be ended, long before an hour is simulated"
+    assert response.done < response.of / 10, "progress is reported long before the end"
 
 
 def test_who_begins_many_runs_ends_the_oldest() -> None:
