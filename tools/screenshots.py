@@ -1,7 +1,7 @@
-"""Pictures of the applications, for the guide: `python -m tools.screenshots [--all FOLDER] [--url URL]`.
+"""Screenshots of the applications for the documentation: `python -m tools.screenshots [--all FOLDER] [--url URL]`.
 
-Takes the few pictures that the guide shows, each small enough to commit, from a demo that it starts itself, or that runs at a URL. With `--all` a picture
-of every kind of page goes to a folder of one's own as well, wide and narrow, light and dark, to be looked at after a change of the looks.
+Takes the screenshots that the documentation shows, each small enough to commit, of a demo that it starts, or of one that runs at a URL. With
+`--all`, it also takes every kind of page into a folder, wide and narrow, light and dark, for a review after a change to the design.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ PAGES_MAX = 80
 
 WIDE: ViewportSize = {"width": 1120, "height": 720}
 NARROW: ViewportSize = {"width": 390, "height": 720}
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of the guide: where it is taken, and how one gets there."""
+    """A screenshot of the documentation: its path, and the steps before it is taken."""
 
     name: str
     path: str
@@ -69,23 +70,23 @@ GUIDE = (
 
 
 def main() -> None:
-    """Take the pictures."""
+    """Take the screenshots."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--url", help="where a demo runs; without, one is started")
-    parser.add_argument("--all", type=Path, metavar="FOLDER", help="pictures of every kind of page as well")
-    parser.add_argument("--chromium", help="the browser's program, if it is not found by its name")
-    given = parser.parse_args()
-    program = chromium(given.chromium)
+    parser.add_argument("--url", help="a running demo; without it, one is started")
+    parser.add_argument("--all", type=Path, metavar="FOLDER", help="also take every kind of page")
+    parser.add_argument("--chromium", help="path of the browser, if it is not found by name")
+    options = parser.parse_args()
+    program = chromium(options.chromium)
     if program is None:
-        parser.error("there is no Chromium on this machine; name one with --chromium")
-    with _demo(given.url) as url, sync_playwright() as playwright:
+        parser.error("Chromium was not found; name its path with --chromium")
+    with _demo(options.url) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=list(QUIET))
         PICTURES.mkdir(exist_ok=True)
         for picture in GUIDE:
             _take(browser, url, picture, PICTURES / f"{picture.name}.png")
-        if given.all is not None:
-            given.all.mkdir(parents=True, exist_ok=True)
-            _take_all(browser, url, given.all)
+        if options.all is not None:
+            options.all.mkdir(parents=True, exist_ok=True)
+            _take_all(browser, url, options.all)
         browser.close()
     large = [path.name for path in PICTURES.glob("*.png") if path.stat().st_size > BYTES_MAX]
     if large:
@@ -111,9 +112,13 @@ def _take(browser: Browser, url: str, picture: Picture, path: Path) -> None:
 
 
 def _take_all(browser: Browser, url: str, folder: Path) -> None:
-    """Walk by links, and take one page of each kind: wide and light, narrow and dark."""
-    wide = browser.new_context(viewport=WIDE, color_scheme="light").new_page()
-    narrow = browser.new_context(viewport=NARROW, color_scheme="dark").new_page()
+    """Follow all links, and take one page of each kind: wide and narrow, light and dark."""
+    views = [
+        (f"{width}-{theme}", browser.new_context(viewport=viewport, color_scheme=theme).new_page())
+        for width, viewport in (("wide", WIDE), ("narrow", NARROW))
+        for theme in THEMES
+    ]
+    wide = views[0][1]
     seen: set[str] = set()
     waiting = deque([f"{url}/ui/"])
     while waiting and len(seen) < PAGES_MAX:
@@ -122,20 +127,20 @@ def _take_all(browser: Browser, url: str, folder: Path) -> None:
         if kind in seen or "/ui/" not in address:
             continue
         seen.add(kind)
-        for page, end in ((wide, "wide"), (narrow, "narrow")):
+        for view, page in views:
             page.goto(address)
-            page.screenshot(path=folder / f"{len(seen):02}{kind}-{end}.png", full_page=True)
-        found = wide.eval_on_selector_all("a[href]", "all => all.map(each => each.href)")
-        waiting.extend(each.partition("#")[0] for each in found if each.startswith(f"{url}/"))
+            page.screenshot(path=folder / f"{len(seen):02}{kind}-{view}.png", full_page=True)
+        links = wide.eval_on_selector_all("a[href]", "all => all.map(each => each.href)")
+        waiting.extend(each.partition("#")[0] for each in links if each.startswith(f"{url}/"))
 
 
 def _kind(path: str) -> str:
-    """Return what pages that differ in an id alone have in common, as part of a file's name."""
+    """Return a name for a kind of page, as part of a file name: pages of one kind differ only in an id."""
     plain, _, query = path.partition("?")
     kind = re.sub(r"(?<=/ui/samples/)[^/]+/[^/]+", "id-id", plain)
     kind = re.sub(r"(/ui/\w+/)(?!new$|id-id$)[^/]+", r"\1id", kind)
-    asked = "-".join(sorted(re.findall(r"(?:^|&)([a-z_]+)=", query)))
-    return re.sub(r"[^a-z]+", "-", f"{kind}-{asked}").rstrip("-")
+    parameters = "-".join(sorted(re.findall(r"(?:^|&)([a-z_]+)=", query)))
+    return re.sub(r"[^a-z]+", "-", f"{kind}-{parameters}").rstrip("-")
 
 
 if __name__ == "__main__":
