@@ -201,7 +201,7 @@ def _step_view(result: StepResult) -> StepView:
         columns = tuple(type(shown[0]).model_fields)
         rows = [tuple(_cell(getattr(value, name)) for name in columns) for value in shown]
     elif any(isinstance(value, Entity) for value in shown):
-        columns = ("entity", "attributes")
+        columns = ("Entity", "Attributes")
         rows = [(type(value).__name__, _fields(value)) for value in shown]
     else:
         rows = [tuple(map(_cell, value)) if isinstance(value, tuple) else (_value(value),) for value in shown]
