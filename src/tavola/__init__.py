@@ -58,10 +58,9 @@ if TYPE_CHECKING:
         EntityChange,
         ImageMissing,
         RawChange,
-        RecordMalformed,
         changes_of,
     )
-    from tavola.client.streams import StreamError
+    from tavola.client.streams import RecordMalformed, StreamError
     from tavola.client.subscriptions import AsyncSubscription, ChangeBatch, RecordsLost, Subscription
     from tavola.client.transactions import TransactionCancelled, TransactionItemExists, WriteFailures
     from tavola.client.writes import Intent, WriteFailure
@@ -375,7 +374,7 @@ _HOMES = {
     "QueryRefused": "tavola.model",
     "RawChange": "tavola.client.stream_changes",
     "WriteFailure": "tavola.client.writes",
-    "RecordMalformed": "tavola.client.stream_changes",
+    "RecordMalformed": "tavola.client.streams",
     "RecordsLost": "tavola.client.subscriptions",
     "ResourceInUseFault": "tavola.protocol.faults",
     "ResourceNotFoundFault": "tavola.protocol.faults",

@@ -70,7 +70,7 @@ def test_s12_the_stream_processor_is_mapped_as_the_document_maps_it() -> None:
         "MaximumBatchingWindowInSeconds": MAPPING.maximum_batching_window_in_seconds,
         "BisectBatchOnFunctionError": MAPPING.bisect_batch_on_function_error,
         "MaximumRetryAttempts": MAPPING.maximum_retry_attempts,
-        "FunctionResponseTypes": list(MAPPING.function_response_types),
+        "FunctionResponseTypes": ["ReportBatchItemFailures"] if MAPPING.report_batch_item_failures else [],
     }
     patterns = [json.loads(each["Pattern"]) for each in mapping["FilterCriteria"]["Filters"]]
     assert {"dynamodb": {"NewImage": {"entity_type": {"S": ["ticket", "feedback"]}}}} in patterns

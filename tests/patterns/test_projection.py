@@ -25,7 +25,7 @@ from tavola.patterns import (
     Sum,
 )
 from tavola.patterns.recipe import run
-from tavola.triggers import REPORT_FAILURES, EventSourceMapping, MemoryDeadLetters, Trigger
+from tavola.triggers import EventSourceMapping, MemoryDeadLetters, Trigger
 from tests.client.conftest import START_S, Awaited
 from tests.patterns.board import (
     ARN,
@@ -212,10 +212,11 @@ def event_of(db: Any) -> dict[str, Any]:
 def test_it_is_a_lambda_function(memory: Connection) -> None:
     """An event in, the records that failed out; the same event again changes nothing."""
     work(memory)
-    desk = projector_on(memory)
+    desk = projector_on(memory, report_batch_item_failures=True)
     event = event_of(memory)
 
     assert [desk.handler(event, None) for _ in range(3)] == [{"batchItemFailures": []}] * 3
+    assert projector_on(memory).handler(event, None) is None
     assert numbers(memory) == WORKED
 
 
@@ -224,10 +225,8 @@ def test_a_trigger_runs_it(memory: Connection, tmp_path: Path) -> None:
     work(memory)
     desk = projector_on(memory)
     for mapping in (
-        EventSourceMapping(batch_size=2, function_response_types=(REPORT_FAILURES,)),
-        EventSourceMapping(
-            batch_size=5, parallelization_factor=3, function_response_types=(REPORT_FAILURES,)
-        ),
+        EventSourceMapping(batch_size=2, report_batch_item_failures=True),
+        EventSourceMapping(batch_size=5, parallelization_factor=3, report_batch_item_failures=True),
     ):
         Trigger(memory, table="Helpdesk", handler=desk.handler, mapping=mapping).drain()
 
@@ -251,7 +250,7 @@ def test_a_record_that_cannot_be_counted_is_reported_alone(memory: Connection) -
     memory.put(case("a"))
     poison(memory, "x")
     memory.put(case("b"))
-    desk = projector_on(memory)
+    desk = projector_on(memory, report_batch_item_failures=True)
     event = event_of(memory)
     (bad,) = [r["dynamodb"]["SequenceNumber"] for r in event["Records"] if "CASE#x" in str(r)]
     letters = MemoryDeadLetters()
@@ -260,7 +259,7 @@ def test_a_record_that_cannot_be_counted_is_reported_alone(memory: Connection) -
     mapping = EventSourceMapping(
         maximum_retry_attempts=2,
         bisect_batch_on_function_error=True,
-        function_response_types=(REPORT_FAILURES,),
+        report_batch_item_failures=True,
     )
     Trigger(
         memory,
@@ -284,14 +283,14 @@ def test_what_lay_between_need_not_be_readable(memory: Connection) -> None:
     memory.call("DeleteItem", {"TableName": "Helpdesk", "Key": {"pk": {"S": "CASE#y"}, "sk": {"S": "CASE"}}})
     desk = projector_on(memory)
 
-    assert desk.handler(event_of(memory), None) == {"batchItemFailures": []}
+    assert desk.handler(event_of(memory), None) is None
     assert desk.value("cases", "new").count == 1
 
 
-def test_without_partial_failures_it_raises(memory: Connection) -> None:
-    """Where the mapping does not read the answer, a failure must be an exception, or the record would be lost."""
+def test_by_default_it_raises(memory: Connection) -> None:
+    """A mapping that does not read the answer is Lambda's default, so a failure is an exception unless it is reported."""
     poison(memory, "x")
-    desk = projector_on(memory, reports_failures=False)
+    desk = projector_on(memory)
     event = event_of(memory)
 
     with pytest.raises(ProjectionFailed, match="1 records could not be counted") as failed:
@@ -308,7 +307,7 @@ def test_more_items_than_a_transaction_holds_are_split(memory: Connection) -> No
     memory.put_many([case(f"c{number}") for number in range(250)])
     desk = projector_on(memory)
 
-    assert desk.handler(event_of(memory), None) == {"batchItemFailures": []}
+    assert desk.handler(event_of(memory), None) is None
     assert desk.value("cases", "new").count == 250
 
 
@@ -575,7 +574,10 @@ def test_two_readers_of_one_record_count_it_once() -> None:
         records = event_of(db)["Records"]
         made.append(db)
         halves = [{"Records": records}, {"Records": records[3:]}]
-        return db, [Projector.handler.steps(projector_on(db), half) for half in halves]
+        return db, [
+            Projector.handler.steps(projector_on(db, report_batch_item_failures=True), half)
+            for half in halves
+        ]
 
     made: list[Connection] = []
     for outcomes in interleavings(make):
@@ -595,7 +597,7 @@ def test_shards_that_are_read_at_once_meet_in_the_numbers(served: str) -> None:
 
         def read(some: list[Any]) -> list[Any]:
             with connect(served, table_prefix=prefix) as own:
-                desk = projector_on(own)
+                desk = projector_on(own, report_batch_item_failures=True)
                 return [desk.handler({"Records": some[n : n + 2]}, None) for n in range(0, len(some), 2)]
 
         with ThreadPoolExecutor(4) as pool:

@@ -105,7 +105,9 @@ def campaign(seed: int, db: Connection, make: Callable[[Any], Any] = projector_o
     def deliver(records: Sequence[Mapping[str, Any]]) -> None:
         event = {"Records": list(records)}
         old.append(event)
-        running = Running(Projector.handler.steps(make(db), event))
+        projector = make(db)
+        projector.report_batch_item_failures = True
+        running = Running(Projector.handler.steps(projector, event))
         steps = chance.choice([0, 1, 2, 99, 99, 99])  # a kill, or a pause out of which it wakes much later
         while not running.done and steps:
             running.step(db)

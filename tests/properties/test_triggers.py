@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tavola.triggers import REPORT_FAILURES, EventSourceMapping, parse_criteria
+from tavola.triggers import EventSourceMapping, parse_criteria
 from tavola.triggers.outcomes import Failed, FailedFrom, Outcome, Segment, Succeeded, decide, expire
 from tests.triggers.records import kept
 from tests.triggers.scenario import (
     checkpoint_before_the_handler,
     children_before_their_parents,
+    failures_are_swallowed,
+    reports_are_ignored,
     run_scenario,
     success_at_any_price,
 )
@@ -33,10 +35,17 @@ def test_windows_count_exactly(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "plant", [checkpoint_before_the_handler, children_before_their_parents, success_at_any_price]
+    "plant",
+    [
+        checkpoint_before_the_handler,
+        children_before_their_parents,
+        failures_are_swallowed,
+        reports_are_ignored,
+        success_at_any_price,
+    ],
 )
 def test_a_planted_fault_is_found(plant: Callable[[], AbstractContextManager[None]]) -> None:
-    """The scenarios see a checkpoint that runs ahead, a child before its parent, a failure that is swallowed."""
+    """The scenarios see a checkpoint that runs ahead, a child before its parent, a failure that is swallowed or ignored."""
     with plant():
         assert any(run_scenario(seed) for seed in range(40))
 
@@ -45,7 +54,7 @@ mappings = st.builds(
     EventSourceMapping,
     bisect_batch_on_function_error=st.booleans(),
     maximum_retry_attempts=st.integers(-1, 3),
-    function_response_types=st.sampled_from([(), (REPORT_FAILURES,)]),
+    report_batch_item_failures=st.booleans(),
 )
 
 

@@ -3,30 +3,37 @@
 A crash is an exception that nobody catches: out of the handler, before or after its effect, or out of the
 checkpoint store, before or after its write. The trigger is then left as it is and a new one is made on the
 same checkpoints, which is all that a killed process leaves behind.
+
+Whether the handler reports failures or raises, and whether the mapping reads reports, are drawn independently: no pair
+may lose a record. Each checkpoint that is stored is compared with what was handled until then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
+
 from tavola.client.streams import Shard
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.triggers import (
-    REPORT_FAILURES,
     DrainUnfinished,
     EventSourceMapping,
     MemoryCheckpoint,
     MemoryDeadLetters,
+    Position,
     Trigger,
 )
+from tavola.triggers.events import stream_record
+from tavola.triggers.outcomes import Failed, Outcome, Succeeded, read_response
 from tavola.triggers.shard_consumer import ShardConsumer
-from tests.triggers.fake import START_S, FakeStream
+from tests.triggers.fake import ARN, START_S, FakeStream
 
 KEYS = tuple(f"key-{number}" for number in range(6))
 
@@ -42,6 +49,7 @@ class CrashingCheckpoints(MemoryCheckpoint):
         super().__init__()
         self._random = random
         self.chance = chance
+        self.observe: Callable[[Mapping[str, Any]], None] = lambda checkpoint: None
 
     def save(self, checkpoint: Mapping[str, Any]) -> None:
         """Keep positions, unless the process goes first."""
@@ -49,6 +57,7 @@ class CrashingCheckpoints(MemoryCheckpoint):
         if crash and self._random.random() < 0.5:
             raise Crash
         super().save(checkpoint)
+        self.observe(checkpoint)
         if crash:
             raise Crash
 
@@ -142,7 +151,7 @@ def run_scenario(seed: int, *, windows: bool = False) -> list[str]:
     clock = ManualClock(START_S)
     writer = Writer(random)
     writer.begin()
-    reports = random.random() < 0.5
+    reports, reads = random.random() < 0.5, random.random() < 0.5
     bounded = not windows and random.random() < 0.5
     mapping = EventSourceMapping(
         batch_size=random.choice([1, 2, 5, 100]),
@@ -150,7 +159,7 @@ def run_scenario(seed: int, *, windows: bool = False) -> list[str]:
         parallelization_factor=1 if windows else random.choice([1, 1, 2, 10]),
         bisect_batch_on_function_error=random.random() < 0.5,
         maximum_retry_attempts=random.choice([0, 1, 3]) if bounded else -1,
-        function_response_types=(REPORT_FAILURES,) if reports else (),
+        report_batch_item_failures=reads,
         tumbling_window_in_seconds=20 if windows else 0,
         filter_criteria=[{"dynamodb": {"Keys": {"id": {"S": [{"anything-but": "key-5"}]}}}}],
     )
@@ -159,6 +168,8 @@ def run_scenario(seed: int, *, windows: bool = False) -> list[str]:
         consumer.poison = {random.randint(1, 80) for _ in range(4)}
     checkpoints = CrashingCheckpoints(random, random.choice([0, 0.05]))
     letters = MemoryDeadLetters()
+    ahead: list[str] = []
+    checkpoints.observe = lambda stored: ahead.extend(_passed_unhandled(stored, writer, consumer, letters))
 
     def made() -> Trigger:
         consumer.life += 1
@@ -184,7 +195,8 @@ def run_scenario(seed: int, *, windows: bool = False) -> list[str]:
         except Crash:
             trigger = made()
     _finish(trigger, made, clock, consumer)
-    return [*_faults(writer, consumer, letters, mapping), *(_sum_faults(writer, consumer) if windows else ())]
+    faults = [*ahead[:3], *_faults(writer, consumer, letters, mapping)]
+    return [*faults, *(_sum_faults(writer, consumer) if windows else ())]
 
 
 def _finish(trigger: Trigger, made: Any, clock: ManualClock, consumer: Consumer) -> None:
@@ -201,14 +213,35 @@ def _finish(trigger: Trigger, made: Any, clock: ManualClock, consumer: Consumer)
             continue
 
 
-def _faults(
-    writer: Writer, consumer: Consumer, letters: MemoryDeadLetters, mapping: EventSourceMapping
-) -> Iterator[str]:
-    given_up = {
+def _given_up(letters: MemoryDeadLetters) -> set[int]:
+    return {
         int(record["dynamodb"]["SequenceNumber"])
         for document in letters.documents
         for record in document["payload"]["Records"]
     }
+
+
+def _passed_unhandled(
+    checkpoint: Mapping[str, Any], writer: Writer, consumer: Consumer, letters: MemoryDeadLetters
+) -> Iterator[str]:
+    """Compare a stored checkpoint with what is handled: it passes no record that failed, was reported, or was not tried."""
+    settled = {number for _, number in consumer.handled} | _given_up(letters)
+    positions = msgspec.convert(checkpoint["streams"][ARN], dict[str, Position], str_keys=True)
+    for id_, position in positions.items():
+        after = -1 if position.after is None else int(position.after)
+        for record in writer.stream.shards[id_].records:
+            row = stream_record(record, "id")
+            beyond = int(position.queues.get(row.partition % position.factor, "-1"))
+            passed = position.finished or row.number <= max(after, beyond)
+            if passed and row.number not in settled and record["dynamodb"]["Keys"]["id"]["S"] != "key-5":
+                yield f"a checkpoint has passed {row.number}, which is neither handled nor written down"
+
+
+def _faults(
+    writer: Writer, consumer: Consumer, letters: MemoryDeadLetters, mapping: EventSourceMapping
+) -> Iterator[str]:
+    given_up = _given_up(letters)
+    repeats = consumer.reports and not mapping.report_batch_item_failures  # then the whole batch comes again
     handled = {number for _, number in consumer.handled}
     for key, numbers in writer.written.items():
         missing = set(numbers) - handled - given_up
@@ -224,7 +257,7 @@ def _faults(
     for (key, number), life in zip(consumer.handled, consumer.lives, strict=True):
         if number not in seen:
             first.setdefault(key, []).append(number)
-        elif seen[number] == life:
+        elif seen[number] == life and not repeats:
             yield f"{number} of {key} was handled twice without a restart"
         seen[number] = life
     for key, order in first.items():
@@ -263,6 +296,35 @@ def children_before_their_parents() -> Iterator[None]:
         return tuple(shard for shard in reversed(shards) if shard.id not in finished)
 
     with patch("tavola.client.streams.readable_shards", all_of_them):
+        yield
+
+
+@contextmanager
+def reports_are_ignored() -> Iterator[None]:
+    """Plant a fault: a mapping that does not read reports takes them for success, as Lambda does."""
+
+    def read(response: object, sequences: Sequence[str], **settings: bool) -> Outcome:
+        outcome = read_response(response, sequences, **settings)
+        return Succeeded() if isinstance(outcome, Failed) and outcome.unread else outcome
+
+    with patch("tavola.triggers.functions.read_response", read):
+        yield
+
+
+@contextmanager
+def failures_are_swallowed() -> Iterator[None]:
+    """Plant a fault: the handler skips what it cannot handle and says nothing of it."""
+    honest = Consumer.__call__
+
+    def swallow(self: Consumer, event: dict[str, Any], context: object) -> Any:
+        reported = self.reports
+        self.reports = True
+        try:
+            return {**honest(self, event, context), "batchItemFailures": []}
+        finally:
+            self.reports = reported
+
+    with patch.object(Consumer, "__call__", swallow):
         yield
 
 

@@ -17,7 +17,7 @@ from tests.triggers.fake import ARN
 
 
 def run(handler: Handler, *, clock: ManualClock | None = None, timeout_s: float = 3, **how: bool) -> Outcome:
-    settings = {"reports_failures": False, "stateful": False, **how}
+    settings = {"report_batch_item_failures": False, "stateful": False, **how}
     return invoke(
         HandlerFunction.of(handler, timeout_s=timeout_s),
         Invocation({"Records": []}, ("1", "2"), **settings),
@@ -87,7 +87,8 @@ def test_a_decimal_is_a_number() -> None:
 def test_a_report_is_read() -> None:
     """A response may name what failed."""
     outcome = run(
-        lambda event, context: {"batchItemFailures": [{"itemIdentifier": "2"}]}, reports_failures=True
+        lambda event, context: {"batchItemFailures": [{"itemIdentifier": "2"}]},
+        report_batch_item_failures=True,
     )
 
     assert isinstance(outcome, FailedFrom)
@@ -132,7 +133,7 @@ def test_reported_failures_are_logged_with_their_numbers(caplog: pytest.LogCaptu
     with caplog.at_level(logging.WARNING, "tavola.triggers"):
         outcome = run(
             lambda event, context: {"batchItemFailures": [{"itemIdentifier": "2"}, {"itemIdentifier": "1"}]},
-            reports_failures=True,
+            report_batch_item_failures=True,
         )
 
     assert isinstance(outcome, FailedFrom)

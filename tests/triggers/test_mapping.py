@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from botocore.session import Session
 
-from tavola.triggers import REPORT_FAILURES, EventSourceMapping, FilterRefused, MappingRefused
+from tavola.model import Consumer
+from tavola.triggers import EventSourceMapping, FilterRefused, MappingRefused
 
 
 def test_the_defaults_are_those_of_aws() -> None:
@@ -19,7 +20,7 @@ def test_the_defaults_are_those_of_aws() -> None:
     assert (mapping.parallelization_factor, mapping.tumbling_window_in_seconds) == (1, 0)
     assert (mapping.maximum_retry_attempts, mapping.maximum_record_age_in_seconds) == (-1, -1)
     assert not mapping.bisect_batch_on_function_error
-    assert not mapping.reports_failures
+    assert not mapping.report_batch_item_failures
     assert mapping.filters.match({})
 
 
@@ -53,8 +54,8 @@ def test_the_bounds_are_those_of_the_service_model(setting: str, member: str) ->
         {"maximum_record_age_in_seconds": 59},
         {"maximum_record_age_in_seconds": 0},
         {"starting_position": "AT_TIMESTAMP"},
-        {"function_response_types": ("Everything",)},
-        {"function_response_types": REPORT_FAILURES},
+        {"report_batch_item_failures": ("ReportBatchItemFailures",)},
+        {"report_batch_item_failures": "yes"},
         {"bisect_batch_on_function_error": "yes"},
         {"filter_criteria": [{"eventName": ["INSERT"]}] * 6},
     ],
@@ -78,9 +79,53 @@ def test_a_request_of_aws_is_a_mapping() -> None:
         }
     )
 
-    assert (mapping.batch_size, mapping.starting_position, mapping.reports_failures) == (5, "LATEST", True)
+    assert (mapping.batch_size, mapping.starting_position, mapping.report_batch_item_failures) == (
+        5,
+        "LATEST",
+        True,
+    )
     assert mapping.filters.match({"eventName": "INSERT"})
     assert not mapping.filters.match({"eventName": "REMOVE"})
+
+
+@pytest.mark.parametrize(
+    "types", [["Everything"], "ReportBatchItemFailures", ["ReportBatchItemFailures"] * 2, 1]
+)
+def test_other_response_types_are_refused(types: object) -> None:
+    """Lambda knows one response type, in a list; none and an empty list leave the response unread."""
+    with pytest.raises(MappingRefused, match="FunctionResponseTypes"):
+        EventSourceMapping.from_request({"FunctionResponseTypes": types})
+    for unread in ({}, {"FunctionResponseTypes": []}, {"FunctionResponseTypes": None}):
+        assert not EventSourceMapping.from_request(unread).report_batch_item_failures
+
+
+def test_a_consumers_mapping_has_its_settings() -> None:
+    """A consumer of a design is run with the settings that its infrastructure is generated with, every one of them."""
+    consumer = Consumer(
+        "numbers",
+        batch_size=7,
+        window_s=2,
+        starting="LATEST",
+        parallelization=3,
+        retries=4,
+        max_age_s=90,
+        bisect=True,
+        report_batch_item_failures=False,
+        events=("INSERT",),
+    )
+    mapping = EventSourceMapping.from_consumer(consumer)
+
+    assert mapping == EventSourceMapping(
+        batch_size=7,
+        maximum_batching_window_in_seconds=2,
+        starting_position="LATEST",
+        parallelization_factor=3,
+        maximum_retry_attempts=4,
+        maximum_record_age_in_seconds=90,
+        bisect_batch_on_function_error=True,
+        filter_criteria=({"eventName": ["INSERT"]},),
+    )
+    assert EventSourceMapping.from_consumer(Consumer("numbers")).report_batch_item_failures
 
 
 def test_a_setting_of_another_source_is_refused() -> None:
@@ -93,7 +138,8 @@ def test_every_setting_can_be_asked_for_in_the_words_of_aws() -> None:
     """Each field of a mapping has its member in the request."""
     settings = {field.name for field in fields(EventSourceMapping) if field.init}
     members = Session().get_service_model("lambda").shape_for("CreateEventSourceMappingRequest").members
-    spelled = {"".join(word.title() for word in name.split("_")) for name in settings}
+    renamed = {"report_batch_item_failures": "FunctionResponseTypes"}  # the list has one possible member
+    spelled = {renamed.get(name) or "".join(word.title() for word in name.split("_")) for name in settings}
 
     assert spelled <= set(members)
     for name in spelled - {"FilterCriteria", "FunctionResponseTypes", "StartingPosition"}:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tavola.triggers import REPORT_FAILURES, EventSourceMapping
+from tavola.triggers import UNREAD, EventSourceMapping
 from tavola.triggers.outcomes import (
     BatchDecision,
     Discard,
@@ -35,7 +35,7 @@ def reported(*named: object) -> dict[str, Any]:
 )
 def test_an_empty_report_is_success(response: object) -> None:
     """An empty list, a null list, an empty and a null response all say that nothing failed."""
-    assert read_response(response, SEQUENCES, reports_failures=True) == Succeeded()
+    assert read_response(response, SEQUENCES, report_batch_item_failures=True) == Succeeded()
 
 
 @pytest.mark.parametrize(
@@ -56,27 +56,42 @@ def test_an_empty_report_is_success(response: object) -> None:
 )
 def test_an_unusable_report_fails_the_batch(response: object) -> None:
     """An empty, null, unknown or misnamed identifier, or a response of another shape, fails everything."""
-    assert isinstance(read_response(response, SEQUENCES, reports_failures=True), Failed)
+    assert isinstance(read_response(response, SEQUENCES, report_batch_item_failures=True), Failed)
 
 
 def test_the_lowest_failure_counts() -> None:
     """Several failures are one: everything from the lowest on."""
-    outcome = read_response(reported("12", "11"), SEQUENCES, reports_failures=True)
+    outcome = read_response(reported("12", "11"), SEQUENCES, report_batch_item_failures=True)
 
     assert isinstance(outcome, FailedFrom)
     assert outcome.index == 1
 
 
-def test_a_report_that_was_not_asked_for_says_nothing() -> None:
-    """Without ReportBatchItemFailures any response is success."""
-    assert read_response(reported("10"), SEQUENCES, reports_failures=False) == Succeeded()
-    assert read_response("done", SEQUENCES, reports_failures=False) == Succeeded()
+@pytest.mark.parametrize(
+    "response", [reported("10"), reported("99"), reported(None), {"batchItemFailures": "10"}]
+)
+def test_a_report_that_is_not_read_fails_the_batch(response: object) -> None:
+    """Without ReportBatchItemFailures Lambda would take it for success and drop the records, so here nothing is done."""
+    outcome = read_response(response, SEQUENCES, report_batch_item_failures=False)
+
+    assert outcome == Failed(UNREAD, unread=True)
+    assert "report_batch_item_failures" in UNREAD
+    assert "AWS" in UNREAD
+    assert decide(Segment(BATCH), outcome, EventSourceMapping()).done == ()
+
+
+@pytest.mark.parametrize(
+    "response", [None, "", {}, "done", 7, ["11"], {"other": 1}, reported(), {"batchItemFailures": None}]
+)
+def test_any_other_response_is_success_where_none_is_read(response: object) -> None:
+    """Without ReportBatchItemFailures a response that reports nothing means nothing."""
+    assert read_response(response, SEQUENCES, report_batch_item_failures=False) == Succeeded()
 
 
 @pytest.mark.parametrize("response", [None, {}, {"state": None}, {"state": 7}])
 def test_a_window_wants_its_state_back(response: object) -> None:
     """A response without state fails the invocation in a tumbling window."""
-    outcome = read_response(response, SEQUENCES, reports_failures=False, stateful=True)
+    outcome = read_response(response, SEQUENCES, report_batch_item_failures=False, stateful=True)
 
     assert isinstance(outcome, Failed)
 
@@ -84,7 +99,7 @@ def test_a_window_wants_its_state_back(response: object) -> None:
 def test_state_and_failures_go_together() -> None:
     """A response in a window may report failures and yet hand on its state."""
     response = {"state": {"n": 2}, **reported("12")}
-    outcome = read_response(response, SEQUENCES, reports_failures=True, stateful=True)
+    outcome = read_response(response, SEQUENCES, report_batch_item_failures=True, stateful=True)
 
     assert isinstance(outcome, FailedFrom)
     assert (outcome.index, outcome.state) == (2, b'{"n":2}')
@@ -134,7 +149,7 @@ def test_retries_end_where_they_are_bounded() -> None:
 def test_a_report_settles_what_comes_before_it(bisect: bool) -> None:
     """Records before the lowest failure are done; the rest is a batch that begins anew, bisect or not."""
     mapping = EventSourceMapping(
-        function_response_types=(REPORT_FAILURES,),
+        report_batch_item_failures=True,
         bisect_batch_on_function_error=bisect,
         maximum_retry_attempts=0,
     )
@@ -166,6 +181,6 @@ def test_old_records_are_given_up_from_the_front() -> None:
 
 def test_sequence_numbers_are_looked_up_as_text() -> None:
     """An identifier is the sequence number itself, and no number that equals it."""
-    outcome = read_response(reported("1"), (sequence(1),), reports_failures=True)
+    outcome = read_response(reported("1"), (sequence(1),), report_batch_item_failures=True)
 
     assert isinstance(outcome, Failed)

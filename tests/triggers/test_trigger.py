@@ -16,7 +16,6 @@ from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.protocol.faults import AccessDeniedFault, ResourceNotFoundFault, ThrottlingFault
 from tavola.triggers import (
-    REPORT_FAILURES,
     Backoff,
     CheckpointLog,
     DrainUnfinished,
@@ -310,7 +309,7 @@ def test_reported_failures_are_tried_from_the_lowest(stream: FakeStream) -> None
     """What comes before the report is checkpointed and not handed over again."""
     checkpoints = MemoryCheckpoint()
     seen = Reporting(6)
-    mapping = EventSourceMapping(function_response_types=(REPORT_FAILURES,))
+    mapping = EventSourceMapping(report_batch_item_failures=True)
     found = trigger(stream, seen, mapping=mapping, checkpoints=checkpoints)
 
     found.step()

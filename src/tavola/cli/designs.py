@@ -7,6 +7,8 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -192,12 +194,45 @@ def load_table(text: str) -> type[Table]:
 
 
 def load_annotated_design(text: str) -> tuple[Design, tuple[SourceFile, ...]]:
-    """Return a design with the ignore comments of its source files, and these files."""
-    from tavola.model.document import with_ignores
+    """Return a design with what its source files add, and these files: ignore comments, and what stream handlers return."""
+    from tavola.model.document import with_handlers, with_ignores
 
     sources = read_source_files(text)
     comments = [(source.file, source.text) for source in sources if source.file.endswith(".py")]
-    return with_ignores(load_design(text, allow_unkeyed=True), comments), sources
+    design = with_ignores(load_design(text, allow_unkeyed=True), comments)
+    return with_handlers(design, _read_handlers(design, text)), sources
+
+
+def _read_handlers(design: Design, text: str) -> dict[str, str]:
+    """Return the sources of the modules of stream handlers that can be found, by name; none is imported.
+
+    The handlers of a template are looked for beside it, those of a Python design on the Python path.
+    """
+    from tavola.model.document import handler_modules
+
+    path = Path(text)
+    folders = [str(path if path.is_dir() else path.parent)] if is_file(text) else sys.path
+    consumers = [consumer for table in design.tables for consumer in table.consumers]
+    sources = {}
+    for name in dict.fromkeys(name for consumer in consumers for name in handler_modules(consumer)):
+        file = _find_module(name, folders)
+        if file is not None:
+            with suppress(OSError, ValueError):
+                sources[name] = file.read_text(encoding="utf-8")
+    return sources
+
+
+def _find_module(name: str, folders: Sequence[str]) -> Path | None:
+    """Return the file of a module below some folders, without importing its packages."""
+    found: ModuleSpec | None = None
+    inside: Sequence[str] | None = folders
+    for part in name.split("."):
+        found = None if inside is None else PathFinder.find_spec(part, inside)
+        if found is None:
+            return None
+        inside = found.submodule_search_locations
+    origin = None if found is None else found.origin
+    return Path(origin) if origin is not None and origin.endswith(".py") else None
 
 
 def find_file_format(text: str) -> FileFormat | None:

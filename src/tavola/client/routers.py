@@ -45,13 +45,16 @@ class Router:
     """Functions for the changes of a table, each registered for one entity.
 
     Changes of entities without a function are ignored. A change of no entity raises `ChangeUnrouted`, unless a `raw` function
-    is registered. `reports_failures` is for a Lambda function whose event source mapping has ReportBatchItemFailures; without
-    it, an error is raised and the whole batch is delivered again.
+    is registered.
+
+    `handler` raises if a function raises, and the whole batch is delivered again, whatever the event source mapping's settings
+    are. `report_batch_item_failures` makes it return the first record that failed instead, so that the records before it do
+    not come again. Lambda reads that only if the mapping has the setting of the same name, and otherwise drops the records.
     """
 
-    def __init__(self, table: type[Table], *, reports_failures: bool = True) -> None:
+    def __init__(self, table: type[Table], *, report_batch_item_failures: bool = False) -> None:
         self.table = table
-        self.reports_failures = reports_failures
+        self.report_batch_item_failures = report_batch_item_failures
         self._routes: list[tuple[type[Entity], tuple[ChangeKind, ...], Callable[[Any], Any]]] = []
         self._raw: Callable[[RawChange], Any] | None = None
 
@@ -104,18 +107,26 @@ class Router:
                 await result
 
     def handler(self, event: Mapping[str, Any], context: object = None) -> dict[str, Any] | None:
-        """Process a Lambda event; the first change that fails and all after it are delivered again."""
+        """Process a Lambda event; a change that fails ends it, and is raised or reported."""
         for change in changes_of(self.table, event):
             try:
                 self.dispatch(change)
-            except Exception:
-                if not self.reports_failures:
+            except Exception as error:
+                if not self.report_batch_item_failures:
+                    error.add_note(f"The change {change.sequence} failed, so its whole batch fails.")
                     raise
-                _log.exception("change %s failed and will be delivered again", change.sequence)
+                _log.exception(
+                    "change %s failed and is returned in batchItemFailures, which the event source mapping must read "
+                    "(report_batch_item_failures)",
+                    change.sequence,
+                )
                 return failures([change.sequence])
-        return failures([]) if self.reports_failures else None
+        return failures([]) if self.report_batch_item_failures else None
 
 
 def failures(sequences: Sequence[str]) -> dict[str, Any]:
-    """Return the response of a Lambda function when records failed: they are delivered again, from the first on."""
+    """Return the response of a Lambda function when records failed.
+
+    They are delivered again, from the first on, if the event source mapping reads it.
+    """
     return {"batchItemFailures": [{"itemIdentifier": sequence} for sequence in sequences]}

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from tavola.client.marshalling import as_json, entity_of, fields_in_key, identify_entity
-from tavola.client.streams import StreamError, sequence_number
+from tavola.client.streams import RecordMalformed, StreamError, sequence_number
 from tavola.model import UNIQUE_ATTRIBUTE, Entity, ItemUnreadable, PrimaryKey, Table, shape_of
 from tavola.values import Item
 
@@ -29,16 +29,6 @@ ChangeKind: TypeAlias = Literal["inserted", "modified", "removed"]
 
 _KINDS: dict[str, ChangeKind] = {"INSERT": "inserted", "MODIFY": "modified", "REMOVE": "removed"}
 _SERVICE = "dynamodb.amazonaws.com"
-
-
-class RecordMalformed(StreamError):
-    """An event or record that is not from a DynamoDB stream."""
-
-    def __init__(self, problem: str) -> None:
-        self.problem = problem
-        super().__init__(
-            f"This is not an event of a DynamoDB stream: {problem}; pass the event of Lambda or the response of GetRecords"
-        )
 
 
 class ImageMissing(StreamError):

@@ -61,6 +61,16 @@ class StreamMissing(StreamError):
         )
 
 
+class RecordMalformed(StreamError):
+    """An event or record that is not from a DynamoDB stream."""
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(
+            f"This is not an event of a DynamoDB stream: {problem}; pass the event of Lambda or the response of GetRecords"
+        )
+
+
 class StreamGone(StreamError):
     """A stream that no longer exists: its table was deleted, or it was disabled more than a day ago."""
 
@@ -208,9 +218,9 @@ class ShardReader:
                     case _:
                         raise
                 continue
-            self._iterator = response.get("NextShardIterator")
             records = response.get("Records", ())
-            new_records = self._select_new(records)
+            new_records = self._select_new(records)  # may raise: then the same page is read again
+            self._iterator = response.get("NextShardIterator")
             return RecordPage(
                 new_records, ended=self._iterator is None, skipped=len(records) - len(new_records)
             )
@@ -249,6 +259,8 @@ class ShardReader:
     def _select_new(self, records: Collection[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
         """Return the records after the last one read; a replaced iterator may start a little before it."""
         last = -1 if self._last_read is None else int(self._last_read)
+        for record in records:
+            _check_record(record)
         new_records = tuple(record for record in records if int(sequence_number(record)) > last)
         if new_records:
             self._last_read = sequence_number(new_records[-1])
@@ -364,6 +376,22 @@ class StreamReader(Generic[P]):
 
     def _schedule_discovery(self) -> None:
         self.discover_at_s = self._clock.now() + self._discovery_s
+
+
+def _check_record(record: Any) -> None:
+    """Refuse a record of GetRecords without what reading depends on: a number, a key and a time if it has one."""
+    change = record.get("dynamodb") if isinstance(record, Mapping) else None
+    if not isinstance(change, Mapping):
+        raise RecordMalformed("a record has no dynamodb member")
+    number, keys = change.get("SequenceNumber"), change.get("Keys", {})
+    if not isinstance(number, str) or not number.isdecimal():
+        raise RecordMalformed(f"a record has the SequenceNumber {number!r}")
+    if not isinstance(keys, Mapping):
+        raise RecordMalformed(f"the record {number} has no Keys")
+    try:
+        _created_at_s(record)
+    except (TypeError, ValueError) as error:
+        raise RecordMalformed(f"the record {number} has no valid ApproximateCreationDateTime") from error
 
 
 def _created_at_s(record: Mapping[str, Any]) -> float:

@@ -105,9 +105,8 @@ def _list_problems(consumer: Consumer) -> Iterator[str]:
 
 
 def _patterns(consumer: Consumer) -> tuple[str, ...]:
-    """Return its filters; without any, a filter for the record kinds that it handles, so that others cost nothing."""
-    filters = consumer.filters or (({"eventName": list(consumer.events)},) if consumer.events else ())
-    return tuple(json.dumps(pattern, ensure_ascii=False) for pattern in filters)
+    """Return its filter patterns as JSON text; records that they drop cost nothing."""
+    return tuple(json.dumps(pattern, ensure_ascii=False) for pattern in consumer.patterns)
 
 
 def _plan_consumer(

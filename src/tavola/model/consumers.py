@@ -1,6 +1,7 @@
 """Consumer: a function that reads a table's stream, and the settings of its event source mapping.
 
-The settings are those of Lambda, under shorter names; the linter checks them, and infrastructure is generated from them.
+The settings are those of Lambda, under shorter names; the linter checks them, and infrastructure is generated from them. One
+default differs from Lambda's: the response is read for records that failed, because a mapping that ignores them drops them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from tavola.limits import (
     TRIGGER_TIMEOUT_S_MAX,
 )
 
+# The one member that an event source mapping's FunctionResponseTypes may have.
+REPORT_BATCH_ITEM_FAILURES = "ReportBatchItemFailures"
+
 RecordKind = Literal["INSERT", "MODIFY", "REMOVE"]
 Starting = Literal["TRIM_HORIZON", "LATEST"]
 
@@ -35,7 +39,7 @@ class Consumer:
     retries: int = -1  # for ever
     max_age_s: int = -1  # of any age
     bisect: bool = False
-    report_failures: bool = False
+    report_batch_item_failures: bool = True  # Lambda reads which records failed from the response
     filters: tuple[Mapping[str, Any], ...] = ()  # filter patterns, as Lambda reads them
     failures: str | None = None  # where records go that failed for good: sqs, sns, s3 or an ARN
     timeout_s: int = 60
@@ -46,6 +50,12 @@ class Consumer:
     writes: tuple[str, ...] = ()  # the entities that it writes, by name
     idempotent: bool = False  # a record that comes twice counts once
     function: str = ""  # the name or ARN of a function that is there; none: infrastructure makes one
+    returns_batch_item_failures: bool = False  # the handler's response names the records that failed
+
+    @property
+    def patterns(self) -> tuple[Mapping[str, Any], ...]:
+        """The filter patterns of the mapping; without filters, one for the kinds of records that it acts on."""
+        return self.filters or (({"eventName": list(self.events)},) if self.events else ())
 
 
 def consumer_limit_errors(consumer: Consumer) -> Iterator[str]:

@@ -27,7 +27,7 @@ import msgspec
 from tavola.errors import TavolaError
 from tavola.keys import Template, TemplateRefused
 from tavola.model.access import AccessPattern, WritePattern
-from tavola.model.consumers import Consumer, consumer_limit_errors
+from tavola.model.consumers import REPORT_BATCH_ITEM_FAILURES, Consumer, consumer_limit_errors
 from tavola.model.design import (
     CollectionDesign,
     Design,
@@ -45,6 +45,7 @@ from tavola.model.design import (
     needs_of,
 )
 from tavola.model.errors import DocumentRefused, ModelError
+from tavola.model.handlers import handler_modules, returns_item_failures, with_handlers
 from tavola.model.ignores import declarations_in, ignores_in, with_ignores
 from tavola.model.needs import Given, Need, Route
 from tavola.model.references import check_references, member_path
@@ -54,6 +55,7 @@ from tavola.values import TAGS, Value, admit_value
 
 __all__ = [
     "FORMAT",
+    "REPORT_BATCH_ITEM_FAILURES",
     "VERSION",
     "AccessPattern",
     "CollectionDesign",
@@ -85,9 +87,12 @@ __all__ = [
     "design_document",
     "design_of",
     "document_schema",
+    "handler_modules",
     "ignores_in",
     "needs_of",
     "read_document",
+    "returns_item_failures",
+    "with_handlers",
     "with_ignores",
     "write_document",
 ]

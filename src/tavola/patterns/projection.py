@@ -108,8 +108,11 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
     """Numbers about the entities of a table, maintained from its stream.
 
     `name` distinguishes the marks of several projectors. The mark of a deleted item stays for `keep`, as long as an old
-    record may be repeated. `reports_failures` is for a Lambda event source mapping with ReportBatchItemFailures; without it,
-    a failure is raised and the whole batch is delivered again.
+    record may be repeated.
+
+    `handler` raises if a record cannot be counted, and the whole batch is delivered again, whatever the event source mapping's
+    settings are. `report_batch_item_failures` makes it return the records that failed instead; Lambda reads that only if the
+    mapping has the setting of the same name, and otherwise drops them.
     """
 
     def __init__(
@@ -121,7 +124,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         *,
         name: str = "projector",
         keep: timedelta = timedelta(days=7),
-        reports_failures: bool = True,
+        report_batch_item_failures: bool = False,
     ) -> None:
         super().__init__(db)
         self.table = table
@@ -129,7 +132,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         self.mark = mark
         self.name = name
         self.keep = keep
-        self.reports_failures = reports_failures
+        self.report_batch_item_failures = report_batch_item_failures
         self.declared = ShareFunctions(table)
         self.metric_key = key_class(metric, "name", "part")
         self.mark_key = key_class(mark, "source", "projector")
@@ -160,17 +163,21 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
     def handler(
         self, event: Mapping[str, Any], context: object = None
     ) -> PatternProgram[dict[str, Any] | None]:
-        """Count the records of an event, as a Lambda function; failed records are reported and delivered again."""
+        """Count the records of an event, as a Lambda function; records that fail are raised or reported."""
         done = yield from self._apply(event, None)
         for failure in done.failed:
-            _log.error(
-                "the record %s could not be counted; it comes again", failure.sequence, exc_info=failure.error
-            )
-        if self.reports_failures:
-            return failures([failure.sequence for failure in done.failed])
+            _log.error("the record %s could not be counted", failure.sequence, exc_info=failure.error)
+        if not self.report_batch_item_failures:
+            if done.failed:
+                raise ProjectionFailed(done.failed)
+            return None
         if done.failed:
-            raise ProjectionFailed(done.failed)
-        return None
+            _log.error(
+                "%d records are returned in batchItemFailures, which the event source mapping must read "
+                "(report_batch_item_failures)",
+                len(done.failed),
+            )
+        return failures([failure.sequence for failure in done.failed])
 
     @recipe_method
     def apply(self, records: Records, *, stream: str | None = None) -> PatternProgram[Projected]:

@@ -22,12 +22,14 @@ from tavola.triggers.errors import (
 )
 from tavola.triggers.filters import FilterCriteria, parse_criteria
 from tavola.triggers.functions import Handler, LambdaContext
-from tavola.triggers.mapping import REPORT_FAILURES, EventSourceMapping, StartingPosition
+from tavola.triggers.mapping import EventSourceMapping, StartingPosition
+from tavola.triggers.outcomes import UNREAD, UNREAD_REMEDY
 from tavola.triggers.partition_queues import Backoff
 from tavola.triggers.trigger import Statistics, StreamBackend, Trigger
 
 __all__ = [
-    "REPORT_FAILURES",
+    "UNREAD",
+    "UNREAD_REMEDY",
     "Backoff",
     "CheckpointLog",
     "DeadLetterFile",

@@ -19,7 +19,7 @@ from tavola.clock import Clock
 from tavola.entropy import Entropy
 from tavola.limits import TRIGGER_TIMEOUT_S_MAX
 from tavola.triggers.errors import HandlerRefused, MappingRefused
-from tavola.triggers.outcomes import Failed, Outcome, Succeeded, read_response
+from tavola.triggers.outcomes import UNREAD_REMEDY, Failed, FailedFrom, Outcome, Succeeded, read_response
 
 Handler: TypeAlias = Callable[[dict[str, Any], Any], Any]
 
@@ -89,7 +89,7 @@ class Invocation:
 
     event: dict[str, Any]
     sequences: tuple[str, ...]
-    reports_failures: bool
+    report_batch_item_failures: bool
     stateful: bool
 
 
@@ -117,11 +117,16 @@ def invoke(
     outcome = read_response(
         response,
         invocation.sequences,
-        reports_failures=invocation.reports_failures,
+        report_batch_item_failures=invocation.report_batch_item_failures,
         stateful=invocation.stateful,
     )
-    if not isinstance(outcome, Succeeded):
-        _log.warning("%s failed: %s", function.name, outcome.reason)
+    match outcome:
+        case Failed(reason, unread=True):
+            _log.error("%s failed: %s. %s", function.name, reason, UNREAD_REMEDY)
+        case Failed(reason) | FailedFrom(_, reason):
+            _log.warning("%s failed: %s", function.name, reason)
+        case Succeeded():
+            pass
     return outcome
 
 

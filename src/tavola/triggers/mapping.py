@@ -1,6 +1,7 @@
 """The settings of an event source mapping, with AWS's names, defaults and limits.
 
-It rejects what Lambda rejects when a mapping is created, with its own messages. One rule of AWS's API reference is
+It rejects what Lambda rejects when a mapping is created, with its own messages. `FunctionResponseTypes` has one possible
+member and is a boolean here, with the name that it has in a `Consumer` and on the command line. One rule of AWS's API reference is
 omitted: that a batch size above 10 needs a batching window of at lowest one second. AWS's own defaults for DynamoDB, 100 and 0,
 violate it, and Lambda accepts them.
 """
@@ -20,11 +21,11 @@ from tavola.limits import (
     TRIGGER_RETRIES_MAX,
     TRIGGER_TUMBLING_WINDOW_S_MAX,
 )
+from tavola.model.consumers import REPORT_BATCH_ITEM_FAILURES, Consumer
 from tavola.triggers.errors import MappingRefused
 from tavola.triggers.filters import FilterCriteria, parse_criteria
 
 StartingPosition: TypeAlias = Literal["TRIM_HORIZON", "LATEST"]
-REPORT_FAILURES = "ReportBatchItemFailures"
 
 # Members of CreateEventSourceMapping that do not affect how records are delivered.
 _IGNORED = frozenset(
@@ -39,7 +40,7 @@ _MEMBERS = {
     "MaximumRecordAgeInSeconds": "maximum_record_age_in_seconds",
     "BisectBatchOnFunctionError": "bisect_batch_on_function_error",
     "TumblingWindowInSeconds": "tumbling_window_in_seconds",
-    "FunctionResponseTypes": "function_response_types",
+    "FunctionResponseTypes": "report_batch_item_failures",
     "FilterCriteria": "filter_criteria",
 }
 
@@ -59,7 +60,7 @@ class EventSourceMapping:
     maximum_record_age_in_seconds: int = -1  # -1: any age
     bisect_batch_on_function_error: bool = False
     tumbling_window_in_seconds: int = 0  # 0: no windows, no state
-    function_response_types: tuple[str, ...] = ()
+    report_batch_item_failures: bool = False
     filter_criteria: Any = None
     filters: FilterCriteria = field(init=False, repr=False, default_factory=FilterCriteria)
 
@@ -79,22 +80,10 @@ class EventSourceMapping:
                 self.starting_position,
                 "use TRIM_HORIZON (the oldest record) or LATEST (only new records)",
             )
-        if not isinstance(self.bisect_batch_on_function_error, bool):
-            raise MappingRefused(
-                "bisect_batch_on_function_error", self.bisect_batch_on_function_error, "use True or False"
-            )
-        types = self.function_response_types
-        if tuple(types) not in ((), (REPORT_FAILURES,)):
-            raise MappingRefused(
-                "function_response_types", types, f"the only response type is ({REPORT_FAILURES!r},)"
-            )
-        object.__setattr__(self, "function_response_types", tuple(types))
+        for name in ("bisect_batch_on_function_error", "report_batch_item_failures"):
+            if not isinstance(getattr(self, name), bool):
+                raise MappingRefused(name, getattr(self, name), "use True or False")
         object.__setattr__(self, "filters", parse_criteria(self.filter_criteria))
-
-    @property
-    def reports_failures(self) -> bool:
-        """Whether a response may name the records that failed."""
-        return bool(self.function_response_types)
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any]) -> EventSourceMapping:
@@ -109,7 +98,24 @@ class EventSourceMapping:
                     value,
                     f"it does not apply to DynamoDB streams; use {', '.join(_MEMBERS)}",
                 )
+        if "report_batch_item_failures" in settings:
+            settings["report_batch_item_failures"] = _reads_failures(settings["report_batch_item_failures"])
         return cls(**settings)
+
+    @classmethod
+    def from_consumer(cls, consumer: Consumer) -> EventSourceMapping:
+        """Return the mapping of a design's consumer, with the settings that its infrastructure has."""
+        return cls(
+            batch_size=consumer.batch_size,
+            maximum_batching_window_in_seconds=consumer.window_s,
+            starting_position=consumer.starting,
+            parallelization_factor=consumer.parallelization,
+            maximum_retry_attempts=consumer.retries,
+            maximum_record_age_in_seconds=consumer.max_age_s,
+            bisect_batch_on_function_error=consumer.bisect,
+            report_batch_item_failures=consumer.report_batch_item_failures,
+            filter_criteria=consumer.patterns,
+        )
 
 
 _RANGES = (
@@ -120,6 +126,17 @@ _RANGES = (
     ("maximum_record_age_in_seconds", -1, TRIGGER_RECORD_AGE_S_MAX),
     ("tumbling_window_in_seconds", 0, TRIGGER_TUMBLING_WINDOW_S_MAX),
 )
+
+
+def _reads_failures(response_types: object) -> bool:
+    """Return whether FunctionResponseTypes makes Lambda read item failures from the response."""
+    if response_types in (None, [], ()):
+        return False
+    if response_types in ([REPORT_BATCH_ITEM_FAILURES], (REPORT_BATCH_ITEM_FAILURES,)):
+        return True
+    raise MappingRefused(
+        "FunctionResponseTypes", response_types, f"the only response type is [{REPORT_BATCH_ITEM_FAILURES!r}]"
+    )
 
 
 def _check_range(name: str, value: object, lowest: int, highest: int) -> None:

@@ -1,9 +1,13 @@
 """Outcomes: what an invocation means for its records, and what happens next; pure functions.
 
-The rules are Lambda's. A failed batch is retried whole; with bisect it is retried in halves, which does not count as a
+The rules are Lambda's, with one exception. A failed batch is retried whole; with bisect it is retried in halves, which does not count as a
 retry; a response that names failures completes the records before the lowest of them. Records are discarded only when their
 retries are used up or they are too old. Each record of a segment ends up in exactly one group, in the stream's order: done,
 discarded, or left for the next try.
+
+The exception: without ReportBatchItemFailures, Lambda ignores `batchItemFailures` in a response, so records that the handler
+reported count as handled and are lost. Here such a response fails its batch (`unread`), and the trigger says which setting
+is missing.
 """
 
 from __future__ import annotations
@@ -21,6 +25,16 @@ from tavola.triggers.mapping import EventSourceMapping
 DiscardCondition: TypeAlias = Literal["RetryAttemptsExhausted", "RecordAgeExceeded"]
 
 _LISTED_MAX = 10  # records listed in a message
+_REPORT = "batchItemFailures"
+
+UNREAD = (
+    "the handler returned batchItemFailures, which this mapping does not read: report_batch_item_failures is off; on AWS "
+    "these records would count as handled and be lost"
+)
+UNREAD_REMEDY = (
+    "Set report_batch_item_failures=True (--report-batch-item-failures) here, and FunctionResponseTypes: "
+    "[ReportBatchItemFailures] in the deployed mapping; or let the handler raise"
+)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -46,6 +60,9 @@ class Failed:
     """No record is known to be handled."""
 
     reason: str
+    unread: bool = (
+        False  # the handler reported failures that the mapping does not read; on AWS the records are lost
+    )
 
 
 Outcome: TypeAlias = Succeeded | FailedFrom | Failed
@@ -81,19 +98,21 @@ class BatchDecision:
 
 
 def read_response(
-    response: object, sequences: Sequence[str], *, reports_failures: bool, stateful: bool = False
+    response: object, sequences: Sequence[str], *, report_batch_item_failures: bool, stateful: bool = False
 ) -> Outcome:
     """Return the outcome that a handler's response means for the records with these sequence numbers.
 
     `response` is the handler's return value after a round trip through JSON.
     """
+    if not report_batch_item_failures and isinstance(response, Mapping) and response.get(_REPORT):
+        return Failed(UNREAD, unread=True)
     state: bytes | None = None
     if stateful:
         value = response.get("state") if isinstance(response, Mapping) else None
         if not isinstance(value, Mapping):
             return Failed('a tumbling window needs a response with its state: {"state": {…}}')
         state = _encode(value)
-    if not reports_failures:
+    if not report_batch_item_failures:
         return Succeeded(state)
     failed = _failed_indexes(response, sequences)
     if isinstance(failed, Failed):
@@ -117,7 +136,7 @@ def _failed_indexes(response: object, sequences: Sequence[str]) -> list[int] | F
         return []
     if not isinstance(response, Mapping):
         return Failed("the response is not an object with batchItemFailures")
-    reported = response.get("batchItemFailures")
+    reported = response.get(_REPORT)
     if reported is None:
         return []
     if not isinstance(reported, list):

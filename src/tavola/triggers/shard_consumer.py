@@ -113,10 +113,13 @@ class ShardConsumer:
         same_queues = position.factor == mapping.parallelization_factor
         self._progress = ShardProgress(position.after, position.queues if same_queues else {})
         windows = position.windows if same_queues and mapping.tumbling_window_in_seconds else {}
-        if position.windows and not windows:
-            _log.warning(
-                "%s: open windows are dropped, because the mapping's parallelization factor or window length changed",
+        self.dropped_windows = 0 if windows else len(position.windows)
+        if self.dropped_windows:
+            _log.error(
+                "%s: the state of %d open windows is lost, because the mapping's parallelization factor changed or it has "
+                "no windows any more",
                 self.shard_id,
+                self.dropped_windows,
             )
         self._queues = tuple(
             PartitionQueue(number, mapping, backoff, _restore_window(windows.get(number)))

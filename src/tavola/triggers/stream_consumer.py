@@ -61,12 +61,14 @@ class StreamConsumer:
     ) -> None:
         self.stream_arn = source.stream_arn
         self.consumers: dict[str, ShardConsumer] = {}
+        self.gaps = 0  # places where records had left the stream before they were read
+        self.dropped_windows = 0  # that a changed mapping cannot continue
         self._source = source
         self._mapping = mapping
         self._checkpoint = TriggerCheckpoint(store)
         self._clock = clock
         self._backoff = backoff
-        self._reader = StreamReader(Position, clock, on_loss=_log_loss, discovery_s=discovery_s)
+        self._reader = StreamReader(Position, clock, on_loss=self._on_loss, discovery_s=discovery_s)
         self._failed_discoveries = 0  # consecutive
 
     @property
@@ -218,6 +220,7 @@ class StreamConsumer:
             position = self._reader.position(reader.shard_id)
             consumer = ShardConsumer(reader, self.stream, self._mapping, self._backoff, position)
             self.consumers[reader.shard_id] = consumer
+            self.dropped_windows += consumer.dropped_windows
             if open_now:
                 try:
                     self._run(reader.open())
@@ -231,6 +234,18 @@ class StreamConsumer:
             return self._source.call(call.operation, call.request)
 
         return run_program(program, perform)
+
+    def _on_loss(self, loss: LossKind, shard_id: str, last_read: str | None) -> None:
+        self.gaps += 1
+        if loss == "gone":
+            _log.error("%s is no longer in the stream; its unread records are lost to this trigger", shard_id)
+        else:
+            _log.error(
+                "%s: records after %s have left the stream and are lost to this trigger; continuing with the "
+                "oldest record (TRIM_HORIZON)",
+                shard_id,
+                last_read or "its beginning",
+            )
 
     def _retry_later(self, error: TavolaError, consumer: ShardConsumer | None = None) -> None:
         """Schedule another try after a transient error; raise any other."""
@@ -247,15 +262,3 @@ class StreamConsumer:
         if failures == 1:
             what = "the stream" if consumer is None else consumer.shard_id
             _log.warning("cannot read %s: %s; retrying", what, error)
-
-
-def _log_loss(loss: LossKind, shard_id: str, last_read: str | None) -> None:
-    if loss == "gone":
-        _log.warning("%s is no longer in the stream; its unread records are lost to this trigger", shard_id)
-    else:
-        _log.warning(
-            "%s: records after %s have left the stream and are lost to this trigger; continuing with the "
-            "oldest record (TRIM_HORIZON)",
-            shard_id,
-            last_read or "its beginning",
-        )

@@ -33,7 +33,7 @@ from tavola.triggers.errors import DrainUnfinished, HandlerFailing, TriggerError
 from tavola.triggers.events import batch_event, window_event
 from tavola.triggers.functions import Handler, HandlerFunction, Invocation, invoke
 from tavola.triggers.mapping import EventSourceMapping
-from tavola.triggers.outcomes import Discard, Outcome, Succeeded
+from tavola.triggers.outcomes import Discard, Failed, Outcome, Succeeded
 from tavola.triggers.partition_queues import Backoff, InvocationTask, PartitionQueue
 from tavola.triggers.shard_consumer import ShardConsumer
 from tavola.triggers.stream_consumer import StreamConsumer, StreamSource
@@ -61,10 +61,13 @@ class Statistics:
 
     invocations: int = 0
     failures: int = 0  # invocations that left records to retry or discard
+    unread_failures: int = 0  # those whose batchItemFailures the mapping does not read
     read: int = 0
     filtered: int = 0
     handled: int = 0
     discarded: int = 0
+    discarded_windows: int = 0  # tumbling windows whose state was dropped
+    gaps: int = 0  # places where records had left the stream before they were read
 
 
 class Trigger:
@@ -125,7 +128,12 @@ class Trigger:
     @property
     def statistics(self) -> Statistics:
         """What the trigger has done so far."""
-        return self._statistics
+        stream = self._stream
+        return replace(
+            self._statistics,
+            gaps=stream.gaps,
+            discarded_windows=self._statistics.discarded_windows + stream.dropped_windows,
+        )
 
     @property
     def stream_arn(self) -> str | None:
@@ -316,7 +324,7 @@ class Trigger:
         invocation = Invocation(
             event,
             tuple(record.sequence for record in records),
-            reports_failures=self.mapping.reports_failures and not task.final,
+            report_batch_item_failures=self.mapping.report_batch_item_failures,
             stateful=task.window is not None and not task.final,
         )
         return invoke(self.function, invocation, stream_arn=arn, clock=self._clock, entropy=self._entropy)
@@ -327,7 +335,10 @@ class Trigger:
         """Apply an outcome: write the dead letter of discarded records first, then advance the checkpoint."""
         decision = consumer.settle(queue, task, outcome, self._clock.now())
         failed = not isinstance(outcome, Succeeded)
-        self._count(invocations=1, failures=int(failed), handled=len(decision.done))
+        unread = isinstance(outcome, Failed) and outcome.unread
+        self._count(
+            invocations=1, failures=int(failed), unread_failures=int(unread), handled=len(decision.done)
+        )
         if decision.done:
             _log.info(
                 "%s: %d handled, up to %s", consumer.shard_id, len(decision.done), decision.done[-1].sequence
@@ -339,8 +350,11 @@ class Trigger:
     def _discard(self, consumer: ShardConsumer, queue: PartitionQueue, discard: Discard) -> None:
         if not discard.records:
             _log.error(
-                "%s: a window is closed without its final invocation (%s)", consumer.shard_id, discard.reason
+                "%s: a window is closed without its final invocation, and its state is lost (%s)",
+                consumer.shard_id,
+                discard.reason,
             )
+            self._count(discarded_windows=1)
             return
         _log.error(
             "%s: %d records from %s to %s are discarded (%s)%s",

@@ -44,7 +44,7 @@ def test_settings_are_spelled_as_in_the_file(remedy: str, terraform: str, cloudf
 @pytest.mark.parametrize("file_format", ["terraform", "cloudformation"])
 def test_no_fix_of_a_setting_is_left_in_python(file_format: FileFormat) -> None:
     """Every setting of a table or consumer that a rule's fix names is known to the translation."""
-    settings = r"\b(deletion_protection|recovery|encryption|scaling|retries|failures|bisect|report_failures|stream|ttl)="
+    settings = r"\b(deletion_protection|recovery|encryption|scaling|retries|failures|bisect|report_batch_item_failures|stream|ttl)="
     left = []
     for rule in _rule_texts():
         for text in re.findall(r"""["']([^"'\n]*\b\w+=[^\n]*)["'],?\n""", rule):

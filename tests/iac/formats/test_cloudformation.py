@@ -74,7 +74,7 @@ def test_a_mapping_of_the_stream_is_a_consumer(shop: ImportResult) -> None:
             window_s=2,
             retries=3,
             bisect=True,
-            report_failures=True,
+            report_batch_item_failures=True,
             filters=({"eventName": ["INSERT"]},),
             failures="${Failed.Arn}",
             timeout_s=30,

@@ -92,7 +92,7 @@ def test_what_stands_around_a_table_is_wired_to_it(ledger: ImportResult) -> None
             "totals.handler",
             batch_size=200,
             bisect=True,
-            report_failures=True,
+            report_batch_item_failures=True,
             filters=({"eventName": ["INSERT", "MODIFY"]},),
             failures="${aws_sqs_queue.failed.arn}",
             timeout_s=20,

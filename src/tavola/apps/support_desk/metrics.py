@@ -21,18 +21,12 @@ from tavola.apps.support_desk.domain import (
     RunningAverage,
     TicketStatus,
 )
-from tavola.apps.support_desk.model import DeskMetric, Feedback, MetricMark, Ticket, Tickets
+from tavola.apps.support_desk.model import NUMBERS, DeskMetric, Feedback, MetricMark, Ticket, Tickets
 from tavola.patterns import Projector, Share
-from tavola.triggers import REPORT_FAILURES, EventSourceMapping
+from tavola.triggers import EventSourceMapping
 
 DESK = "desk"  # the partition of all numbers
-MAPPING = EventSourceMapping(
-    batch_size=100,
-    maximum_batching_window_in_seconds=5,
-    bisect_batch_on_function_error=True,
-    maximum_retry_attempts=3,
-    function_response_types=(REPORT_FAILURES,),
-)
+MAPPING = EventSourceMapping.from_consumer(NUMBERS)
 
 DeskProjector: TypeAlias = Projector[AsyncConnection, DeskMetric, MetricMark]
 
@@ -64,8 +58,14 @@ def create_projector(db: AsyncConnection) -> DeskProjector:
 
 
 def create_handler(db: Connection) -> Callable[[Mapping[str, Any], object], dict[str, Any] | None]:
-    """Return the projector as a Lambda function: it takes an event and returns the failed records; see `MAPPING`."""
-    projector = Projector(db, Tickets, DeskMetric, MetricMark)
+    """Return the projector as a Lambda function for `MAPPING`: it takes an event and returns the failed records."""
+    projector = Projector(
+        db,
+        Tickets,
+        DeskMetric,
+        MetricMark,
+        report_batch_item_failures=NUMBERS.report_batch_item_failures,
+    )
     projector.of(Ticket)(ticket_shares)
     projector.of(Feedback)(feedback_shares)
     return projector.handler

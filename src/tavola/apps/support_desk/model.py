@@ -66,7 +66,8 @@ NUMBERS = Consumer(  # for a Lambda function; `metrics.MAPPING` is its event sou
     window_s=5,
     bisect=True,
     retries=3,
-    report_failures=True,
+    report_batch_item_failures=True,
+    returns_batch_item_failures=True,
     filters=(
         {"dynamodb": {"NewImage": _COUNTED}},
         {"eventName": ["REMOVE"], "dynamodb": {"OldImage": _COUNTED}},

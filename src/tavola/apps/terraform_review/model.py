@@ -55,7 +55,8 @@ STATISTICS = Consumer(  # for a Lambda function; of its own writes, only finding
     window_s=5,
     bisect=True,
     retries=3,
-    report_failures=True,
+    report_batch_item_failures=True,
+    returns_batch_item_failures=True,
     filters=(
         {"dynamodb": {"NewImage": _COUNTED}},
         {"eventName": ["REMOVE"], "dynamodb": {"OldImage": _COUNTED}},

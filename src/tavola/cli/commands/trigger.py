@@ -22,7 +22,7 @@ from tavola.cli.targets import TargetOptions
 from tavola.errors import ErrorKind
 
 if TYPE_CHECKING:
-    from tavola.triggers import HandlerRefused, Trigger
+    from tavola.triggers import HandlerRefused, Statistics, Trigger
 
 
 def trigger(
@@ -60,7 +60,8 @@ def trigger(
     report_batch_item_failures: Annotated[
         bool,
         Option(
-            "--report-batch-item-failures", help="The handler returns batchItemFailures for a partial retry."
+            "--report-batch-item-failures",
+            help="Read batchItemFailures from the response, and retry from the first of them.",
         ),
     ] = False,
     parallelization_factor: Annotated[
@@ -97,7 +98,7 @@ def trigger(
     redirected = redirect_stdout(sys.stderr) if as_json else nullcontext()
     stream = table_name or stream_arn
     with redirected, reporting_errors(f"Cannot run {handler}."), _naming_options():
-        from tavola.triggers import REPORT_FAILURES, EventSourceMapping, Trigger
+        from tavola.triggers import EventSourceMapping, Trigger
 
         if (table_name is None) == (stream_arn is None):
             problem = (
@@ -115,7 +116,7 @@ def trigger(
             maximum_record_age_in_seconds=maximum_record_age_in_seconds,
             bisect_batch_on_function_error=bisect_batch_on_function_error,
             tumbling_window_in_seconds=tumbling_window_in_seconds,
-            function_response_types=(REPORT_FAILURES,) if report_batch_item_failures else (),
+            report_batch_item_failures=report_batch_item_failures,
             filter_criteria=filters,
         )
         function = load_handler(handler)
@@ -138,27 +139,46 @@ def trigger(
             if checkpoints is None and not once:
                 note(f"Without --checkpoints, the next run starts at {starting_position} again.")
             failure = _process(running, once=once)
-    _say_statistics(asdict(running.statistics), running.stream_arn, as_json=as_json)
-    discarded = running.statistics.discarded
-    if failure is None and not discarded:
-        return
-    with reporting_errors("Not all records were processed."):
-        if failure is not None:
-            raise CommandError(
-                failure,
-                "Fix the handler and run the command again, or limit --maximum-retry-attempts.",
-                ErrorKind.INVALID,
-            )
+    _say_statistics(running.statistics, running.stream_arn, as_json=as_json)
+    problem = _find_problem(running.statistics, failure, dead_letters)
+    if problem is not None:
+        with reporting_errors("Not all records were processed as they will be on AWS."):
+            raise CommandError(*problem, ErrorKind.INVALID)
+
+
+def _find_problem(
+    statistics: Statistics, failure: str | None, dead_letters: Path | None
+) -> tuple[str, str] | None:
+    """Return what must not go unnoticed, and its remedy; None if every record was processed."""
+    from tavola.triggers import UNREAD, UNREAD_REMEDY
+
+    if statistics.unread_failures:
+        times = count_noun(statistics.unread_failures, "time")
+        left = "" if failure is None else f" {failure}."
+        return f"{times}, {UNREAD}.{left}", f"{UNREAD_REMEDY}."
+    if failure is not None:
+        return failure, "Fix the handler and run the command again, or limit --maximum-retry-attempts."
+    if statistics.discarded:
         records_note = (
             "Add --dead-letters FILE to keep a record of them."
             if dead_letters is None
             else f"See {dead_letters}."
         )
-        raise CommandError(
-            f"Discarded {count_noun(discarded, 'record')}: the handler failed too often, or they were too old.",
+        return (
+            f"Discarded {count_noun(statistics.discarded, 'record')}: the handler failed too often, or they were too old.",
             f"Fix the handler; the log above shows the errors. {records_note}",
-            ErrorKind.INVALID,
         )
+    if statistics.discarded_windows:
+        return (
+            f"Discarded the state of {count_noun(statistics.discarded_windows, 'tumbling window')}; the log above shows why.",
+            "Fix the handler, and compute these windows again.",
+        )
+    if statistics.gaps:
+        return (
+            f"Records had expired before they were read, in {count_noun(statistics.gaps, 'place')} of the stream.",
+            "Run the command more often than once a day, and process the affected items again.",
+        )
+    return None
 
 
 def load_handler(text: str) -> Callable[[dict[str, Any], Any], Any]:
@@ -251,12 +271,12 @@ def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _say_statistics(statistics: dict[str, int], stream_arn: str | None, *, as_json: bool) -> None:
+def _say_statistics(statistics: Statistics, stream_arn: str | None, *, as_json: bool) -> None:
     if as_json:
-        say_json("tavola.trigger/1", {"stream": stream_arn, **statistics})
+        say_json("tavola.trigger/1", {"stream": stream_arn, **asdict(statistics)})
     else:
         say(
-            f"Processed {count_noun(statistics['handled'], 'record')} in "
-            f"{count_noun(statistics['invocations'], 'invocation')} ({statistics['failures']} failed); "
-            f"filtered {statistics['filtered']}, discarded {statistics['discarded']}."
+            f"Processed {count_noun(statistics.handled, 'record')} in "
+            f"{count_noun(statistics.invocations, 'invocation')} ({statistics.failures} failed); "
+            f"filtered {statistics.filtered}, discarded {statistics.discarded}."
         )

@@ -45,7 +45,7 @@ _SPELLINGS: tuple[tuple[str, str, str], ...] = (
     ),
     (r"bisect=True", "bisect_batch_on_function_error = true", "BisectBatchOnFunctionError: true"),
     (
-        r"report_failures=True",
+        r"report_batch_item_failures=True",
         'function_response_types = ["ReportBatchItemFailures"]',
         "FunctionResponseTypes: [ReportBatchItemFailures]",
     ),

@@ -89,7 +89,7 @@ def _source(consumer: ConsumerPlan, scope: StackNames) -> PythonCall:
         "max_batching_window": PythonCall("cdk.Duration.seconds", (settings.window_s,)),
         "parallelization_factor": settings.parallelization,
         "bisect_batch_on_error": settings.bisect,
-        "report_batch_item_failures": settings.report_failures,
+        "report_batch_item_failures": settings.report_batch_item_failures,
     }
     if settings.retries >= 0:
         arguments["retry_attempts"] = settings.retries

@@ -20,6 +20,7 @@ from tavola.iac.cloudformation.scope import (
 from tavola.iac.consumer_plan import FAILURE_ACTIONS, LOG_ACTIONS
 from tavola.iac.grants import VERSION, render_statement
 from tavola.iac.plan import LOG_DAYS, QUEUE_SECONDS, RUNTIME, ConsumerPlan
+from tavola.model.document import REPORT_BATCH_ITEM_FAILURES
 
 CODE_BUCKET = "CodeBucket"
 
@@ -117,8 +118,8 @@ def _mapping(consumer: ConsumerPlan, scope: TemplateNames, tags: Mapping[str, st
         "MaximumRetryAttempts": settings.retries,
         "MaximumRecordAgeInSeconds": settings.max_age_s,
     }
-    if settings.report_failures:
-        properties["FunctionResponseTypes"] = ["ReportBatchItemFailures"]
+    if settings.report_batch_item_failures:
+        properties["FunctionResponseTypes"] = [REPORT_BATCH_ITEM_FAILURES]
     if consumer.patterns:
         filters = [{"Pattern": literal_text(pattern)} for pattern in consumer.patterns]
         properties["FilterCriteria"] = {"Filters": filters}

@@ -14,7 +14,13 @@ from typing import Any, cast
 from tavola.iac.formats.import_result import ImportReport
 from tavola.iac.formats.source_values import ValueReader, as_plain_data, as_text, parse_switch, show_value
 from tavola.model import ModelError, Scaling
-from tavola.model.document import Consumer, Policy, TableDesign
+from tavola.model.document import (
+    REPORT_BATCH_ITEM_FAILURES,
+    Consumer,
+    Policy,
+    TableDesign,
+    returns_item_failures,
+)
 
 REGION = "${AWS::Region}"
 ACCOUNT = "${AWS::AccountId}"
@@ -105,7 +111,7 @@ def read_consumer(
         retries=whole("MaximumRetryAttempts", -1, -1),
         max_age_s=whole("MaximumRecordAgeInSeconds", -1, -1),
         bisect=read.flag(raw.get("BisectBatchOnFunctionError"), f"{place}.BisectBatchOnFunctionError"),
-        report_failures="ReportBatchItemFailures"
+        report_batch_item_failures=REPORT_BATCH_ITEM_FAILURES
         in read.texts(raw.get("FunctionResponseTypes"), f"{place}.FunctionResponseTypes"),
         filters=tuple(filters),
         failures=read.text(destination.get("Destination"), f"{place}.DestinationConfig"),
@@ -113,7 +119,15 @@ def read_consumer(
         memory_mb=whole("MemorySize", 128, 1, function),
         starting=cast(Any, starting),
         function="" if function is not None else existing_function or f"${{{name}}}",
+        returns_batch_item_failures=returns_item_failures(_inline_code(function or {})),
     )
+
+
+def _inline_code(function: Mapping[str, Any]) -> str:
+    """Return the code of a function that is written in the template itself, in CloudFormation's or SAM's way."""
+    code = function.get("Code")
+    zip_file = code.get("ZipFile") if isinstance(code, Mapping) else None
+    return as_text(zip_file) or as_text(function.get("InlineCode")) or ""
 
 
 def _parse_pattern(raw: Any) -> Mapping[str, Any] | None:

@@ -28,6 +28,7 @@ from tavola.iac.terraform.scope import (
     statement,
     tag_entries,
 )
+from tavola.model.document import REPORT_BATCH_ITEM_FAILURES
 
 PREFIX_MAX = 24  # a queue's name has 80 characters: `-failures-` takes 10, Terraform's suffix 26, the module's prefix 20
 
@@ -97,8 +98,8 @@ def _mapping(consumer: ConsumerPlan, name: str, scope: ModuleNames) -> Iterator[
     yield "bisect_batch_on_function_error", settings.bisect
     yield "maximum_retry_attempts", settings.retries
     yield "maximum_record_age_in_seconds", settings.max_age_s
-    if settings.report_failures:
-        yield "function_response_types", ["ReportBatchItemFailures"]
+    if settings.report_batch_item_failures:
+        yield "function_response_types", [REPORT_BATCH_ITEM_FAILURES]
     if consumer.patterns:
         filters = (
             block("filter", ("pattern", HclCall("jsonencode", _encodable(json.loads(pattern)))))

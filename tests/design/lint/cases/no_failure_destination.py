@@ -19,11 +19,13 @@ PLACES = ["numbers"]
 CLEAN = _read_by(retries=3, failures="sqs", bisect=True)
 ALSO = {
     "an end, and no place for what failed": _read_by(retries=3, bisect=True),
-    "an age, and no place for what failed": _read_by(max_age_s=3_600, report_failures=True),
+    "an age, and no place for what failed": _read_by(max_age_s=3_600),
     "an age beyond the stream's": _read_by(max_age_s=604_800, failures="sqs"),
     "a batch goes with its bad record": _read_by(retries=3, failures="sqs"),
+    "the rest of a batch goes with a reported record": _read_by(
+        retries=3, failures="sqs", returns_batch_item_failures=True
+    ),
 }
 ALSO_CLEAN = {
-    "told one by one": _read_by(max_age_s=3_600, failures="sns", report_failures=True),
     "one by one": _read_by(retries=0, failures="s3", batch_size=1),
 }

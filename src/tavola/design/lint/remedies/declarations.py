@@ -271,7 +271,7 @@ def _failure_settings(consumer: Consumer) -> dict[str, Any]:
     return {
         "retries": consumer.retries if consumer.retries >= 0 else _RETRIES,
         "failures": consumer.failures or "sqs",
-        "bisect": consumer.bisect or not consumer.report_failures,
+        "bisect": True,
     }
 
 
@@ -340,6 +340,12 @@ FIXERS: dict[str, Fixer] = {
     "ttl-unit": _store_as_seconds,
     "ttl-unused": _match_ttl,
     "unbounded-list": _limit_list,
+    "unread-item-failures": _consumer_fix(
+        (
+            {"report_batch_item_failures": True},
+            "Makes Lambda deliver records again that the handler's response names; a handler that raises is not affected",
+        )
+    ),
     "wrong-stream-view-type": _settings_fix(
         {"stream": "NEW_AND_OLD_IMAGES"},
         "Streams both images; on an existing table the current stream ends, and a stream with a new ARN begins",

@@ -7,7 +7,8 @@ batch is discarded without a trace.
 Example: `Consumer("metrics")` with the defaults: unlimited retries, no bisecting, no destination.
 
 Instead: Set `retries` (or `max_age_s`), `failures` (an SQS queue or SNS topic with an alarm), and
-`bisect=True` or `report_failures=True` to isolate the bad record.
+`bisect=True` to isolate the bad record. A handler that returns `batchItemFailures` saves the records before the
+bad one from repetition, but without bisecting those after it are discarded together with it.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ def _problem(consumer: Consumer) -> tuple[Severity, str, str] | None:
             f"Discards a batch of up to {consumer.batch_size:,} records after {_retry_limit(consumer)}, without an on-failure destination",
             'Add an on-failure destination: failures="sqs"',
         )
-    if consumer.batch_size > 1 and not (consumer.bisect or consumer.report_failures):
+    if consumer.batch_size > 1 and not consumer.bisect:
         return (
             "advice",
-            f"One bad record sends its whole batch of up to {consumer.batch_size:,} records to {consumer.failures}",
-            "Set bisect=True, or set report_failures=True and return the failed records",
+            f"One bad record sends the others of its batch, up to {consumer.batch_size:,} records, to {consumer.failures} as well",
+            "Set bisect=True",
         )
     return None
 
