@@ -27,9 +27,9 @@ from tavola.client.stream_changes import (
     EntityChange,
     ImageMissing,
     RawChange,
-    RecordMalformed,
     changes_of,
 )
+from tavola.client.streams import RecordMalformed
 from tests.client.conftest import START_S
 from tests.client.desk import Desk, Feedback, Session, Ticket
 from tests.client.streams import AT, read_changes, ticket

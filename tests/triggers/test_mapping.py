@@ -95,8 +95,10 @@ def test_other_response_types_are_refused(types: object) -> None:
     """Lambda knows one response type, in a list; none and an empty list leave the response unread."""
     with pytest.raises(MappingRefused, match="FunctionResponseTypes"):
         EventSourceMapping.from_request({"FunctionResponseTypes": types})
-    for unread in ({}, {"FunctionResponseTypes": []}, {"FunctionResponseTypes": None}):
-        assert not EventSourceMapping.from_request(unread).report_batch_item_failures
+    nothing: list[object] = [[], None]
+    for no_types in nothing:
+        unread = EventSourceMapping.from_request({"FunctionResponseTypes": no_types})
+        assert not unread.report_batch_item_failures
 
 
 def test_a_consumers_mapping_has_its_settings() -> None:

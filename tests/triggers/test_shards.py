@@ -10,6 +10,7 @@ import pytest
 
 from tavola.client.effects import run_program
 from tavola.client.streams import (
+    RecordMalformed,
     RecordPage,
     Shard,
     ShardPosition,
@@ -212,5 +213,34 @@ def test_no_record_is_read_twice(stream: FakeStream) -> None:
     assert numbers(found.read()) == [1, 2]
     stream.trim("a", 1)  # the horizon is before what was read
     stream.expire_iterators()
+
+    assert numbers(found.read()) == [3, 4]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {},
+        {"dynamodb": None},
+        {"dynamodb": {"Keys": {}}},
+        {"dynamodb": {"SequenceNumber": ""}},
+        {"dynamodb": {"SequenceNumber": "x"}},
+        {"dynamodb": {"SequenceNumber": sequence(3), "Keys": None}},
+        {"dynamodb": {"SequenceNumber": sequence(3), "ApproximateCreationDateTime": "today"}},
+    ],
+)
+def test_a_page_with_a_malformed_record_is_not_left_behind(
+    stream: FakeStream, broken: dict[str, Any]
+) -> None:
+    """A record that cannot be told from others is an error each time it is read; the iterator stays before its page."""
+    found = reader(stream)
+    assert numbers(found.read()) == [1, 2]
+    whole = stream.shards[shard_id("a")].records[2]
+    stream.shards[shard_id("a")].records[2] = broken
+
+    for _ in range(2):
+        with pytest.raises(RecordMalformed):
+            found.read()
+    stream.shards[shard_id("a")].records[2] = whole
 
     assert numbers(found.read()) == [3, 4]

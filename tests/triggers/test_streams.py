@@ -255,10 +255,12 @@ def test_what_is_older_than_a_day_is_gone(target: Target, caplog: pytest.LogCapt
     target.put(table, "one", n={"N": "2"})
     seen = Seen()
     with caplog.at_level(logging.WARNING, "tavola.triggers"):
-        trigger(target, seen, table, checkpoints=checkpoints).drain()
+        found = trigger(target, seen, table, checkpoints=checkpoints)
+        found.drain()
 
     assert [r["dynamodb"]["NewImage"]["n"]["N"] for r in seen.records] == ["2"]
     assert "lost to this trigger" in caplog.text
+    assert found.statistics.gaps == 1
 
 
 def test_latest_leaves_what_was_there(target: Target) -> None:

@@ -237,15 +237,7 @@ class StreamConsumer:
 
     def _on_loss(self, loss: LossKind, shard_id: str, last_read: str | None) -> None:
         self.gaps += 1
-        if loss == "gone":
-            _log.error("%s is no longer in the stream; its unread records are lost to this trigger", shard_id)
-        else:
-            _log.error(
-                "%s: records after %s have left the stream and are lost to this trigger; continuing with the "
-                "oldest record (TRIM_HORIZON)",
-                shard_id,
-                last_read or "its beginning",
-            )
+        _log_loss(loss, shard_id, last_read)
 
     def _retry_later(self, error: TavolaError, consumer: ShardConsumer | None = None) -> None:
         """Schedule another try after a transient error; raise any other."""
@@ -262,3 +254,15 @@ class StreamConsumer:
         if failures == 1:
             what = "the stream" if consumer is None else consumer.shard_id
             _log.warning("cannot read %s: %s; retrying", what, error)
+
+
+def _log_loss(loss: LossKind, shard_id: str, last_read: str | None) -> None:
+    if loss == "gone":
+        _log.error("%s is no longer in the stream; its unread records are lost to this trigger", shard_id)
+    else:
+        _log.error(
+            "%s: records after %s have left the stream and are lost to this trigger; continuing with the "
+            "oldest record (TRIM_HORIZON)",
+            shard_id,
+            last_read or "its beginning",
+        )

@@ -140,13 +140,16 @@ def trigger(
                 note(f"Without --checkpoints, the next run starts at {starting_position} again.")
             failure = _process(running, once=once)
     _say_statistics(running.statistics, running.stream_arn, as_json=as_json)
-    problem = _find_problem(running.statistics, failure, dead_letters)
-    if problem is not None:
-        with reporting_errors("Not all records were processed as they will be on AWS."):
-            raise CommandError(*problem, ErrorKind.INVALID)
+    loss = _find_loss(running.statistics, failure, dead_letters)
+    if loss is None:
+        return
+    unread = running.statistics.unread_failures
+    with reporting_errors("Records would be lost on AWS." if unread else "Not all records were processed."):
+        cause, remedy = loss
+        raise CommandError(cause, remedy, ErrorKind.INVALID)
 
 
-def _find_problem(
+def _find_loss(
     statistics: Statistics, failure: str | None, dead_letters: Path | None
 ) -> tuple[str, str] | None:
     """Return what must not go unnoticed, and its remedy; None if every record was processed."""
@@ -154,7 +157,7 @@ def _find_problem(
 
     if statistics.unread_failures:
         times = count_noun(statistics.unread_failures, "time")
-        left = "" if failure is None else f" {failure}."
+        left = "" if failure is None else " Here they are left for the next run."
         return f"{times}, {UNREAD}.{left}", f"{UNREAD_REMEDY}."
     if failure is not None:
         return failure, "Fix the handler and run the command again, or limit --maximum-retry-attempts."
