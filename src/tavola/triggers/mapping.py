@@ -62,7 +62,7 @@ class EventSourceMapping:
     tumbling_window_in_seconds: int = 0  # 0: no windows, no state
     report_batch_item_failures: bool = False
     filter_criteria: Any = None
-    filters: FilterCriteria = field(init=False, repr=False, default_factory=FilterCriteria)
+    filters: FilterCriteria = field(init=False, repr=False, compare=False, default_factory=FilterCriteria)
 
     def __post_init__(self) -> None:
         for name, lowest, highest in _RANGES:
