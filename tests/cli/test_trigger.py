@@ -39,6 +39,41 @@ def handler(event, context):
 nothing = 7
 """
 
+# Routers for the table of these tests: the function fails for "b" the first time, and for "poison" each time.
+ROUTERS = """
+import os, pathlib
+from tavola import Attr, Entity, PrimaryKey, Router, Table
+
+class Desk(Table, name=os.environ["TABLE"], pk="pk", stream="NEW_IMAGE"):
+    pass
+
+class Ticket(Entity, table=Desk):
+    pk: Attr[str]
+
+    class Key(PrimaryKey["Ticket"], pk="{pk}"):
+        pk: str
+
+def handle(change):
+    name = change.new["pk"]["S"]
+    if name == "b" and not pathlib.Path("failed").exists():
+        pathlib.Path("failed").touch()
+        raise TimeoutError("b fails once")
+    if name == "poison":
+        raise ValueError("poison fails always")
+    with open("handled", "a") as file:
+        file.write(name + "\\n")
+
+raising, reporting = Router(Desk), Router(Desk, report_batch_item_failures=True)
+raising.raw(handle)
+reporting.raw(handle)
+
+def swallowing(event, context):
+    try:
+        raising.handler(event, context)
+    except Exception:
+        pass
+"""
+
 
 @pytest.fixture(autouse=True)
 def logs() -> Iterator[None]:
@@ -61,6 +96,7 @@ def endpoint() -> Iterator[str]:
 def table(endpoint: str, tmp_path: Path) -> Iterator[tuple[Connection, str]]:
     """A table with a stream and three items, and a module of handlers where the command runs."""
     (tmp_path / "projector.py").write_text(HANDLERS)
+    (tmp_path / "routers.py").write_text(ROUTERS)
     (tmp_path / "broken.py").write_text("def handler(event, context)\n")
     with connect(endpoint, region="us-east-1", account="0" * 12) as connection:
         name = f"t-{os.urandom(8).hex()}"
@@ -92,7 +128,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
 
 
-def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         _command(*arguments),
         capture_output=True,
@@ -100,7 +136,7 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         timeout=50,
         check=False,
         cwd=folder,
-        env=_environment(),
+        env={**_environment(), **variables},
     )
 
 
@@ -189,6 +225,98 @@ def test_a_signal_ends_it_after_the_batch(
     assert "Stopping after the current batch" in err
     assert "Without --checkpoints" in err
     assert "Traceback" not in err
+
+
+def _route(
+    folder: Path, endpoint: str, table: str, handler: str, *options: str
+) -> tuple[subprocess.CompletedProcess[str], dict[str, Any], set[str]]:
+    """Run a handler on what is in a table's stream; return the process, its summary and the keys that were handled."""
+    (folder / "handled").unlink(missing_ok=True)
+    run = _run(
+        folder,
+        f"routers:{handler}",
+        *("--table-name", table, "--endpoint", endpoint, "--once", "--json"),
+        *("--checkpoints", "checkpoints", *options),
+        TABLE=table,
+    )
+    handled = (folder / "handled").read_text().split() if (folder / "handled").exists() else []
+    return run, json.loads(run.stdout), set(handled)
+
+
+BOUNDED = ("--maximum-retry-attempts", "1", "--bisect-batch-on-function-error")
+READING = "--report-batch-item-failures"
+
+
+@pytest.mark.parametrize(
+    ("handler", "options"),
+    [("raising.handler", ()), ("raising.handler", (READING,)), ("reporting.handler", (READING,))],
+    ids=["raises", "raises and would be read", "reports and is read"],
+)
+def test_a_router_loses_no_record(
+    endpoint: str, table: tuple[Connection, str], tmp_path: Path, handler: str, options: tuple[str, ...]
+) -> None:
+    """A record that fails once comes again and is counted; one that fails always is written down, alone."""
+    _, name = table
+    letters = ("--dead-letters", "dead.jsonl", "--dead-letter-payload")
+    run, told, handled = _route(tmp_path, endpoint, name, handler, *BOUNDED, *letters, *options)
+
+    assert handled == {"a", "b"}
+    assert (told["discarded"], told["unread_failures"]) == (1, 0)
+    assert told["failures"] >= 3  # b once, and poison as often as it may be tried
+    (letter,) = (tmp_path / "dead.jsonl").read_text().splitlines()
+    (record,) = json.loads(letter)["payload"]["Records"]
+    assert record["dynamodb"]["Keys"] == {"pk": {"S": "poison"}}
+    assert "b fails once" in run.stderr
+    assert run.returncode == Exit.FAILED
+
+
+def test_a_router_without_options_loses_no_record(
+    endpoint: str, table: tuple[Connection, str], tmp_path: Path
+) -> None:
+    """With nothing but defaults a failure is a failure: what is left waits for the next run, and the code says so."""
+    connection, name = table
+    connection.call("DeleteItem", {"TableName": name, "Key": {"pk": {"S": "poison"}}})
+    (tmp_path / "routers.py").write_text(ROUTERS.replace('== "poison"', '== "nobody"').replace(
+        'name = change.new["pk"]["S"]', 'name = change.keys["pk"]["S"]'
+    ))  # fmt: skip
+    first, told, handled = _route(tmp_path, endpoint, name, "raising.handler")
+    second, rest, more = _route(tmp_path, endpoint, name, "raising.handler")
+
+    assert handled | more == {"a", "b", "poison"}
+    assert (told["failures"], rest["failures"], told["discarded"] + rest["discarded"]) == (1, 0, 0)
+    assert told["handled"] + rest["handled"] == 4
+    assert (first.returncode, second.returncode) == (Exit.FAILED, Exit.OK)
+
+
+def test_a_report_that_is_not_read_is_an_error(
+    endpoint: str, table: tuple[Connection, str], tmp_path: Path
+) -> None:
+    """What AWS would drop is kept here, counted, and answered with the option that is missing and the code of a failure."""
+    _, name = table
+    letters = ("--dead-letters", "dead.jsonl", "--dead-letter-payload")
+    run, told, handled = _route(tmp_path, endpoint, name, "reporting.handler", *BOUNDED, *letters)
+
+    assert handled == {"a", "b"}
+    assert told["unread_failures"] == told["failures"] >= 3
+    assert run.returncode == Exit.FAILED
+    for words in (
+        "Records would be lost on AWS",
+        READING,
+        "FunctionResponseTypes",
+        "ReportBatchItemFailures",
+    ):
+        assert words in run.stderr
+
+
+def test_a_planted_handler_that_swallows_loses_records(
+    endpoint: str, table: tuple[Connection, str], tmp_path: Path
+) -> None:
+    """No mapping can know of a failure that the handler hides: the checks above would see it."""
+    _, name = table
+    _, told, handled = _route(tmp_path, endpoint, name, "swallowing", *BOUNDED)
+
+    assert handled < {"a", "b"}
+    assert told["failures"] == 0
 
 
 @pytest.mark.parametrize(
