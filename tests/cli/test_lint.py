@@ -447,3 +447,84 @@ def test_no_rule_left_is_no_sound_design(shelf: str) -> None:
 
     assert result.exit_code == Exit.USAGE
     assert "No rule is left to run" in result.stderr
+
+
+CONSUMED = """
+from tavola import Attr, Consumer, Entity, PrimaryKey, Table
+
+READER = Consumer("numbers", "{handler}", retries=3, failures="sqs", bisect=True{setting})
+
+class Desk(Table, name="desk", stream="NEW_AND_OLD_IMAGES", consumers=(READER,)):
+    pass
+
+class Ticket(Entity, table=Desk):
+    ticket_id: Attr[str]
+
+    class Key(PrimaryKey["Ticket"], pk="TICKET#{{ticket_id}}", sk="TICKET"):
+        ticket_id: str
+"""
+HANDLER = """
+raise SystemExit("lint must not run a handler")
+
+def handler(event, context):
+    return {"batchItemFailures": []}
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "severities"),
+    [("", []), (", report_batch_item_failures=True", []), (", report_batch_item_failures=False", ["error"])],
+)
+def test_a_handler_that_reports_to_nobody_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, severities: list[str]
+) -> None:
+    """The handler's source is read from the package it is in, and neither it nor the package is run."""
+    design = f"desk_{abs(hash((setting, tmp_path)))}"
+    package = tmp_path / f"functions_{design}"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit\n")
+    (package / "numbers.py").write_text(HANDLER)
+    handler = f"{package.name}.numbers.handler"
+    (tmp_path / f"{design}.py").write_text(CONSUMED.format(handler=handler, setting=setting))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    result = CliRunner().invoke(app, ["lint", design, "--select", "unread-item-failures", "--json"])
+
+    found = json.loads(result.stdout)["findings"]
+    assert [each["severity"] for each in found] == severities
+    assert all(handler in each["message"] and each["line"] == 4 for each in found)
+    assert result.exit_code == (Exit.FAILED if severities else Exit.OK)
+
+
+def test_the_function_beside_a_template_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A template's handler is looked for beside it, and the fix is spelled in the template's words."""
+    template = """
+Transform: AWS::Serverless-2016-10-31
+Resources:
+  Desk:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      TableName: desk
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions: [{AttributeName: pk, AttributeType: S}]
+      KeySchema: [{AttributeName: pk, KeyType: HASH}]
+      StreamSpecification: {StreamViewType: NEW_IMAGE}
+  Numbers:
+    Type: AWS::Serverless::Function
+    Properties:
+      Handler: numbers_of_desk.handler
+      Events:
+        Changes:
+          Type: DynamoDB
+          Properties: {Stream: !GetAtt Desk.StreamArn, StartingPosition: LATEST}
+"""
+    (tmp_path / "template.yaml").write_text(template)
+    monkeypatch.chdir(tmp_path)
+    command = ["lint", "template.yaml", "--select", "unread-item-failures", "--json"]
+    without = json.loads(CliRunner().invoke(app, command).stdout)["findings"]
+    (tmp_path / "numbers_of_desk.py").write_text(HANDLER)
+    beside = json.loads(CliRunner().invoke(app, command).stdout)["findings"]
+
+    assert [each["severity"] for each in without] == ["advice"]
+    assert [each["severity"] for each in beside] == ["error"]
+    assert "FunctionResponseTypes: [ReportBatchItemFailures]" in beside[0]["remedy"]
