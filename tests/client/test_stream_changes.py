@@ -377,7 +377,7 @@ def test_a_router_calls_by_entity_and_kind(db: Connection) -> None:
 
 
 def test_a_router_is_a_lambda_function(db: Connection) -> None:
-    """The first change that fails ends it: it is raised, or reported if the router is told that the mapping reads that."""
+    """The first change that fails ends it: it is raised, or reported if the router is created for a mapping that reads that."""
     seen: list[str] = []
     router = routed(seen)
     image = {

@@ -133,7 +133,7 @@ def test_a_template_asks_lambda_for_the_same(name: str) -> None:
 
 
 def test_the_default_reads_item_failures_in_every_format() -> None:
-    """A handler may be deployed by hand and return what failed, so infrastructure reads that unless it is told not to."""
+    """A handler may be deployed by hand and return what failed, so infrastructure reads that unless it is switched off."""
     plan = plan_infrastructure(declared(Consumer("numbers")), PlanOptions())
 
     assert "ReportBatchItemFailures" in render(plan, "yaml")
