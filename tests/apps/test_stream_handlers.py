@@ -166,7 +166,7 @@ async def _record_reviews(history: ReviewHistory) -> str:
     item = to_item(finding)
     item |= {"SK": {"S": f"{item['SK']['S']}x"}, "Severity": {"S": "grave"}}
     await history.db.call("PutItem", {"TableName": history.db.context.name_of(Reviews), "Item": item})
-    return item["SK"]["S"]
+    return str(item["SK"]["S"])
 
 
 def _ticket(number: int) -> support_desk.Ticket:
