@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tavola.clock import ManualClock
-from tavola.engine.journal import DIFFERS, INSERT, MODIFY, REMOVE, Journal, LogClock, new_image
+from tavola.engine.journal import DIFFERS, INSERT, MODIFY, REMOVE, Journal, new_image
 from tavola.engine.storage import Store
+from tavola.engine.store_time import StoreTime
 from tavola.keys import Bounds
 
 EVERYTHING = Bounds(b"", None)
@@ -23,10 +24,11 @@ def store() -> closing[Store]:
     return closing(Store.open(None, sync="off", cache_mb=16))
 
 
-def journal(kept: Store, view: str | None, *, history: bool, timeline: LogClock | None = None) -> Journal:
+def journal(kept: Store, view: str | None, *, history: bool, time: StoreTime | None = None) -> Journal:
     if not kept.log_numbers():
         kept.create_log(1)
-    return Journal(kept.log(1), timeline or LogClock(ManualClock()), view, history=history, key_names=("pk",))
+    time = time or StoreTime(kept, ManualClock())
+    return Journal(kept.log(1), time, view, history=history, key_names=("pk",))
 
 
 @given(old=st.binary(max_size=400), new=st.binary(max_size=400), shared=st.binary(max_size=400))
@@ -83,24 +85,25 @@ def test_what_is_kept_is_what_someone_may_ask_for(
 
 
 def test_time_in_a_log_never_goes_back() -> None:
-    """When the clock is set back, changes wait at the latest time there was, also after a restart."""
+    """When the clock is set back, changes go on from the latest time there was, more slowly, also after a restart."""
     clock = ManualClock(1_000.0)
     with store() as kept:
-        timeline = LogClock(clock)
-        noted = journal(kept, None, history=True, timeline=timeline)
+        time = StoreTime(kept, clock)
+        noted = journal(kept, None, history=True, time=time)
         for moment in (1_000.0, 500.0):
             clock.set(moment)
-            timeline.tick()
+            time.tick()
             noted.note(b"a", INSERT, None, NEW, ITEM)
-        timeline = LogClock(clock)
-        again = journal(kept, None, history=True, timeline=timeline)
-        for moment in (600.0, 1_001.0):
+        time = StoreTime(kept, clock)
+        again = journal(kept, None, history=True, time=time)
+        time.tick()
+        for moment in (502.0, 1_010.0):
             clock.set(moment)
-            timeline.tick()
+            time.tick()
             again.note(b"a", INSERT, None, NEW, ITEM)
 
         rows = again.log.read(0, 9, EVERYTHING, 9)
-        assert [row.at_us for row in rows] == [1_000_000_000] * 3 + [1_001_000_000]
+        assert [row.at_us for row in rows] == [1_000_000_000, 1_000_000_000, 1_001_000_000, 1_255_000_000]
         assert [row.id for row in rows] == [1, 2, 3, 4]
 
 
@@ -109,14 +112,15 @@ def test_a_moment_is_found_by_halving(times: list[int], asked: int) -> None:
     """The place of a time is that of the last change at or before it."""
     clock = ManualClock()
     with store() as kept:
-        timeline = LogClock(clock)
-        noted = journal(kept, None, history=True, timeline=timeline)
-        for time in sorted(times):
-            clock.set(float(time))
-            timeline.tick()
+        clock.set(0.0)
+        time = StoreTime(kept, clock)
+        noted = journal(kept, None, history=True, time=time)
+        for at_s in sorted(times):
+            clock.set(float(at_s))
+            time.tick()
             noted.note(b"k", INSERT, None, NEW, ITEM)
 
-        assert noted.log.id_at(asked * 1_000_000) == sum(time <= asked for time in times)
+        assert noted.log.id_at(asked * 1_000_000) == sum(at_s <= asked for at_s in times)
 
 
 def test_the_last_change_is_never_trimmed() -> None:

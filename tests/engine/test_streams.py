@@ -290,7 +290,7 @@ def test_replaying_a_stream_gives_the_table(steps: list[tuple[str, int, int]]) -
                 case "split":
                     (stream,) = streams
                     open_ = [shard for shard in stream.shards if shard.last is None]
-                    streams.replace_shards(stream, clock.now(), split=open_[key % len(open_)].id)
+                    streams.replace_shards(stream, split=open_[key % len(open_)].id)
                 case _:
                     body = {
                         "TableName": "Orders",

@@ -7,6 +7,7 @@ step is a transaction of its own, so a task that fails does not roll back any ca
 from __future__ import annotations
 
 import logging
+from math import inf
 
 from tavola.engine.backfill import fill_slice, next_unfilled
 from tavola.engine.backups import Backups
@@ -68,22 +69,17 @@ class BackgroundTasks:
             or self._dropping_expired
         ):
             return True
-        now_s = services.clock.now()
-        if self._expiring and self._is_due(now_s, self._sweep_at_s, self._sweep_every_s):
-            self._sweep_at_s = now_s + self._sweep_every_s
+        store_s = services.time.elapsed_s()
+        if self._expiring and store_s >= self._sweep_at_s:
+            self._sweep_at_s = store_s + self._sweep_every_s
             self._sweeping = [table.definition.number for table in tables_with_expiry(services.catalog)]
-        if self._is_due(now_s, self._cleanup_at_s, _CLEANUP_S):
-            self._cleanup_at_s = now_s + _CLEANUP_S
+        if store_s >= self._cleanup_at_s:
+            self._cleanup_at_s = store_s + _CLEANUP_S
             self._trimming = sorted(services.catalog.logs())
-            self._dropping_expired = Backups(services.store).any_expired(
-                now_s
-            ) or services.streams.has_due_work(now_s)
+            self._dropping_expired = (
+                Backups(services.store).any_expired(store_s) or services.streams.has_due_work()
+            )
         return bool(self._sweeping or self._trimming or self._dropping_expired)
-
-    @staticmethod
-    def _is_due(now_s: float, at_s: float, every_s: float) -> bool:
-        """Return whether a time has been reached, or the clock was set back."""
-        return now_s >= at_s or at_s - now_s > every_s
 
     def run_step(self) -> None:
         """Run one due step, in the open transaction."""
@@ -101,9 +97,8 @@ class BackgroundTasks:
             self._delete_expired(self._sweeping.pop(0))
         elif self._dropping_expired:
             self._dropping_expired = False
-            now_s = self._services.clock.now()
-            self._services.streams.roll_and_expire(now_s)
-            Backups(self._services.store).drop_expired(now_s)
+            self._services.streams.roll_and_expire()
+            Backups(self._services.store).drop_expired(self._services.time.elapsed_s())
         elif self._trimming:
             self._trim_log(self._trimming.pop(0))
         else:
@@ -152,45 +147,47 @@ class BackgroundTasks:
     def _trim_log(self, number: int) -> None:
         """Remove changes that can no longer be read, and a log that is not needed."""
         services = self._services
-        now_s = services.clock.now()
-        since_s = self._needed_since_s(number, now_s)
-        if since_s is None:
+        kept_s = self._kept_for_s(number)
+        if kept_s is None:
             services.catalog.drop_log(number)
             return
         log = services.store.log(number)
-        if log.has_key_index and not self._was_read_as_of(number, now_s):
+        if log.has_key_index and not self._was_read_as_of(number):
             log.set_key_index(enabled=False)
             services.catalog.history.forget(number)
-        if log.trim(log.id_at(int(since_s * 1_000_000)), _TRIM_ROWS) == _TRIM_ROWS:
+        if kept_s == inf:
+            return
+        if log.trim(log.id_at(services.time.log_us_ago(kept_s)), _TRIM_ROWS) == _TRIM_ROWS:
             self._trimming.append(number)
 
-    def _was_read_as_of(self, number: int, now_s: float) -> bool:
+    def _was_read_as_of(self, number: int) -> bool:
         """Return whether the table was recently read as of a time, so that the log's index by key is worth its cost."""
         catalog = self._services.catalog
         table = catalog.of_number(number)
         pinned = number in catalog.kept_logs() if table is None else table.definition.pins > 0
-        return pinned or not self._is_due(
-            now_s, catalog.as_of_read_at_s.get(number, -_KEY_INDEX_S) + _KEY_INDEX_S, _KEY_INDEX_S
+        read_at_s = catalog.as_of_read_at_s.get(number)
+        return pinned or (
+            read_at_s is not None and self._services.time.elapsed_s() < read_at_s + _KEY_INDEX_S
         )
 
-    def _needed_since_s(self, number: int, now_s: float) -> float | None:
-        """Return the time from which on a log's records may be read; None if they never are."""
+    def _kept_for_s(self, number: int) -> float | None:
+        """Return how long a log's records may be read; None if they never are."""
         catalog = self._services.catalog
         needed: list[float] = []
         if self._services.streams.of_table(number):
-            needed.append(now_s - STREAM_RETENTION_S)
+            needed.append(STREAM_RETENTION_S)
         table = catalog.of_number(number)
         if table is not None:
             recovery = table.definition.recovery
             if recovery is not None:
-                needed.append(now_s - recovery.days * _DAY_S)
+                needed.append(recovery.days * _DAY_S)
             if table.definition.pins:
-                needed.append(0.0)
+                needed.append(inf)
             if catalog.keeps_all_history:
-                needed.append(now_s - _EMULATION_HISTORY_S)
+                needed.append(_EMULATION_HISTORY_S)
         if number in catalog.kept_logs():
-            needed.append(0.0)
-        return min(needed) if needed else None
+            needed.append(inf)
+        return max(needed) if needed else None
 
 
 def upgrade(services: Services) -> None:
@@ -206,4 +203,4 @@ def upgrade(services: Services) -> None:
         labels = {live_stream.label for live_stream in services.streams.of_table(table.definition.number)}
         if stream is not None and stream.enabled and stream.label not in labels:
             services.begin()
-            services.streams.enable(table, services.clock.now())
+            services.streams.enable(table)

@@ -34,7 +34,8 @@ class Backup(msgspec.Struct, frozen=True):
     status: BackupStatus
     items: int
     bytes: int
-    expires_at_s: float | None = None
+    expires_at_s: float | None = None  # as it is shown
+    drop_at_s: float | None = None  # in store time; None in a backup of an earlier version
     restoring: bool = False  # a table is being restored from it
 
     @property
@@ -46,6 +47,11 @@ class Backup(msgspec.Struct, frozen=True):
     def arn(self) -> str:
         """Return the backup's ARN."""
         return backup_arn(self.scope, self.definition.name, self.id)
+
+    def has_expired(self, store_s: float) -> bool:
+        """Return whether it has expired at a store time."""
+        drop_at_s = self.expires_at_s if self.drop_at_s is None else self.drop_at_s
+        return drop_at_s is not None and drop_at_s <= store_s
 
 
 class Backups:
@@ -68,7 +74,7 @@ class Backups:
     def save(self, backup: Backup) -> Backup:
         """Store a backup, replacing its earlier state."""
         name = _name(backup.scope, backup.definition.name, backup.id)
-        self._store.put_record(_KIND, name, msgspec.json.encode(backup), due_s=backup.expires_at_s)
+        self._store.put_record(_KIND, name, msgspec.json.encode(backup), due_s=backup.drop_at_s)
         return backup
 
     def create_table(self, backup: Backup) -> None:
@@ -89,23 +95,19 @@ class Backups:
         self._store.drop_table(backup.number)
         self._store.delete_record(_KIND, _name(backup.scope, backup.definition.name, backup.id))
 
-    def drop_expired(self, now_s: float) -> int:
+    def drop_expired(self, store_s: float) -> int:
         """Remove expired backups and return their number."""
-        expired = self._find_expired(now_s)
+        expired = self._find_expired(store_s)
         for backup in expired:
             self.drop(backup)
         return len(expired)
 
-    def any_expired(self, now_s: float) -> bool:
+    def any_expired(self, store_s: float) -> bool:
         """Return whether any backup has expired."""
-        return bool(self._find_expired(now_s))
+        return bool(self._find_expired(store_s))
 
-    def _find_expired(self, now_s: float) -> list[Backup]:
-        return [
-            backup
-            for backup in self
-            if backup.expires_at_s is not None and backup.expires_at_s <= now_s and not backup.restoring
-        ]
+    def _find_expired(self, store_s: float) -> list[Backup]:
+        return [backup for backup in self if backup.has_expired(store_s) and not backup.restoring]
 
 
 def pin(catalog: Catalog, table: StoredTable) -> tuple[StoredTable, int]:

@@ -12,10 +12,10 @@ from typing import Literal
 
 import msgspec
 
-from tavola.clock import Clock
 from tavola.engine.history import HistoryCache
-from tavola.engine.journal import Journal, LogClock
+from tavola.engine.journal import Journal
 from tavola.engine.storage import Store, StoreDamaged, TableStore
+from tavola.engine.store_time import StoreTime
 from tavola.engine.vectors import Vector, VectorDefinition
 from tavola.keys import KeyAttribute, KeySchema
 from tavola.protocol.arns import Scope, table_arn
@@ -68,7 +68,7 @@ class TimeToLive(msgspec.Struct, frozen=True):
 class PastCapacity(msgspec.Struct, frozen=True):
     """The capacity that a table had until it was changed; a restore to an earlier time brings it back."""
 
-    until_s: float
+    until_s: float  # in log time, as the time of a restore
     billing: str
     throughput: Throughput
     on_demand: dict[str, int] | None
@@ -89,12 +89,15 @@ class Recovery(msgspec.Struct, frozen=True):
     since: int = 0  # the last change of the log when it was enabled; earlier changes cannot be undone
     past: tuple[PastCapacity, ...] = ()  # the earliest first
 
-    def with_past_capacity(self, old: TableDefinition, new: TableDefinition, now_s: float) -> Recovery:
+    def with_past_capacity(self, old: TableDefinition, new: TableDefinition, time: StoreTime) -> Recovery:
         """Return the setting with the capacity that the table had before a change."""
-        had, has = PastCapacity.of(old, now_s), PastCapacity.of(new, now_s)
+        time.tick()
+        until_s = time.now_us / 1_000_000
+        had, has = PastCapacity.of(old, until_s), PastCapacity.of(new, until_s)
         if had == has:
             return self
-        recent = [capacity for capacity in self.past if capacity.until_s >= now_s - self.days * _DAY_S]
+        since_s = time.log_us_ago(self.days * _DAY_S) / 1_000_000
+        recent = [capacity for capacity in self.past if capacity.until_s >= since_s]
         return msgspec.structs.replace(self, past=(*recent, had)[-_PAST_CAPACITIES_MAX:])
 
 
@@ -142,7 +145,7 @@ class IndexDefinition(msgspec.Struct, frozen=True):
     throughput: Throughput | None = None
     on_demand: dict[str, int] | None = None
     warm: dict[str, int] | None = None
-    ready_at_s: float = 0.0
+    ready_at_s: float = 0.0  # in store time
     filled_to: int | None = None  # the row up to which it is backfilled; None: complete
 
 
@@ -155,7 +158,7 @@ class TableDefinition(msgspec.Struct, frozen=True):
     name: str
     uuid: str
     created_at_s: float
-    ready_at_s: float
+    ready_at_s: float  # in store time
     types: dict[str, str]
     hash: str
     range: str | None
@@ -319,14 +322,15 @@ class StoredTable:
 class Catalog:
     """All tables of all accounts and regions in one store."""
 
-    def __init__(self, store: Store, clock: Clock, *, keeps_all_history: bool = False) -> None:
+    def __init__(self, store: Store, time: StoreTime, *, keeps_all_history: bool = False) -> None:
         """Read the catalog of a store; with `keeps_all_history`, the past of every table is kept."""
         self._store = store
-        self._clock = clock
-        self.timeline = LogClock(clock)
+        self.time = time
         self.keeps_all_history = keeps_all_history
         self._logs: set[int] = set()
-        self.as_of_read_at_s: dict[int, float] = {}  # by table number, the time of the last read of its past
+        self.as_of_read_at_s: dict[
+            int, float
+        ] = {}  # by table number, the store time of the last read of its past
         self.history = HistoryCache()
         self.has_changed = True  # a change may have created background work
         self._tables: dict[tuple[str, str, str], StoredTable] = {}
@@ -396,10 +400,9 @@ class Catalog:
     def change(self, table: StoredTable, definition: TableDefinition) -> StoredTable:
         """Replace the definition of a table and return the new `StoredTable`."""
         if definition.recovery is not None:
-            recovery = definition.recovery.with_past_capacity(table.definition, definition, self._clock.now())
+            recovery = definition.recovery.with_past_capacity(table.definition, definition, self.time)
             definition = msgspec.structs.replace(definition, recovery=recovery)
         changed = StoredTable(definition, self._store, table.counts, self._journal(definition))
-        # An existing table stays active even if the clock was set back to before its creation.
         changed.settled = table.settled and definition.ready_at_s == table.definition.ready_at_s
         for vector in changed.vectors:
             vector.adopt_copy(table.vectors)
@@ -483,7 +486,7 @@ class Catalog:
     def is_active(self, table: StoredTable) -> bool:
         """Return whether a table is past CREATING."""
         if not table.settled:
-            table.settled = table.definition.ready_at_s <= self._clock.now()
+            table.settled = table.definition.ready_at_s <= self.time.elapsed_s()
         return table.settled
 
     def _journal(self, definition: TableDefinition) -> Journal | None:
@@ -492,7 +495,7 @@ class Catalog:
         history = self.keeps_all_history or definition.recovery is not None or definition.pins > 0
         if view is None and not history:
             return None
-        self.timeline.tick()  # the first log of a store may begin in the middle of a call
+        self.time.tick()  # the first log of a store may begin in the middle of a call
         log = self._store.log(definition.number)
         if definition.number not in self._logs:
             self._store.create_log(definition.number)
@@ -500,7 +503,7 @@ class Catalog:
         names = (definition.hash, *((definition.range,) if definition.range else ()))
         return Journal(
             log,
-            self.timeline,
+            self.time,
             view,
             history=history,
             key_names=names,

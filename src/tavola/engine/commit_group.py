@@ -133,13 +133,13 @@ class CommitGroup:
         """Open the transaction, or join the open one, before the first write of a call."""
         if self.write_failure is not None:
             raise InternalServerFault(self.write_failure)
-        if not self.call_has_written:
-            self.call_has_written = True
-            if self._catalog.has_logs:
-                self._catalog.timeline.tick()
+        is_first = not self.call_has_written
+        self.call_has_written = True
         if not self._store.open_transaction:
             self._store.begin()
             self.state = _OPEN
+        if is_first and self._catalog.has_logs:
+            self._catalog.time.tick()
 
     def join(self, participant: object) -> None:
         """Make the participant wait for the open transaction, if there is one."""

@@ -31,6 +31,7 @@ from tavola.engine.reads import Steps
 from tavola.engine.request_context import ObservedContext, Observer, ObserverNotifier, RequestContext
 from tavola.engine.signed_tokens import TokenSigner
 from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull
+from tavola.engine.store_time import StoreTime
 from tavola.engine.streams import Streams
 from tavola.engine.transfer import Buckets
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
@@ -95,14 +96,16 @@ class Engine:
         self._lock = RLock()
         self._closed = False
         self._wording: MessageStyle = wording
-        self._catalog = Catalog(store, clock, keeps_all_history=switches.needs_history)
+        time = StoreTime(store, clock)
+        self._catalog = Catalog(store, time, keeps_all_history=switches.needs_history)
         self._group = CommitGroup(store, self._catalog, self._reload)
         self._observing: ObserverNotifier | None = None  # None: no observer
         self._background_called_at_s = -_BACKGROUND_CALLER_S  # when `run_background_work` was last called
         self._services = Services(
             catalog=self._catalog,
-            tokens=ClientTokens(store, clock),
+            tokens=ClientTokens(store, time),
             clock=clock,
+            time=time,
             entropy=entropy,
             wording=wording,
             table_delay_s=delay_s,
@@ -548,3 +551,4 @@ class Engine:
         services.jobs.load()
         services.token_signer.forget_secret()
         services.emulation.update_active(self._catalog)
+        services.time.mark_unsaved()

@@ -3,6 +3,7 @@
 The engine executes one call at a time, so every transaction is strictly serializable without further work. What remains
 is the client request token: a transaction with the same token and the same payload, within ten minutes of the first one,
 gets its response without being executed again. The token is committed with the writes, so that holds after a restart too.
+The ten minutes are store time: setting the clock does not end them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from tavola.clock import Clock
 from tavola.engine.storage import Store
+from tavola.engine.store_time import StoreTime
 from tavola.limits import TRANSACTION_TOKEN_LIFE_S
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import IdempotentParameterMismatchFault
@@ -27,7 +28,7 @@ class TransactionReceipt(msgspec.Struct, frozen=True):
     """A completed transaction: the digest of its payload, its expiry, and what a replay is billed."""
 
     digest: str
-    expires_at_s: float
+    expires_at_s: float  # in store time
     reads: list[tuple[str, float]]  # table name or ARN in the request, and the read units of its items
 
 
@@ -36,7 +37,7 @@ class ClientTokens:
     """The client request tokens of the last ten minutes."""
 
     store: Store
-    clock: Clock
+    time: StoreTime
     _since_sweep: int = _SWEEP_EVERY  # so that the first one after opening sweeps
 
     def find_receipt(self, scope: Scope, token: str, digest: str) -> TransactionReceipt | None:
@@ -45,7 +46,7 @@ class ClientTokens:
         if data is None:
             return None
         receipt = msgspec.json.decode(data, type=TransactionReceipt)
-        if receipt.expires_at_s <= self.clock.now():
+        if receipt.expires_at_s <= self.time.elapsed_s():
             return None
         if receipt.digest != digest:
             raise IdempotentParameterMismatchFault()
@@ -53,7 +54,7 @@ class ClientTokens:
 
     def save_receipt(self, scope: Scope, token: str, digest: str, reads: list[tuple[str, float]]) -> None:
         """Store a token in the transaction of its writes, and occasionally delete expired ones."""
-        now_s = self.clock.now()
+        now_s = self.time.stamp().store_s
         receipt = TransactionReceipt(digest, now_s + TRANSACTION_TOKEN_LIFE_S, reads)
         self.store.put_record(
             _KIND, _name(scope, token), msgspec.json.encode(receipt), due_s=receipt.expires_at_s

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from tavola.engine.storage import Store
+from tavola.engine.store_time import CurrentTime
 from tavola.protocol.instants import instant_text
 
 _KIND = "job"
@@ -90,6 +91,12 @@ class Failure(msgspec.Struct, frozen=True):
     at_s: float
     what: str
     why: str
+    until_s: float = 0.0  # the store time until which it is kept
+
+    @classmethod
+    def of(cls, now: CurrentTime, what: str, why: str) -> Failure:
+        """Return a failure of this moment, which is kept for a day."""
+        return cls(now.wall_s, what, why, now.store_s + _FAILURE_KEPT_S)
 
     @property
     def sentence(self) -> str:
@@ -100,15 +107,15 @@ class Failure(msgspec.Struct, frozen=True):
 
 def record_failure(store: Store, arn: str, failure: Failure) -> None:
     """Store why a table or backup was not completed, in the open transaction."""
-    store.delete_due(_FAILURE, failure.at_s)
-    store.put_record(_FAILURE, arn, msgspec.json.encode(failure), due_s=failure.at_s + _FAILURE_KEPT_S)
+    store.delete_due(_FAILURE, failure.until_s - _FAILURE_KEPT_S)
+    store.put_record(_FAILURE, arn, msgspec.json.encode(failure), due_s=failure.until_s)
 
 
-def failure_of(store: Store, arn: str, now_s: float) -> Failure | None:
+def failure_of(store: Store, arn: str, store_s: float) -> Failure | None:
     """Return why a table or backup was not completed, if that was within a day."""
     data = store.get_record(_FAILURE, arn)
     failure = None if data is None else msgspec.json.decode(data, type=Failure)
-    return failure if failure is not None and now_s < failure.at_s + _FAILURE_KEPT_S else None
+    return failure if failure is not None and store_s < failure.until_s else None
 
 
 def forget_failure(store: Store, arn: str) -> None:

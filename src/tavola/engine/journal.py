@@ -11,7 +11,7 @@ reader of past changes: streams read it forward, and reads as of a time undo it 
                ◄── the table as of id 2 undoes 4 and 3: a=2, no b ──┤
 
 Since the changed row and its log row are committed together, neither can exist without the other. Ids have no gaps, and
-times never decrease from one id to the next (`LogClock`), even if the clock is set back. So a time maps to one position in
+times never decrease from one id to the next (`store_time`), even if the clock is set back. So a time maps to one position in
 the log, and a transaction, whose changes all have the same time, is visible either completely or not at all.
 
 The cost is one more row for each write, of tables that have a stream or point-in-time recovery. Only the images that a
@@ -26,8 +26,8 @@ from typing import Final
 
 import msgspec
 
-from tavola.clock import Clock
 from tavola.engine.storage import ChangeLog, ChangeLogRow
+from tavola.engine.store_time import StoreTime
 from tavola.values import Item
 
 INSERT: Final = 0
@@ -97,36 +97,15 @@ def _common(one: bytes, other: bytes, length_max: int) -> int:
     return equal
 
 
-class LogClock:
-    """The time that is written to the logs: the same for all changes of a call, for all tables, and never decreasing.
-
-    Therefore a transaction is visible as of a time either completely or not at all, whatever the clock does.
-    """
-
-    __slots__ = ("_clock", "now_us")
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.now_us = 0
-
-    def tick(self) -> None:
-        """Advance to the clock's time, unless the clock was set back."""
-        self.now_us = max(self.now_us, int(self._clock.now() * 1_000_000))
-
-    def reach(self, at_us: int) -> None:
-        """Advance to a time that was already shown to a reader, at least."""
-        self.now_us = max(self.now_us, at_us)
-
-
 class Journal:
     """The change log of one table, and the choice of images that are kept in it."""
 
-    __slots__ = ("_brief", "_history", "_keep", "_key_names", "_next", "_timeline", "keys_alone", "log")
+    __slots__ = ("_brief", "_history", "_keep", "_key_names", "_next", "_time", "keys_alone", "log")
 
     def __init__(
         self,
         log: ChangeLog,
-        timeline: LogClock,
+        time: StoreTime,
         view: str | None,
         *,
         history: bool,
@@ -139,13 +118,13 @@ class Journal:
         """
         self.log = log
         self._brief = brief
-        self._timeline = timeline
+        self._time = time
         self._keep = tuple((history or old, new) for old, new in _KEPT[view])
         self.keys_alone = view == "KEYS_ONLY"
         self._key_names = key_names
         self._history = history
         _, last, last_us = log.span()
-        timeline.reach(last_us)
+        time.reach(last_us)
         self._next = last + 1
 
     @property
@@ -173,5 +152,5 @@ class Journal:
             new = _difference(old, new)
             mark |= DIFFERS
         kept_old, kept_new = old if keep_old else None, new if keep_new else None
-        self.log.append(ChangeLogRow(self._next, self._timeline.now_us, key, mark, kept_old, kept_new))
+        self.log.append(ChangeLogRow(self._next, self._time.now_us, key, mark, kept_old, kept_new))
         self._next += 1

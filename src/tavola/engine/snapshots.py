@@ -43,6 +43,7 @@ from tavola.engine.storage import (
     StoredRow,
     TableStore,
 )
+from tavola.engine.store_time import StoreTime
 from tavola.engine.writes import entry_of, every_index, expiry_of
 from tavola.keys import Bounds
 from tavola.limits import PAGE_BYTES_MAX
@@ -60,7 +61,7 @@ _EVERYTHING = Bounds(b"", None)
 _UNORDERED_CHANGES_MAX = 500
 _UNLIMITED_BYTES = 1 << 62
 _SECOND_US = 1_000_000
-_DAY_US = 86_400 * _SECOND_US
+_DAY_S = 86_400
 
 _IndexedItem = tuple[bytes, bytes, bytes, int]  # index key, key, item, bytes in the index
 
@@ -85,23 +86,24 @@ def table_at_position(
     return past
 
 
-def window_of(table: StoredTable, now_s: float) -> tuple[int, int]:
+def window_of(table: StoredTable, time: StoreTime) -> tuple[int, int]:
     """Return the earliest and latest times at which the table's past can be read, in microseconds.
 
-    If the clock was set back, the log continues from its latest time, and so does the window.
+    If the clock was set back, the log continues from its latest time, and so does the window. Its earliest time is the
+    log time of so many elapsed days ago.
     """
     recovery = table.definition.recovery
     if recovery is None:
         raise PointInTimeRecoveryUnavailableFault.of_table(table.name)
     assert table.journal is not None, "a table with recovery is journalled"
     since_us = int(recovery.enabled_at_s * _SECOND_US)
-    latest_us = max(int(now_s * _SECOND_US), table.journal.log.span()[2], since_us)
-    return max(since_us, latest_us - recovery.days * _DAY_US), latest_us
+    latest_us = max(time.log_us(), table.journal.log.span()[2], since_us)
+    return max(since_us, time.log_us_ago(recovery.days * _DAY_S)), latest_us
 
 
-def position_at(table: StoredTable, at_us: int, now_s: float) -> int:
+def position_at(table: StoredTable, at_us: int, time: StoreTime) -> int:
     """Return the last change at or before a time; raise InvalidRestoreTimeFault outside the window."""
-    earliest_us, latest_us = window_of(table, now_s)
+    earliest_us, latest_us = window_of(table, time)
     if not _is_in_window(at_us, earliest_us, latest_us):
         raise InvalidRestoreTimeFault(
             f"RestoreDateTime '{instant_text(at_us)}' must be within EarliestRestorableDateTime "
@@ -111,10 +113,10 @@ def position_at(table: StoredTable, at_us: int, now_s: float) -> int:
 
 
 def table_at(
-    table: StoredTable, at_us: int, now_s: float, begin: Callable[[], None], histories: HistoryCache
+    table: StoredTable, at_us: int, time: StoreTime, begin: Callable[[], None], histories: HistoryCache
 ) -> StoredTable:
     """Return the table as of a time; raise InvalidRestoreTimeFault outside the window."""
-    earliest_us, latest_us = window_of(table, now_s)
+    earliest_us, latest_us = window_of(table, time)
     if not _is_in_window(at_us, earliest_us, latest_us):
         raise InvalidRestoreTimeFault(
             f"Table '{table.name}' can be read as of times from {instant_text(earliest_us)} to "

@@ -17,6 +17,7 @@ import msgspec
 from tavola.engine.catalog import Catalog, StoredTable
 from tavola.engine.journal import BY_SERVICE, INSERT, KEYS_ALONE, KIND_BITS, MODIFY, REMOVE, new_image
 from tavola.engine.storage import ChangeLog, ChangeLogRow, Store
+from tavola.engine.store_time import StoreTime
 from tavola.keys import Bounds
 from tavola.limits import (
     ON_DEMAND_WARM_READS_PER_S,
@@ -43,7 +44,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class StreamShard(msgspec.Struct, frozen=True):
-    """A range of partition hashes over a range of log ids."""
+    """A range of partition hashes over a range of log ids; its times are store times."""
 
     id: str
     first: int  # the log id of its first possible record
@@ -74,7 +75,7 @@ class Stream(msgspec.Struct, frozen=True):
     range: str | None
     created_at_s: float
     shards: tuple[StreamShard, ...] = ()
-    closed_at_s: float | None = None
+    closed_at_s: float | None = None  # in store time
     policy: str | None = None  # the resource policy on it
     policy_revision: str | None = None
 
@@ -101,11 +102,12 @@ class Stream(msgspec.Struct, frozen=True):
 class Streams:
     """All streams that can still be read."""
 
-    __slots__ = ("_catalog", "_kept", "_store")
+    __slots__ = ("_catalog", "_kept", "_store", "_time")
 
     def __init__(self, store: Store, catalog: Catalog) -> None:
         self._store = store
         self._catalog = catalog
+        self._time: StoreTime = catalog.time
         self._kept: dict[str, Stream] = {}
         self.load()
 
@@ -122,7 +124,7 @@ class Streams:
         return self._kept.get(arn)
 
     def of_table(self, number: int) -> list[Stream]:
-        """Return the streams of a table, the oldest first."""
+        """Return the streams of a table, ordered by label."""
         return sorted(
             (stream for stream in self._kept.values() if stream.number == number),
             key=lambda stream: stream.label,
@@ -141,12 +143,13 @@ class Streams:
         """Return the log that a stream is read from."""
         return self._store.log(stream.number)
 
-    def enable(self, table: StoredTable, now_s: float) -> Stream:
+    def enable(self, table: StoredTable) -> Stream:
         """Create the stream of a table whose definition has just got one, with one shard for each partition."""
         definition = table.definition
         setting = definition.stream
         assert setting is not None, "the definition has a stream"
         assert table.journal is not None, "a table with a stream has a journal"
+        now = self._time.stamp()
         stream = Stream(
             number=definition.number,
             account=definition.account,
@@ -156,27 +159,29 @@ class Streams:
             view=setting.view,
             hash=definition.hash,
             range=definition.range,
-            created_at_s=now_s,
+            created_at_s=now.wall_s,
         )
         count = min(partitions_of(table), _SHARDS_OPEN_MAX)
         edges = [position * _HASHES // count for position in range(count + 1)]
         first = table.journal.position + 1
         shards = tuple(
-            StreamShard(_shard_id(stream, now_s, position), first, low, high, now_s)
+            StreamShard(_shard_id(stream, now.wall_s, position), first, low, high, now.store_s)
             for position, (low, high) in enumerate(pairwise(edges))
         )
         return self.save(msgspec.structs.replace(stream, shards=shards))
 
-    def disable(self, table: StoredTable, now_s: float) -> None:
+    def disable(self, table: StoredTable) -> None:
         """Close the stream of a table; it can be read for another day."""
+        now_s = self._time.stamp().store_s
         for stream in self.of_table(table.definition.number):
             if stream.closed_at_s is None:
                 last = self.log(stream).span()[1]
                 shards = tuple(_close_shard(shard, last, now_s) for shard in stream.shards)
                 self.save(msgspec.structs.replace(stream, shards=shards, closed_at_s=now_s))
 
-    def replace_shards(self, stream: Stream, now_s: float, *, split: str | None = None) -> Stream:
+    def replace_shards(self, stream: Stream, *, split: str | None = None) -> Stream:
         """Close the open shards and open a child for each, or two for the one to `split`."""
+        now = self._time.stamp()
         last = self.log(stream).span()[1]
         shards: list[StreamShard] = []
         children: list[StreamShard] = []
@@ -184,15 +189,15 @@ class Streams:
             if shard.last is not None or split not in (None, shard.id):
                 shards.append(shard)
                 continue
-            shards.append(_close_shard(shard, last, now_s))
+            shards.append(_close_shard(shard, last, now.store_s))
             middle = (shard.low + shard.high) // 2
             edges = (shard.low, middle, shard.high) if split == shard.id else (shard.low, shard.high)
             for low, high in pairwise(edges):
-                id_ = _shard_id(stream, now_s, len(stream.shards) + len(children))
-                children.append(StreamShard(id_, last + 1, low, high, now_s, parent=shard.id))
+                id_ = _shard_id(stream, now.wall_s, len(stream.shards) + len(children))
+                children.append(StreamShard(id_, last + 1, low, high, now.store_s, parent=shard.id))
         return self.save(msgspec.structs.replace(stream, shards=(*shards, *children)))
 
-    def split_to_throughput(self, table: StoredTable, now_s: float) -> None:
+    def split_to_throughput(self, table: StoredTable) -> None:
         """Split open shards until there is one for each partition that the table's throughput needs."""
         for stream in self.of_table(table.definition.number):
             current = stream
@@ -201,10 +206,11 @@ class Streams:
                 if len(opened) >= min(partitions_of(table), _SHARDS_OPEN_MAX):
                     break
                 widest = max(opened, key=lambda shard: shard.high - shard.low)
-                current = self.replace_shards(current, now_s, split=widest.id)
+                current = self.replace_shards(current, split=widest.id)
 
-    def roll_and_expire(self, now_s: float) -> None:
+    def roll_and_expire(self) -> None:
         """Replace shards that are old enough, and remove shards and streams whose records have expired."""
+        now_s = self._time.elapsed_s()
         horizon_s = now_s - STREAM_RETENTION_S
         for stream in self:
             if stream.closed_at_s is not None and stream.closed_at_s < horizon_s:
@@ -223,10 +229,11 @@ class Streams:
                 shard.last is None and shard.opened_at_s + STREAM_SHARD_LIFE_S <= now_s
                 for shard in current.shards
             ):
-                self.replace_shards(current, now_s)
+                self.replace_shards(current)
 
-    def has_due_work(self, now_s: float) -> bool:
+    def has_due_work(self) -> bool:
         """Return whether `roll_and_expire` has something to do."""
+        now_s = self._time.elapsed_s()
         horizon_s = now_s - STREAM_RETENTION_S
         return any(
             (stream.closed_at_s is not None and stream.closed_at_s < horizon_s)

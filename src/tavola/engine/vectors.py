@@ -37,7 +37,7 @@ class VectorDefinition(msgspec.Struct, frozen=True):
     projection: Literal["ALL", "INCLUDE", "KEYS_ONLY"]
     named: tuple[str, ...] = ()  # the attributes that INCLUDE names
     schema: tuple[tuple[str, str], ...] = ()  # attributes to filter by, each HASH or INLINE_FILTER
-    ready_at_s: float = 0.0
+    ready_at_s: float = 0.0  # in store time
     filled_to: int | None = None  # the row up to which it is backfilled; None: complete
 
     @property

@@ -33,6 +33,7 @@ from tavola.engine.storage import (
     form_of,
 )
 from tavola.engine.storage.store import SQL_TABLE_PREFIX
+from tavola.engine.store_time import StoreTime
 from tavola.engine.vectors import Vector
 from tavola.engine.writes import entry_of, every_index, expiry_of
 from tavola.keys import Bounds, KeyRefused
@@ -119,7 +120,8 @@ def _verify_store(store: Store, clock: Clock, report: VerificationReport, progre
     try:
         store.begin()  # rolled back at the end, with any log that reading the catalog creates
         checks += [
-            _TableVerification(store, table, report, progress) for table in Catalog(store, clock).tables()
+            _TableVerification(store, table, report, progress)
+            for table in Catalog(store, StoreTime(store, clock)).tables()
         ]
         logs = {number: store.log(number) for number in store.log_numbers()}
         checks += _check_kept_tables(store, report, progress)

@@ -38,7 +38,7 @@ def test_the_newest_come_first_and_to_their_owner_alone() -> None:
     assert [each.id for each in records.newest(HERE, before="3")] == ["2", "1"]
     assert [each.id for each in records.newest(HERE, keep=lambda each: each.id != "2")] == ["3", "1"]
     assert records.find(HERE, "4") is None
-    assert records.find_by_token(HERE, "2", now_s=8 * HOUR_S) is None
+    assert records.find_by_token(HERE, "2", store_s=8 * HOUR_S) is None
     store.rollback()
     store.close()
 

@@ -33,7 +33,7 @@ class Conflicts:
 
     def hold_transaction(self, addresses: Iterable[ItemAddress], scope: Scope, token: str | None) -> None:
         """Hold the items and the token of an executed write transaction for a random time."""
-        now_s = self._clock.now()
+        now_s = self._clock.elapsed()
         until_s = now_s + self._longest_s * self._chance.share()
         for address in addresses:
             self._transacted.hold(address, now_s, until_s)
@@ -42,21 +42,21 @@ class Conflicts:
 
     def hold_write(self, address: ItemAddress) -> None:
         """Hold the item of a single write, against TransactGetItems only."""
-        now_s = self._clock.now()
+        now_s = self._clock.elapsed()
         self._written.hold(address, now_s, now_s + self._longest_s * self._chance.share())
 
     def blocks_write(self, address: ItemAddress) -> bool:
         """Return whether a running transaction holds the item of a write."""
-        return self._transacted.holds(address, self._clock.now())
+        return self._transacted.holds(address, self._clock.elapsed())
 
     def blocks_read(self, address: ItemAddress) -> bool:
         """Return whether a running write or transaction holds the item of a transactional read."""
-        now_s = self._clock.now()
+        now_s = self._clock.elapsed()
         return self._transacted.holds(address, now_s) or self._written.holds(address, now_s)
 
     def in_progress(self, scope: Scope, token: str) -> bool:
         """Return whether the transaction with a token is still running."""
-        return self._tokens.holds((scope.account, scope.region, token), self._clock.now())
+        return self._tokens.holds((scope.account, scope.region, token), self._clock.elapsed())
 
 
 class HeldUntil:

@@ -95,6 +95,7 @@ class Emulation:
         self.switches = switches
         self.active = False  # whether calls have to consult it
         self._clock = clock
+        self._time = catalog.time
         self.throughput: ThroughputMeter | None = None
         self.staleness: Staleness | None = None
         self.conflicts: Conflicts | None = None
@@ -105,7 +106,7 @@ class Emulation:
             self.throughput = ThroughputMeter(clock, switches.split_after_s)
         if switches.needs_history:
             self.staleness = Staleness(
-                clock,
+                catalog.time,
                 stale_s=switches.stale_reads_s,
                 lag_s=switches.gsi_lag_s,
                 reads=self._chance("stale-reads"),
@@ -253,8 +254,9 @@ class Emulation:
         """Return changes of a shard after an id, reordered across items, and the id to continue after."""
         window_s = self.switches.interleave_s
         assert window_s is not None, "interleaving is on"
+        self._time.tick()  # a window that is over here is over for the changes that follow
         return read_interleaved(
-            log, shard, after, limit, self._clock.now(), window_s, self.switches.seed_of("interleave")
+            log, shard, after, limit, self._time.now_us, window_s, self.switches.seed_of("interleave")
         )
 
     def before_window(self, log: ChangeLog, at_us: int) -> int:

@@ -42,14 +42,14 @@ def window_start_us(at_us: int, window_s: float) -> int:
 
 
 def read_interleaved(
-    log: ChangeLog, shard: StreamShard, after: int, limit: int, now_s: float, window_s: float, seed: str
+    log: ChangeLog, shard: StreamShard, after: int, limit: int, now_us: int, window_s: float, seed: str
 ) -> tuple[list[ChangeLogRow], int]:
     """Return up to `limit` changes of a shard after an id, reordered, and the id to continue after.
 
     A window is always read from its beginning, so a reader that continues in the middle finds the same order.
     """
     window_us = max(1, round(window_s * 1_000_000))
-    last = log.id_at(window_start_us(int(now_s * 1_000_000), window_s) - 1)  # the last change of past windows
+    last = log.id_at(window_start_us(now_us, window_s) - 1)  # the last change of past windows
     upto = last if shard.last is None else min(shard.last, last)
     first = log.read(after, upto, shard.bounds, 1)
     if not first:

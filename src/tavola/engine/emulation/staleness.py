@@ -7,10 +7,10 @@ Consistent reads are never stale. The older state is read from the table's chang
 
 from __future__ import annotations
 
-from tavola.clock import Clock
 from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.emulation.chance import SeededChance
 from tavola.engine.snapshots import AsOfTableStore, table_at_position
+from tavola.engine.store_time import StoreTime
 
 _REPLICAS = 3
 
@@ -20,14 +20,14 @@ class Staleness:
 
     def __init__(
         self,
-        clock: Clock,
+        time: StoreTime,
         *,
         stale_s: float | None,
         lag_s: float | None,
         reads: SeededChance,
         lags: SeededChance,
     ) -> None:
-        self._clock = clock
+        self._time = time
         self._stale_s = stale_s
         self._lag_s = lag_s
         self._reads = reads
@@ -43,7 +43,7 @@ class Staleness:
         journal = table.journal
         if not behind_s or journal is None or not journal.history:
             return table
-        position = journal.log.id_at(int((self._clock.now() - behind_s) * 1_000_000))
+        position = journal.log.id_at(self._time.log_us_ago(behind_s))
         return table if position >= journal.position else table_at_position(table, journal.log, position)
 
     def _behind_s(self) -> float:

@@ -298,7 +298,7 @@ class ThroughputMeter:
 
     def throttles(self, charges: Sequence[Charge]) -> list[Throttle]:
         """Return every limit that throttles a request, each once; charge nothing."""
-        now_s = self._clock.now()
+        now_s = self._clock.elapsed()
         distinct: dict[Throttle, None] = {}
         for charge in charges:
             resource = self.resource(charge.table, charge.index)
@@ -312,7 +312,7 @@ class ThroughputMeter:
 
     def take(self, charges: Sequence[Charge]) -> None:
         """Charge a request that is not throttled."""
-        now_s = self._clock.now()
+        now_s = self._clock.elapsed()
         for charge in charges:
             resource = self.resource(charge.table, charge.index)
             resource.take(charge, now_s)
@@ -323,9 +323,9 @@ class ThroughputMeter:
         resource_id = (table.definition.number, 0 if index is None else index.definition.slot)
         resource = self._resources.get(resource_id)
         if resource is None:
-            resource = self._resources[resource_id] = MeteredResource(table, index, self._clock.now())
+            resource = self._resources[resource_id] = MeteredResource(table, index, self._clock.elapsed())
         elif resource.definition is not table.definition:
-            resource.renew(table, index, self._clock.now())
+            resource.renew(table, index, self._clock.elapsed())
         return resource
 
     def drop(self, table: StoredTable) -> None:

@@ -129,10 +129,18 @@ def drop_table(services: Services, table: StoredTable) -> None:
         keep_table(services.store, definition)
     if definition.recovery is not None:
         backups = Backups(services.store)
-        backups.drop_expired(services.clock.now())
+        now = services.time.stamp()
+        backups.drop_expired(now.store_s)
         backup = _new(services, table, f"{table.name}$DeletedTableBackup", "SYSTEM", definition.number)
-        expires_at_s = backup.created_at_s + SYSTEM_BACKUP_DAYS * _DAY_S
-        backups.save(msgspec.structs.replace(backup, status="AVAILABLE", expires_at_s=expires_at_s))
+        life_s = SYSTEM_BACKUP_DAYS * _DAY_S
+        backups.save(
+            msgspec.structs.replace(
+                backup,
+                status="AVAILABLE",
+                expires_at_s=backup.created_at_s + life_s,
+                drop_at_s=now.store_s + life_s,
+            )
+        )
     services.catalog.drop(table, keep_rows=definition.recovery is not None or definition.pins > 0)
 
 
@@ -164,7 +172,7 @@ def fail_backup(services: Services, state: dict[str, Any]) -> None:
     backup = backups.find(Scope(state["account"], state["region"]), state["table"], state["backup"])
     if backup is not None:
         what = f"Backup {backup.name} of table {backup.definition.name}"
-        failure = Failure(services.clock.now(), what, state["failure"])
+        failure = Failure.of(services.time.stamp(), what, state["failure"])
         _log.error("%s", failure.sentence)
         record_failure(services.store, backup.arn, failure)
         backups.drop(backup)
@@ -189,7 +197,7 @@ def find_backup(call: OperationCall, arn: str, *, anywhere: bool = False) -> Bac
         backup = Backups(call.services.store).find(parts.scope, parts.table, parts.label)
     if backup is None or _is_expired(call.services, backup):
         fault = BackupNotFoundFault.of_arn(arn)
-        failure = failure_of(call.services.store, parts.text, call.services.clock.now())
+        failure = failure_of(call.services.store, parts.text, call.services.time.elapsed_s())
         raise fault if failure is None else BackupNotFoundFault(f"{fault}. {failure.sentence}")
     return backup
 
@@ -208,7 +216,7 @@ def _parse_backup_arn(call: OperationCall, arn: str) -> ResourceArn:
 
 
 def _is_expired(services: Services, backup: Backup) -> bool:
-    return backup.expires_at_s is not None and backup.expires_at_s <= services.clock.now()
+    return backup.has_expired(services.time.elapsed_s())
 
 
 def _new(services: Services, table: StoredTable, name: str, type_: BackupType, number: int) -> Backup:
@@ -280,7 +288,7 @@ def _index(shown: dict[str, Any]) -> dict[str, Any]:
 
 def _describe(call: OperationCall, backup: Backup) -> dict[str, Any]:
     definition = backup.definition
-    shown = describe(Backups(call.services.store).table(backup), call.services.clock.now())
+    shown = describe(Backups(call.services.store).table(backup), call.services.time.now())
     table: dict[str, Any] = {
         "TableName": definition.name,
         "TableId": definition.uuid,

@@ -63,7 +63,7 @@ def start_bulk_put_items(call: OperationCall, request: StartBulkPutItemsRequest)
     now_s = services.clock.now()
     digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
-    earlier = records.find_by_token(call.scope, token, now_s)
+    earlier = records.find_by_token(call.scope, token, services.time.elapsed_s())
     if earlier is not None:
         if earlier.digest != digest:
             raise IdempotentParameterMismatchFault()
@@ -89,7 +89,7 @@ def start_bulk_put_items(call: OperationCall, request: StartBulkPutItemsRequest)
     transfer = start_transfer(
         call,
         "bulk",
-        new_transfer(call, table, id_, now_s, token, digest, described),
+        new_transfer(call, table, id_, token, digest, described),
         {"number": table.definition.number, "progress": {}},
     )
     return encode({"BulkOperationDescription": transfer.description})

@@ -23,6 +23,7 @@ from tavola.engine.request_context import ItemAccess, RequestContext
 from tavola.engine.signed_tokens import TokenSigner
 from tavola.engine.snapshots import read_only_fault, table_at
 from tavola.engine.storage import ChangeLog, ChangeLogRow, ItemRow, Store
+from tavola.engine.store_time import StoreTime
 from tavola.engine.streams import Streams, StreamShard, read_shard
 from tavola.engine.transfer import Buckets
 from tavola.engine.writes import CurrentItem, ItemWrite, apply_write, condition_failure
@@ -84,7 +85,8 @@ class Services:
 
     catalog: Catalog
     tokens: ClientTokens
-    clock: Clock
+    clock: Clock  # for what is shown, and for the expiry of items
+    time: StoreTime  # for what is decided
     entropy: Entropy
     wording: MessageStyle
     table_delay_s: float
@@ -156,12 +158,11 @@ class OperationCall:
         return table
 
     def _table_as_of(self, table: StoredTable, at_us: int) -> StoredTable:
-        now_s = self.services.clock.now()
-        catalog = self.services.catalog
-        past = table_at(table, at_us, now_s, self.services.begin_maintenance, catalog.history)
-        catalog.as_of_read_at_s[table.definition.number] = now_s
+        time, catalog = self.services.time, self.services.catalog
+        past = table_at(table, at_us, time, self.services.begin_maintenance, catalog.history)
+        catalog.as_of_read_at_s[table.definition.number] = time.elapsed_s()
         # Later writes get later times even if the clock is set back, so this read stays repeatable.
-        catalog.timeline.reach(at_us + 1)
+        time.reach(at_us + 1)
         return past
 
     def make_read_only(self) -> None:

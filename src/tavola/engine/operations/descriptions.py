@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tavola.clock import Clock
 from tavola.engine.catalog import (
     IndexDefinition,
     Restored,
@@ -15,10 +14,11 @@ from tavola.engine.catalog import (
 )
 from tavola.engine.operations.throughput import NO_UNITS, index_warm_throughput, table_warm_throughput
 from tavola.engine.operations.vectors import describe_vector, is_vector_active
+from tavola.engine.store_time import CurrentTime, StoreTime
 from tavola.protocol.arns import index_arn, stream_arn, table_arn
 
 
-def describe(table: StoredTable, now_s: float, *, status: str | None = None) -> dict[str, Any]:
+def describe(table: StoredTable, now: CurrentTime, *, status: str | None = None) -> dict[str, Any]:
     """Return a table's description; `status` overrides the current one, as responses to changes do.
 
     The response to CreateTable omits what AWS does not know yet: default warm throughput, and the time of the
@@ -34,9 +34,9 @@ def describe(table: StoredTable, now_s: float, *, status: str | None = None) -> 
         ],
         "TableName": definition.name,
         "KeySchema": _key_schema((definition.hash,), (definition.range,) if definition.range else ()),
-        "TableStatus": status or _status(definition, now_s),
+        "TableStatus": status or _status(definition, now.store_s),
         "CreationDateTime": definition.created_at_s,
-        "ProvisionedThroughput": _throughput(definition.throughput, now_s),
+        "ProvisionedThroughput": _throughput(definition.throughput, now.wall_s),
         "TableSizeBytes": table.counts.bytes,
         "ItemCount": table.counts.items,
         "TableArn": table_arn(definition.scope, definition.name),
@@ -49,12 +49,10 @@ def describe(table: StoredTable, now_s: float, *, status: str | None = None) -> 
                 definition.on_demand_since_s
             )
     local = [
-        describe_index(table, index, now_s, creating=creating)
-        for index in table.indexes
-        if not index.is_global
+        describe_index(table, index, now, creating=creating) for index in table.indexes if not index.is_global
     ]
     globally = [
-        describe_index(table, index, now_s, creating=creating) for index in table.indexes if index.is_global
+        describe_index(table, index, now, creating=creating) for index in table.indexes if index.is_global
     ]
     if local:
         described["LocalSecondaryIndexes"] = local
@@ -62,7 +60,7 @@ def describe(table: StoredTable, now_s: float, *, status: str | None = None) -> 
         described["GlobalSecondaryIndexes"] = globally
     if table.vectors:
         described["VectorIndexes"] = [
-            describe_vector(table, vector, now_s, creating=creating) for vector in table.vectors
+            describe_vector(table, vector, now, creating=creating) for vector in table.vectors
         ]
     if definition.stream is not None:
         described |= {
@@ -103,36 +101,36 @@ def _restore_summary(restored: Restored) -> dict[str, Any]:
     return summary
 
 
-def is_changing(definition: TableDefinition, now_s: float) -> bool:
+def is_changing(definition: TableDefinition, store_s: float) -> bool:
     """Return whether an index of the table is still being built."""
-    return bool(changing_indexes(definition, now_s))
+    return bool(changing_indexes(definition, store_s))
 
 
-def changing_indexes(definition: TableDefinition, now_s: float) -> set[str]:
+def changing_indexes(definition: TableDefinition, store_s: float) -> set[str]:
     """Return the names of the indexes that are still being built."""
-    return {index.name for index in definition.indexes if not _is_active(index, now_s)} | {
-        vector.name for vector in definition.vectors if not is_vector_active(vector, now_s)
+    return {index.name for index in definition.indexes if not _is_active(index, store_s)} | {
+        vector.name for vector in definition.vectors if not is_vector_active(vector, store_s)
     }
 
 
-def is_index_active(index: IndexDefinition, clock: Clock) -> bool:
+def is_index_active(index: IndexDefinition, time: StoreTime) -> bool:
     """Return whether an index is complete and no longer CREATING."""
     # Most indexes were created with their table, so the time is not needed.
-    return index.filled_to is None and (not index.ready_at_s or _is_active(index, clock.now()))
+    return index.filled_to is None and (not index.ready_at_s or _is_active(index, time.elapsed_s()))
 
 
-def _is_active(index: IndexDefinition, now_s: float) -> bool:
-    return index.filled_to is None and index.ready_at_s <= now_s
+def _is_active(index: IndexDefinition, store_s: float) -> bool:
+    return index.filled_to is None and index.ready_at_s <= store_s
 
 
-def _status(definition: TableDefinition, now_s: float) -> str:
-    if definition.ready_at_s > now_s:
+def _status(definition: TableDefinition, store_s: float) -> str:
+    if definition.ready_at_s > store_s:
         return "CREATING"
-    return "UPDATING" if is_changing(definition, now_s) else "ACTIVE"
+    return "UPDATING" if is_changing(definition, store_s) else "ACTIVE"
 
 
 def describe_index(
-    table: StoredTable, index: StoredIndex, now_s: float, *, creating: bool = False
+    table: StoredTable, index: StoredIndex, now: CurrentTime, *, creating: bool = False
 ) -> dict[str, Any]:
     """Return the description of an index; `creating` as in the response to CreateTable."""
     definition = index.definition
@@ -148,11 +146,12 @@ def describe_index(
         "IndexArn": index_arn(table.scope, table.name, definition.name),
     }
     if index.is_global:
-        ready = table.definition.ready_at_s <= now_s and _is_active(definition, now_s) and not creating
+        is_active = _is_active(definition, now.store_s)
+        ready = table.definition.ready_at_s <= now.store_s and is_active and not creating
         described["IndexStatus"] = "ACTIVE" if ready else "CREATING"
-        if not _is_active(definition, now_s):
+        if not is_active:
             described["Backfilling"] = True
-        described["ProvisionedThroughput"] = _throughput(definition.throughput or NO_UNITS, now_s)
+        described["ProvisionedThroughput"] = _throughput(definition.throughput or NO_UNITS, now.wall_s)
         if definition.on_demand is not None:
             described["OnDemandThroughput"] = definition.on_demand
         if not creating:

@@ -157,7 +157,9 @@ class EmulatedCall(OperationCall):
         """Return the start position for now: the beginning of the window if records are reordered."""
         if not self.services.emulation.interleaves:
             return super().latest_position(log)
-        return self.services.emulation.before_window(log, int(self.services.clock.now() * 1_000_000))
+        time = self.services.time
+        time.tick()
+        return self.services.emulation.before_window(log, time.now_us)
 
     @property
     def records_accesses(self) -> bool:

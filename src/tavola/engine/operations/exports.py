@@ -35,6 +35,7 @@ from tavola.engine.operations.transfers import (
     start_transfer,
 )
 from tavola.engine.snapshots import index_log_if_needed, position_at, window_of
+from tavola.engine.store_time import StoreTime
 from tavola.engine.transfer import (
     Export,
     ExportFilter,
@@ -83,13 +84,13 @@ def export_table_to_point_in_time(call: OperationCall, request: ExportTableToPoi
     now_s = services.clock.now()
     digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
-    known = records.find_by_token(call.scope, token, now_s)
+    known = records.find_by_token(call.scope, token, services.time.elapsed_s())
     if known is not None:
         if known.digest != digest:
             raise ExportConflictFault()
         return encode({"ExportDescription": describe_transfer(call, "export", known)})
     period = request.incremental_export_specification
-    times, after, position = _span(call, table, request, now_s)
+    times, after, position = _span(call, table, request)
     if request.filter_specification is not None:
         _export_filter(call, request.filter_specification, table)
     if count_running(services.store, "export", call) >= EXPORTS_RUNNING_MAX:
@@ -120,7 +121,7 @@ def export_table_to_point_in_time(call: OperationCall, request: ExportTableToPoi
     transfer = start_transfer(
         call,
         "export",
-        new_transfer(call, table, id_, now_s, token, digest, described),
+        new_transfer(call, table, id_, token, digest, described),
         {"number": table.definition.number, "after": after, "position": position, "progress": {}},
     )
     return encode({"ExportDescription": transfer.description})
@@ -217,20 +218,20 @@ def _source(call: OperationCall, arn: str) -> StoredTable:
 
 
 def _span(
-    call: OperationCall, table: StoredTable, request: ExportTableToPointInTimeRequest, now_s: float
+    call: OperationCall, table: StoredTable, request: ExportTableToPointInTimeRequest
 ) -> tuple[dict[str, Any], int | None, int]:
     """Return an export's times for its description, and the corresponding log positions.
 
     A full export has one position; an incremental one also the position that its period starts after.
     """
-    period = request.incremental_export_specification
+    period, time = request.incremental_export_specification, call.services.time
+    earliest_us, latest_us = window_of(table, time)
     if period is None:
-        at_us = window_of(table, now_s)[1]
+        at_us = latest_us
         if request.export_time is not None:
             at_us = int(request.export_time * _SECOND_US)
-        return {"ExportTime": at_us / _SECOND_US}, None, _position(table, at_us, now_s)
-    from_s, to_s = _check_period(table, period, now_s)
-    earliest_us, _ = window_of(table, now_s)
+        return {"ExportTime": at_us / _SECOND_US}, None, _position(table, at_us, time)
+    from_s, to_s = _check_period(table, period, latest_us / _SECOND_US)
     from_us, to_us = int(from_s * _SECOND_US), int(to_s * _SECOND_US)
     if from_us < earliest_us // _SECOND_US * _SECOND_US:
         raise InvalidExportTimeFault("Point in Time Recovery is not available for specified export time")
@@ -239,22 +240,22 @@ def _span(
         "ExportToTime": to_s,
         "ExportViewType": period.export_view_type or "NEW_AND_OLD_IMAGES",
     }
-    after = _position(table, max(from_us - 1, earliest_us), now_s) if from_us > earliest_us else None
+    after = _position(table, max(from_us - 1, earliest_us), time) if from_us > earliest_us else None
     if after is None:
         recovery = table.definition.recovery
         assert recovery is not None, "a table with a window has recovery"
         after = recovery.since
-    return {"IncrementalExportSpecification": described}, after, _position(table, to_us - 1, now_s)
+    return {"IncrementalExportSpecification": described}, after, _position(table, to_us - 1, time)
 
 
 def _check_period(
-    table: StoredTable, period: IncrementalExportSpecification, now_s: float
+    table: StoredTable, period: IncrementalExportSpecification, latest_s: float
 ) -> tuple[float, float]:
     """Return the period of an incremental export; invalid ones are refused in AWS's order."""
     from_s = period.export_from_time
     assert from_s is not None, "`parse` refuses a period without a start"
-    to_s = now_s if period.export_to_time is None else period.export_to_time
-    if to_s > now_s:
+    to_s = latest_s if period.export_to_time is None else period.export_to_time
+    if to_s > latest_s:
         raise InvalidExportTimeFault(
             f"Incremental export period to time cannot be greater than the current time : {_instant(to_s)}"
         )
@@ -271,9 +272,9 @@ def _check_period(
     return from_s, to_s
 
 
-def _position(table: StoredTable, at_us: int, now_s: float) -> int:
+def _position(table: StoredTable, at_us: int, time: StoreTime) -> int:
     try:
-        return position_at(table, at_us, now_s)
+        return position_at(table, at_us, time)
     except InvalidRestoreTimeFault as error:
         raise InvalidExportTimeFault("Export Time is invalid") from error
 

@@ -75,7 +75,7 @@ def import_table(call: OperationCall, request: ImportTableRequest) -> bytes:
     now_s = services.clock.now()
     digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
-    earlier = records.find_by_token(call.scope, token, now_s)
+    earlier = records.find_by_token(call.scope, token, services.time.elapsed_s())
     if earlier is not None:
         if earlier.digest != digest:
             raise ImportConflictFault()
@@ -118,7 +118,7 @@ def import_table(call: OperationCall, request: ImportTableRequest) -> bytes:
             region=call.scope.region,
             table=name,
             table_uuid=uuid,
-            started_at_s=now_s,
+            started_at_s=services.time.stamp().store_s,
             token=token,
             digest=digest,
             description=described,
@@ -181,8 +181,8 @@ def import_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
     records.save(_mark_ended(transfer, now_s) if done else transfer)
     if done:
         if table is not None:
-            ready = msgspec.structs.replace(table.definition, ready_at_s=now_s + services.table_delay_s)
-            services.catalog.change(table, ready)
+            ready_at_s = services.time.stamp().store_s + services.table_delay_s
+            services.catalog.change(table, msgspec.structs.replace(table.definition, ready_at_s=ready_at_s))
         return None
     assert table is not None, "an import in progress has a table"
     return state | {"number": table.definition.number, "progress": msgspec.to_builtins(progress)}

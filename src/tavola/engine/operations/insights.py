@@ -42,7 +42,7 @@ def update_contributor_insights(call: OperationCall, request: UpdateContributorI
     index = _index(table, request.index_name)
     if not call.services.catalog.is_active(table):
         raise ValidationFault("TableStatus must be ACTIVE")
-    if index is not None and not is_index_active(index.definition, call.services.clock):
+    if index is not None and not is_index_active(index.definition, call.services.time):
         raise ValidationFault("IndexStatus must be ACTIVE")
     enable = request.contributor_insights_action == "ENABLE"
     current = _setting(table, index)

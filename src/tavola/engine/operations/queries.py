@@ -135,7 +135,7 @@ def _find_index(
         raise ValidationFault(f"The table does not have the specified index: {name}")
     if index.is_global and request.consistent_read:
         raise ValidationFault("Consistent reads are not supported on global secondary indexes")
-    if not is_index_active(index.definition, call.services.clock):
+    if not is_index_active(index.definition, call.services.time):
         raise ValidationFault(f"Cannot read from backfilling global secondary index: {name}")
     return index
 

@@ -79,14 +79,13 @@ def list_item_versions(call: OperationCall, request: ListItemVersionsRequest) ->
     table = call.table(request.table_name)
     check_scalar_keys(table, projection)
     key = key_of_request(table, request.key)
-    now_s = services.clock.now()
-    earliest_us, _ = window_of(table, now_s)
+    earliest_us, _ = window_of(table, services.time)
     rendered: list[dict[str, Any]] = []
     recovery = table.definition.recovery
     assert recovery is not None, "a table with a window has recovery"
     assert table.journal is not None, "a table with a window is journalled"
     after = max(recovery.since, table.journal.log.id_at(earliest_us - 1))
-    services.catalog.as_of_read_at_s[table.definition.number] = now_s
+    services.catalog.as_of_read_at_s[table.definition.number] = services.time.elapsed_s()
     index_log_if_needed(table.journal.log, after, services.begin_maintenance)
     if request.next_token is None:
         first = table_at_position(table, table.journal.log, after).rows.get(key)
@@ -140,7 +139,7 @@ def _describe(call: OperationCall, table: StoredTable) -> dict[str, Any]:
     described: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     recovery = table.definition.recovery
     if recovery is not None:
-        earliest_us, latest_us = window_of(table, call.services.clock.now())
+        earliest_us, latest_us = window_of(table, call.services.time)
         described = {
             "PointInTimeRecoveryStatus": "ENABLED",
             "RecoveryPeriodInDays": recovery.days,

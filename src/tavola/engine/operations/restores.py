@@ -84,11 +84,10 @@ def restore_table_to_point_in_time(call: OperationCall, request: RestoreTableToP
     """Start to create a table from another one as of a time, which may be now."""
     services = call.services
     source = _source(call, request)
-    now_s = services.clock.now()
-    _, at_us = window_of(source, now_s)
+    _, at_us = window_of(source, services.time)
     if request.restore_date_time is not None:
         at_us = round(request.restore_date_time * 1_000_000)
-    position = position_at(source, at_us, now_s)
+    position = position_at(source, at_us, services.time)
     _check_region(call, source.scope, request)
     _check_target(call, request.target_table_name)
     restored = Restored(at_s=at_us / 1_000_000, table_arn=source.arn)
@@ -120,7 +119,7 @@ def restore_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | 
         backups.save(msgspec.structs.replace(backup, restoring=False))
     else:
         unpin(services.catalog, services.store, state["source"])
-    ready_at_s = services.clock.now() + services.table_delay_s
+    ready_at_s = services.time.stamp().store_s + services.table_delay_s
     services.catalog.change(
         target, msgspec.structs.replace(target.definition, ready_at_s=ready_at_s, restored=None)
     )
@@ -137,7 +136,7 @@ def fail_restore(services: Services, state: dict[str, Any]) -> None:
         restored = target.definition.restored
         source = "a deleted source" if restored is None else restored.backup_arn or restored.table_arn
         what = f"The restore of table {target.name} from {source}"
-        failure = Failure(services.clock.now(), what, state["failure"])
+        failure = Failure.of(services.time.stamp(), what, state["failure"])
         _log.error("%s; the table is deleted", failure.sentence)
         record_failure(services.store, target.arn, failure)
         services.catalog.drop(target)
@@ -157,7 +156,7 @@ def _begin(call: OperationCall, definition: TableDefinition, source: dict[str, A
     table = services.catalog.create(msgspec.structs.replace(definition, number=number))
     forget_failure(services.store, table.arn)
     services.jobs.start(RESTORE_JOB, source | {"target": number, "place": START.encode()})
-    return encode({"TableDescription": describe(table, services.clock.now(), status="CREATING")})
+    return encode({"TableDescription": describe(table, services.time.now(), status="CREATING")})
 
 
 def _source(call: OperationCall, request: RestoreTableToPointInTimeRequest) -> StoredTable:

@@ -116,7 +116,7 @@ def find_index(call: OperationCall, table: StoredTable, statement: Statement) ->
             "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute "
             "RANGE keys."
         )
-    if not is_index_active(index.definition, call.services.clock):
+    if not is_index_active(index.definition, call.services.time):
         raise ValidationFault(f"Cannot read from backfilling global secondary index: {name}")
     return index
 

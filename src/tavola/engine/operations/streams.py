@@ -111,8 +111,7 @@ def get_records(call: OperationCall, request: GetRecordsRequest) -> bytes:
     opened = call.services.token_signer.open(ITERATOR, call.scope, request.shard_iterator)
     if opened is None:
         raise ValidationFault("Invalid ShardIterator")
-    now_s = call.services.clock.now()
-    if now_s - opened["at"] > STREAM_ITERATOR_LIFE_S:
+    if call.services.time.elapsed_s() - opened["at"] > STREAM_ITERATOR_LIFE_S:
         raise ExpiredIteratorFault("Iterator expired. Get a new one with GetShardIterator.")
     stream = call.services.streams.find(opened["stream"])
     shard = None if stream is None else stream.shard(opened["shard"])
@@ -194,7 +193,7 @@ def _start_at_number(
 
 def _horizon(call: OperationCall, stream: Stream) -> int:
     """Return the id of the last change that is too old to be read."""
-    at_us = int((call.services.clock.now() - STREAM_RETENTION_S) * 1_000_000)
+    at_us = call.services.time.log_us_ago(STREAM_RETENTION_S)
     return call.services.streams.log(stream).id_at(at_us)
 
 
@@ -202,5 +201,5 @@ def _iterator(call: OperationCall, stream: Stream, shard: StreamShard, after: in
     return call.services.token_signer.sign(
         ITERATOR,
         call.scope,
-        {"stream": stream.arn, "shard": shard.id, "after": after, "at": call.services.clock.now()},
+        {"stream": stream.arn, "shard": shard.id, "after": after, "at": call.services.time.elapsed_s()},
     )

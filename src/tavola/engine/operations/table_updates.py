@@ -36,6 +36,7 @@ from tavola.engine.operations.throughput import (
     to_dict,
 )
 from tavola.engine.operations.vectors import apply_vector_updates, describe_vector
+from tavola.engine.store_time import CurrentTime
 from tavola.limits import GLOBAL_INDEXES_MAX
 from tavola.protocol.definitions import check_keys_defined, check_projections
 from tavola.protocol.faults import LimitExceededFault, ResourceNotFoundFault, ValidationFault
@@ -59,11 +60,11 @@ def update_table(call: OperationCall, request: UpdateTableRequest) -> bytes:
     table = find_table(call, request.table_name)
     check_not_creating(call, table)
     refuse_replicas(request, table.definition)
-    now_s = call.services.clock.now()
-    definition = _settings(call, table.definition, request, now_s)
+    now = call.services.time.now()
+    definition = _settings(call, table.definition, request, now.wall_s)
     for update in request.global_secondary_index_updates or ():
         if update.update is not None:
-            definition = _update_index_throughput(table.definition, definition, update.update, now_s)
+            definition = _update_index_throughput(table.definition, definition, update.update, now.wall_s)
     if definition.billing == "PROVISIONED" and table.definition.billing != "PROVISIONED":
         for index in definition.indexes:
             if index.kind == "global" and not (index.throughput and index.throughput.reads):
@@ -71,19 +72,20 @@ def update_table(call: OperationCall, request: UpdateTableRequest) -> bytes:
                     f"{_INVALID}ProvisionedThroughput must be specified for index: {index.name}"
                 )
     added = any(update.create is not None for update in request.vector_index_updates or ())
-    if added and is_changing(table.definition, now_s):
+    if added and is_changing(table.definition, now.store_s):
         raise LimitExceededFault(_ONE_AT_A_TIME)
     for update in request.global_secondary_index_updates or ():
         if update.create is not None or update.delete is not None:
             # An index that is still being filled may be deleted; nothing else changes meanwhile.
             deleted = {update.delete.index_name} if update.delete is not None else set()
-            if changing_indexes(table.definition, now_s) - deleted:
+            if changing_indexes(table.definition, now.store_s) - deleted:
                 raise LimitExceededFault(_ONE_AT_A_TIME)
             definition = _create_or_delete_index(call, definition, update, request)
     definition = apply_vector_updates(call, definition, request)
     call.services.begin()
+    call.services.time.stamp()  # a new index has a store time
     changed = _apply_definition(call, table, definition)
-    return encode({"TableDescription": _describe_update(request, table, changed, now_s)})
+    return encode({"TableDescription": _describe_update(request, table, changed, now)})
 
 
 def _settings(
@@ -263,7 +265,7 @@ def _add_index(
         types[defined.attribute_name] = defined.attribute_type
     check_keys_defined(action.key_schema, types)
     slot = definition.slots + 1
-    ready_at_s = call.services.clock.now() + call.services.table_delay_s
+    ready_at_s = call.services.time.elapsed_s() + call.services.table_delay_s
     index = index_definition(action, slot, filled_to=0, ready_at_s=ready_at_s)
     changed = msgspec.structs.replace(definition, indexes=(*definition.indexes, index), slots=slot)
     return changed.with_types(types)
@@ -329,11 +331,10 @@ def _apply_definition(call: OperationCall, table: StoredTable, definition: Table
             catalog.add_vector(definition, vector)
     changed = catalog.change(table, definition)
     if definition.stream != table.definition.stream:
-        now_s = call.services.clock.now()
-        call.services.streams.disable(table, now_s)
+        call.services.streams.disable(table)
         if definition.stream is not None and definition.stream.enabled:
-            call.services.streams.enable(changed, now_s)
-    call.services.streams.split_to_throughput(changed, call.services.clock.now())
+            call.services.streams.enable(changed)
+    call.services.streams.split_to_throughput(changed)
     return changed
 
 
@@ -342,11 +343,11 @@ def _apply_definition(call: OperationCall, table: StoredTable, definition: Table
 
 
 def _describe_update(
-    request: UpdateTableRequest, old: StoredTable, new: StoredTable, now_s: float
+    request: UpdateTableRequest, old: StoredTable, new: StoredTable, now: CurrentTime
 ) -> dict[str, Any]:
     """Return the TableDescription of the response to UpdateTable."""
-    described = describe(new, now_s, status="UPDATING" if _changes_table_status(request) else "ACTIVE")
-    before = describe(old, now_s)
+    described = describe(new, now, status="UPDATING" if _changes_table_status(request) else "ACTIVE")
+    before = describe(old, now)
     described["AttributeDefinitions"] = _merged_attributes(before, described)
     described["WarmThroughput"] = before["WarmThroughput"]
     if request.warm_throughput is not None:
@@ -357,9 +358,9 @@ def _describe_update(
     if old.definition.billing != new.definition.billing:
         described["BillingModeSummary"] = {"BillingMode": new.definition.billing}
         if new.definition.billing == "PAY_PER_REQUEST":
-            described["ProvisionedThroughput"]["LastDecreaseDateTime"] = now_s
+            described["ProvisionedThroughput"]["LastDecreaseDateTime"] = now.wall_s
     elif request.provisioned_throughput is not None:
-        restore_old_units(described["ProvisionedThroughput"], old.definition.throughput, now_s)
+        restore_old_units(described["ProvisionedThroughput"], old.definition.throughput, now.wall_s)
     if request.table_class is not None:
         described.pop("TableClassSummary", None)
         if "TableClassSummary" in before:
@@ -368,8 +369,8 @@ def _describe_update(
         described["SSEDescription"] = describe_change(old.definition.encryption)
     indexes = {index["IndexName"]: index for index in described.get("GlobalSecondaryIndexes", ())}
     for update in request.global_secondary_index_updates or ():
-        _restore_old_index_settings(update, indexes, old, new, now_s)
-    _add_deleted_indexes(described, old, new, now_s)
+        _restore_old_index_settings(update, indexes, old, new, now)
+    _add_deleted_indexes(described, old, new, now)
     return described
 
 
@@ -401,7 +402,7 @@ def _restore_old_index_settings(
     indexes: dict[str, dict[str, Any]],
     old: StoredTable,
     new: StoredTable,
-    now_s: float,
+    now: CurrentTime,
 ) -> None:
     """Restore in an index's description the settings that AWS still reports unchanged."""
     if update.create is not None:
@@ -414,24 +415,26 @@ def _restore_old_index_settings(
     if action.provisioned_throughput is not None or action.on_demand_throughput is not None:
         described["IndexStatus"] = "UPDATING"
     if action.provisioned_throughput is not None and same_mode:
-        restore_old_units(described["ProvisionedThroughput"], definition.throughput or NO_UNITS, now_s)
+        restore_old_units(described["ProvisionedThroughput"], definition.throughput or NO_UNITS, now.wall_s)
     if action.on_demand_throughput is not None:
         described["OnDemandThroughput"] = render_changed_bounds(
             definition.on_demand, action.on_demand_throughput
         )
-    described["WarmThroughput"] = describe_index(old, old.by_name[action.index_name], now_s)["WarmThroughput"]
+    described["WarmThroughput"] = describe_index(old, old.by_name[action.index_name], now)["WarmThroughput"]
     if action.warm_throughput is not None:
         described["WarmThroughput"] |= {"Status": "UPDATING"}
 
 
-def _add_deleted_indexes(described: dict[str, Any], old: StoredTable, new: StoredTable, now_s: float) -> None:
+def _add_deleted_indexes(
+    described: dict[str, Any], old: StoredTable, new: StoredTable, now: CurrentTime
+) -> None:
     """Add the deleted indexes, which are described once more, as DELETING."""
     for vector in old.vectors:
         if all(other_vector.column != vector.column for other_vector in new.vectors):
-            deleted = describe_vector(old, vector, now_s) | {"IndexStatus": "DELETING"}
+            deleted = describe_vector(old, vector, now) | {"IndexStatus": "DELETING"}
             described.setdefault("VectorIndexes", []).append(deleted)
     for index in old.indexes:
         if index.name not in new.by_name:
-            deleted = describe_index(old, index, now_s) | {"IndexStatus": "DELETING"}
+            deleted = describe_index(old, index, now) | {"IndexStatus": "DELETING"}
             deleted.pop("Backfilling", None)
             described.setdefault("GlobalSecondaryIndexes", []).append(deleted)

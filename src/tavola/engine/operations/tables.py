@@ -107,7 +107,7 @@ def create_table(call: OperationCall, request: CreateTableRequest) -> bytes:
         name=request.table_name,
         uuid=call.services.entropy.uuid(),
         created_at_s=now_s,
-        ready_at_s=now_s + call.services.table_delay_s,
+        ready_at_s=call.services.time.stamp().store_s + call.services.table_delay_s,
         types={
             definition.attribute_name: definition.attribute_type
             for definition in request.attribute_definitions
@@ -132,44 +132,44 @@ def create_table(call: OperationCall, request: CreateTableRequest) -> bytes:
     )
     table = catalog.create(definition)
     if definition.stream is not None:
-        call.services.streams.enable(table, now_s)
-    return encode({"TableDescription": describe(table, now_s, status="CREATING")})
+        call.services.streams.enable(table)
+    return encode({"TableDescription": describe(table, call.services.time.now(), status="CREATING")})
 
 
 def describe_table(call: OperationCall, request: DescribeTableRequest) -> bytes:
     """Return a table's description; for a recently failed restore, the reason."""
-    now_s = call.services.clock.now()
+    now = call.services.time.now()
     try:
         table = find_table(call, request.table_name)
     except ResourceNotFoundFault as fault:
         arn = table_arn(call.check_scope(request.table_name), table_name_of(request.table_name))
-        failure = failure_of(call.services.store, arn, now_s)
+        failure = failure_of(call.services.store, arn, now.store_s)
         if failure is None:
             raise
         raise ResourceNotFoundFault(f"{fault}. {failure.sentence}") from fault
-    return encode({"Table": describe(table, now_s)})
+    return encode({"Table": describe(table, now)})
 
 
 def delete_table(call: OperationCall, request: DeleteTableRequest) -> bytes:
     """Delete a table and everything in it."""
     table = find_table(call, request.table_name)
+    now = call.services.time.now()
     check_not_creating(call, table)
     if table.definition.protected:
         raise ValidationFault(
             "Resource cannot be deleted as it is currently protected against deletion. "
             "Disable deletion protection first."
         )
-    if is_changing(table.definition, call.services.clock.now()):
+    if is_changing(table.definition, now.store_s):
         raise ResourceInUseFault(
             "Attempt to change a resource which is still in use: Cannot delete table while indexes are being "
             "created, updated, or deleted."
         )
-    now_s = call.services.clock.now()
     call.services.begin()
-    call.services.streams.disable(table, now_s)
+    call.services.streams.disable(table)
     drop_table(call.services, table)
     call.services.emulation.drop(table)
-    description = describe(table, now_s, status="DELETING")
+    description = describe(table, now, status="DELETING")
     return encode(
         {
             "TableDescription": {

@@ -144,19 +144,18 @@ def new_transfer(
     call: OperationCall,
     table: StoredTable,
     id_: str,
-    now_s: float,
     token: str,
     digest: str,
     description: dict[str, Any],
 ) -> Transfer:
-    """Return the record of a transfer out of, or into, an existing table."""
+    """Return the record of a transfer out of, or into, an existing table, in the open transaction."""
     return Transfer(
         id=id_,
         account=call.scope.account,
         region=call.scope.region,
         table=table.name,
         table_uuid=table.definition.uuid,
-        started_at_s=now_s,
+        started_at_s=call.services.time.stamp().store_s,
         token=token,
         digest=digest,
         description=description,
@@ -167,7 +166,7 @@ def start_transfer(call: OperationCall, kind: Kind, transfer: Transfer, state: d
     """Start a transfer and save its record, in the open transaction."""
     services = call.services
     records = TransferRecords(services.store, kind)
-    records.sweep(services.clock.now())
+    records.sweep(services.time.elapsed_s())
     origin = {"id": transfer.id, "account": transfer.account, "region": transfer.region}
     transfer = msgspec.structs.replace(transfer, job=services.jobs.start(kind, origin | state))
     records.save(transfer)

@@ -18,6 +18,7 @@ from tavola.engine.operations.call import (
     encode,
     parse_projection,
 )
+from tavola.engine.store_time import CurrentTime
 from tavola.engine.vectors import Vector, VectorDefinition
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import CompiledCondition
@@ -101,7 +102,7 @@ def _find_vector_index(call: OperationCall, table: StoredTable, name: str) -> Ve
     vector = next((vector for vector in table.vectors if vector.name == name), None)
     if vector is not None and vector.definition.filled_to is not None:
         raise ValidationFault(f"Cannot search backfilling vector index: {name}")
-    if vector is None or vector.definition.ready_at_s > call.services.clock.now():
+    if vector is None or vector.definition.ready_at_s > call.services.time.elapsed_s():
         raise ValidationFault(f"The table does not have the specified index: {name}")
     return vector
 
@@ -216,11 +217,11 @@ def _with_vector(
     action: CreateVectorIndexAction,
     request: UpdateTableRequest,
 ) -> TableDefinition:
-    name, now_s = action.index_name, call.services.clock.now()
+    name, store_s = action.index_name, call.services.time.elapsed_s()
     existing: tuple[IndexDefinition | VectorDefinition, ...] = (*definition.indexes, *definition.vectors)
     for existing_vector in existing:
         if existing_vector.name == name:
-            if existing_vector.filled_to is not None or existing_vector.ready_at_s > now_s:
+            if existing_vector.filled_to is not None or existing_vector.ready_at_s > store_s:
                 raise ResourceInUseFault(
                     "Attempt to change a resource which is still in use: Index is being created.  Table: "
                     f"{definition.name} Index: {name}"
@@ -244,17 +245,18 @@ def _with_vector(
         for definition in request.attribute_definitions or ()
     }
     slot = definition.slots + 1
-    added = vector_definition(action, slot, filled_to=0, ready_at_s=now_s + call.services.table_delay_s)
+    added = vector_definition(action, slot, filled_to=0, ready_at_s=store_s + call.services.table_delay_s)
     changed = msgspec.structs.replace(definition, vectors=(*definition.vectors, added), slots=slot)
     return changed.with_types({**types, **definition.types})
 
 
 def describe_vector(
-    table: StoredTable, vector: Vector, now_s: float, *, creating: bool = False
+    table: StoredTable, vector: Vector, now: CurrentTime, *, creating: bool = False
 ) -> dict[str, Any]:
     """Return the description of a vector index; `creating` as in the response to CreateTable."""
     definition = vector.definition
-    ready = table.definition.ready_at_s <= now_s and is_vector_active(definition, now_s) and not creating
+    is_active = is_vector_active(definition, now.store_s)
+    ready = table.definition.ready_at_s <= now.store_s and is_active and not creating
     described = vector_info(definition) | {
         "IndexStatus": "ACTIVE" if ready else "CREATING",
         "IndexSizeBytes": table.counts.index_bytes.get(definition.slot, 0),
@@ -285,6 +287,6 @@ def vector_info(definition: VectorDefinition) -> dict[str, Any]:
     return info
 
 
-def is_vector_active(definition: VectorDefinition, now_s: float) -> bool:
+def is_vector_active(definition: VectorDefinition, store_s: float) -> bool:
     """Return whether a vector index is complete and no longer CREATING."""
-    return definition.filled_to is None and definition.ready_at_s <= now_s
+    return definition.filled_to is None and definition.ready_at_s <= store_s

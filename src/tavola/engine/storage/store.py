@@ -237,9 +237,9 @@ class Store:
         return iter(cast("list[tuple[str, bytes]]", rows.fetchall()))
 
     @translate_errors
-    def delete_due(self, kind: str, now_s: float) -> int:
-        """Remove the records of a kind that are due, and return their number."""
-        self._cursor.execute("DELETE FROM record WHERE kind = ? AND due <= ?", (kind, now_s))
+    def delete_due(self, kind: str, store_s: float) -> int:
+        """Remove the records of a kind that are due at a store time, and return their number."""
+        self._cursor.execute("DELETE FROM record WHERE kind = ? AND due <= ?", (kind, store_s))
         return self._connection.changes()
 
     @property

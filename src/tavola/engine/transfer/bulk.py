@@ -86,7 +86,7 @@ class Bulk:
         is_complete = True
         manifest: dict[str, Any] = {
             "bulkOperationArn": transfer.description["BulkOperationArn"],
-            "startTime": instant(transfer.started_at_s),
+            "startTime": instant(transfer.description["StartTime"]),
             "endTime": instant(now_s),
             "processedItemCount": state.reached.processed,
             "failedItemCount": state.reached.failed,

@@ -26,7 +26,7 @@ class Transfer(msgspec.Struct, frozen=True):
     region: str
     table: str  # the name
     table_uuid: str
-    started_at_s: float
+    started_at_s: float  # in store time
     token: str
     digest: str  # of the request, to detect a token reused for another one
     description: dict[str, Any]
@@ -64,9 +64,9 @@ class TransferRecords:
         data = self._store.get_record(self._kind, _name(scope, id_))
         return None if data is None else msgspec.json.decode(data, type=Transfer)
 
-    def find_by_token(self, scope: Scope, token: str, now_s: float) -> Transfer | None:
+    def find_by_token(self, scope: Scope, token: str, store_s: float) -> Transfer | None:
         """Return the transfer that a client token started in the last hours."""
-        since_s = now_s - TRANSFER_TOKEN_LIFE_S
+        since_s = store_s - TRANSFER_TOKEN_LIFE_S
         for transfer in self.newest(scope):
             if transfer.token == token and transfer.started_at_s > since_s:
                 return transfer
@@ -84,9 +84,9 @@ class TransferRecords:
                 if keep is None or keep(transfer):
                     yield transfer
 
-    def sweep(self, now_s: float) -> None:
+    def sweep(self, store_s: float) -> None:
         """Delete expired records."""
-        self._store.delete_due(self._kind, now_s)
+        self._store.delete_due(self._kind, store_s)
 
 
 def _name(scope: Scope, id_: str) -> str:

@@ -1,0 +1,188 @@
+"""StoreTime: the time by which a store decides, which only moves forward.
+
+The problem. A wall clock is set: by a person, by a time service, by a virtual machine that wakes up. If "is this table past
+CREATING?", "has this token expired?" and "is this change old enough to be removed?" compare stored dates with it, then a
+table vanishes when the clock is set back, a token takes effect twice when it is set forward and back, and changes that
+are minutes old are removed when it is set ahead by a year.
+
+The idea. Three times, each for one purpose:
+
+    wall time    the clock's date                  is shown, and compared with dates in items (expiry of items)
+    store time   seconds measured, never set       decides: statuses, tokens, iterators, retention, shards, backups
+    log time     wall time that never goes back    is written to the change logs, and found again by reads as of a time
+
+Store time is a number like epoch seconds. A new store begins at the wall time; while the process runs, the number grows
+by the seconds that `Clock.elapsed` measures, whatever happens to the wall clock. Between two processes only the wall clock
+has gone on, so a store that is opened again adds the difference between the wall time now and the saved one, but never a
+negative difference:
+
+    wall    100 ── 110 ┐               ┌ 9110 ── 9120      a jump ahead while the process runs: no time passes
+    store   100 ── 110 └───────────────┘ 110 ──── 120
+    wall                9120 ─ closed ─ 50                 opened with the clock set back: no time passed
+    store                120            120
+
+To be able to continue, the pair of store time and wall time is saved. A transaction that stores a store time calls `stamp`,
+which saves the pair along with it, at most once a second. So a store that is opened again is at most a second before any
+time that it holds.
+
+Log time is the wall time, unless that was set back: then log time goes on from its latest value, at half the pace, until
+the wall time has caught up. It must not wait, because changes with one time could not be told apart, neither by a read as
+of a time nor by their age. Half the pace reaches the wall time after twice the correction.
+
+    log time   ──────●  set back by an hour
+                     │╲
+                     │ ●─ ─ ─ ─ ─ half the pace ─ ─ ─ ─ ●────── wall time again
+    wall time        ●──────────────────────────────────●──────
+
+Retention asks: which log time was it, so many seconds of store time ago? Where the wall clock ran evenly, log time is store
+time plus a constant, so it is enough to keep the points at which the constant changed, as `ClockStep`s. Most stores have
+one. They are saved with the pair and dropped when nothing in the log can be older.
+
+Cost: a write to a table with a log reads two clocks instead of one. Limits: a clock that is wrong while the store is opened
+cannot be told from time that passed, so a jump ahead across a restart counts as elapsed. Corrections below a second are not
+noticed, so ages in the log are right to the second.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from tavola.clock import Clock
+from tavola.engine.storage import Store, StoreDamaged
+
+_KIND, _NAME = "time", "store"
+_SAVE_S = 1.0  # how much of store time a crash may lose, if the clock was set back too
+_STEP_S = 1.0  # a smaller difference is reading two clocks one after the other, not a correction
+_STEPS_AGE_S = 36 * 86_400.0  # longer than any retention of changes
+_STEPS_MAX = 200
+_SECOND_US = 1_000_000
+
+
+class CurrentTime(NamedTuple):
+    """The present: the wall time, which is shown, and the store time, which decides."""
+
+    wall_s: float
+    store_s: float
+
+
+class ClockStep(NamedTuple):
+    """From a store time on, by how much the wall time differs from store time, and the log time there."""
+
+    store_s: float
+    offset_s: float
+    log_s: float
+
+    def slow_log_at(self, store_s: float) -> float:
+        """Return the log time at a store time after this step, as far as it does not follow the wall time."""
+        return self.log_s + (store_s - self.store_s) / 2
+
+
+class SavedTime(msgspec.Struct, frozen=True):
+    """A store time and the wall time that it was saved at, from which a store that is opened again continues."""
+
+    store_s: float
+    wall_s: float
+    steps: tuple[ClockStep, ...]
+
+
+class StoreTime:
+    """The store time and the log time of one store."""
+
+    __slots__ = ("_clock", "_saved_s", "_start_s", "_steps", "_store", "_unsaved", "now_us")
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        """Continue from the time that was saved in the store; one without a saved time begins at the wall time."""
+        self._store = store
+        self._clock = clock
+        self.now_us = 0  # the log time of the changes of the current call
+        wall_s = clock.now()
+        saved = _load(store)
+        if saved is None:
+            saved = SavedTime(wall_s, wall_s, (ClockStep(wall_s, 0.0, 0.0),))
+            self._unsaved = True
+        else:
+            self._unsaved = False
+        self._saved_s = saved.store_s
+        self._start_s = saved.store_s + max(0.0, wall_s - saved.wall_s) - clock.elapsed()
+        self._steps = list(saved.steps)
+
+    def elapsed_s(self) -> float:
+        """Return the store time: a number of seconds that never decreases."""
+        return self._start_s + self._clock.elapsed()
+
+    def now(self) -> CurrentTime:
+        """Return the present, to describe something that has dates and a status."""
+        return CurrentTime(self._clock.now(), self.elapsed_s())
+
+    def stamp(self) -> CurrentTime:
+        """Return the present for values that the open transaction stores, and save the store time with them."""
+        now = self.now()
+        if self._unsaved or now.store_s - self._saved_s >= _SAVE_S:
+            self._save(now)
+        return now
+
+    def mark_unsaved(self) -> None:
+        """Save the time again with the next stamp, because the transaction that saved it was rolled back."""
+        self._unsaved = True
+
+    def tick(self) -> None:
+        """Advance the log time to the present, before the first change of a call.
+
+        All changes of a call have the same time, in all tables. Therefore a transaction is visible as of a time either
+        completely or not at all, whatever the clock does.
+        """
+        wall_s, store_s = now = self.now()
+        step = self._steps[-1]
+        log_us = int(max(wall_s, step.slow_log_at(store_s)) * _SECOND_US)
+        if not -_STEP_S < wall_s - store_s - step.offset_s < _STEP_S or self.now_us > log_us + _SECOND_US:
+            self._add_step(store_s, wall_s - store_s)
+        if log_us > self.now_us:
+            self.now_us = log_us
+        if self._unsaved and self._store.open_transaction:
+            self._save(now)
+
+    def reach(self, at_us: int) -> None:
+        """Advance the log time at least to a time that was already shown to a reader."""
+        self.now_us = max(self.now_us, at_us)
+
+    def log_us(self) -> int:
+        """Return the latest log time that the past can be read at; later changes get later times."""
+        wall_s, store_s = self.now()
+        return max(int(max(wall_s, self._steps[-1].slow_log_at(store_s)) * _SECOND_US), self.now_us - 1)
+
+    def log_us_ago(self, seconds: float) -> int:
+        """Return the log time of so many seconds of store time ago."""
+        store_s = self.elapsed_s() - seconds
+        step = next((step for step in reversed(self._steps) if step.store_s <= store_s), self._steps[0])
+        return int(max(store_s + step.offset_s, step.slow_log_at(store_s)) * _SECOND_US)
+
+    def _add_step(self, store_s: float, offset_s: float) -> None:
+        """Note that the wall clock was set; forget steps before any change that is kept."""
+        self._steps.append(ClockStep(store_s, offset_s, self.now_us / _SECOND_US))
+        while len(self._steps) > 1 and self._steps[1].store_s < store_s - _STEPS_AGE_S:
+            del self._steps[0]
+        if len(self._steps) > _STEPS_MAX:
+            # Of two steps, the earlier with the lower offset: changes are taken for younger, and kept for longer.
+            first, second = self._steps[:2]
+            self._steps[:2] = [first._replace(offset_s=min(first.offset_s, second.offset_s))]
+        self._unsaved = True
+
+    def _save(self, now: CurrentTime) -> None:
+        assert self._store.open_transaction, "a store time is saved with the values that depend on it"
+        saved = SavedTime(now.store_s, now.wall_s, tuple(self._steps))
+        self._store.put_record(_KIND, _NAME, msgspec.json.encode(saved))
+        self._saved_s, self._unsaved = now.store_s, False
+
+
+def _load(store: Store) -> SavedTime | None:
+    data = store.get_record(_KIND, _NAME)
+    if data is None:
+        return None
+    try:
+        return msgspec.json.decode(data, type=SavedTime)
+    except msgspec.DecodeError as error:
+        raise StoreDamaged(
+            f"the store is damaged (its saved time cannot be read: {error}); restore it from a backup"
+        ) from error
