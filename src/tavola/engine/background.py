@@ -9,13 +9,17 @@ from __future__ import annotations
 import logging
 from math import inf
 
+import msgspec
+
 from tavola.engine.backfill import fill_slice, next_unfilled
 from tavola.engine.backups import Backups
+from tavola.engine.catalog import NEVER_S, IndexDefinition, TableDefinition
 from tavola.engine.expiry import delete_expired_slice, enable_expiry, tables_with_expiry
 from tavola.engine.expiry import fill_slice as fill_expiry
 from tavola.engine.expiry import next_unfilled as next_unfilled_expiry
 from tavola.engine.jobs import BackgroundJob
 from tavola.engine.operations import ABANDONED, STEPS, Services
+from tavola.engine.vectors import VectorDefinition
 from tavola.errors import TavolaError
 from tavola.limits import STREAM_RETENTION_S
 
@@ -39,6 +43,7 @@ class BackgroundTasks:
         self._sweeping: list[int] = []  # tables with expired items left in this round
         self._trimming: list[int] = []  # logs left to trim in this round
         self._dropping_expired = False  # streams or backups have expired
+        self._saving_time = False  # the wall clock was set
         self._expiring = False
         self._unfilled = False
         self._logged_error = ""  # the last error that was logged, to log it once
@@ -67,6 +72,7 @@ class BackgroundTasks:
             or self._sweeping
             or self._trimming
             or self._dropping_expired
+            or self._saving_time
         ):
             return True
         store_s = services.time.elapsed_s()
@@ -79,7 +85,8 @@ class BackgroundTasks:
             self._dropping_expired = (
                 Backups(services.store).any_expired(store_s) or services.streams.has_due_work()
             )
-        return bool(self._sweeping or self._trimming or self._dropping_expired)
+            self._saving_time = services.time.was_clock_set
+        return bool(self._sweeping or self._trimming or self._dropping_expired or self._saving_time)
 
     def run_step(self) -> None:
         """Run one due step, in the open transaction."""
@@ -93,7 +100,10 @@ class BackgroundTasks:
             fill_expiry(catalog, column)
             return
         self._unfilled = False
-        if self._sweeping:
+        if self._saving_time:
+            self._saving_time = False
+            self._services.time.stamp()
+        elif self._sweeping:
             self._delete_expired(self._sweeping.pop(0))
         elif self._dropping_expired:
             self._dropping_expired = False
@@ -191,8 +201,18 @@ class BackgroundTasks:
 
 
 def upgrade(services: Services) -> None:
-    """Upgrade tables of an older store: add the column for expiry and the stream that their settings imply."""
+    """Upgrade tables of an older store: add the column for expiry and the stream that their settings imply.
+
+    Earlier versions stored in wall time when a table becomes ACTIVE. If that is farther away than any delay, because the
+    clock was ahead then, the table is ACTIVE.
+    """
     catalog = services.catalog
+    latest_s = services.time.elapsed_s() + services.table_delay_s
+    for table in list(catalog.tables()):
+        settled = _settle(table.definition, latest_s)
+        if settled is not table.definition:
+            services.begin()
+            catalog.change(table, settled)
     for table in list(catalog.tables()):
         ttl = table.definition.ttl
         if ttl is not None and ttl.enabled and ttl.column is None:
@@ -204,3 +224,28 @@ def upgrade(services: Services) -> None:
         if stream is not None and stream.enabled and stream.label not in labels:
             services.begin()
             services.streams.enable(table)
+
+
+def _settle(definition: TableDefinition, latest_s: float) -> TableDefinition:
+    """Return a definition in which nothing becomes ACTIVE after a store time, except at the end of a job."""
+
+    def is_beyond(ready_at_s: float) -> bool:
+        return latest_s < ready_at_s < NEVER_S
+
+    parts: tuple[TableDefinition | IndexDefinition | VectorDefinition, ...]
+    parts = (definition, *definition.indexes, *definition.vectors)
+    if not any(is_beyond(part.ready_at_s) for part in parts):
+        return definition
+    replace = msgspec.structs.replace
+    return replace(
+        definition,
+        ready_at_s=0.0 if is_beyond(definition.ready_at_s) else definition.ready_at_s,
+        indexes=tuple(
+            replace(index, ready_at_s=0.0) if is_beyond(index.ready_at_s) else index
+            for index in definition.indexes
+        ),
+        vectors=tuple(
+            replace(vector, ready_at_s=0.0) if is_beyond(vector.ready_at_s) else vector
+            for vector in definition.vectors
+        ),
+    )

@@ -25,6 +25,7 @@ _KIND = "table"
 _COUNTS = "counts"
 _SEQUENCE = ("sequence", "table")
 KEPT_LOG = "kept-log"  # the kind of record that keeps a log, named by its number
+NEVER_S = 1e15  # as the time when a table is ready: a job makes it ACTIVE, not the time
 _DAY_S = 86_400
 _PAST_CAPACITIES_MAX = 500
 

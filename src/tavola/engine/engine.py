@@ -498,8 +498,17 @@ class Engine:
                     self._services.buckets.close()
                 try:
                     self._group.close()
+                    self._save_time()
                 finally:
                     self._store.close()
+
+    def _save_time(self) -> None:
+        """Save the store time if the wall clock was set, so that its jump does not count as time that passed."""
+        if self._services.time.was_clock_set and self._group.write_failure is None:
+            with suppress(StoreError):
+                self._store.begin()
+                self._services.time.stamp()
+                self._store.commit()
 
     def __enter__(self) -> Engine:
         return self

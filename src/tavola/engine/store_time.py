@@ -23,7 +23,8 @@ negative difference:
 
 To be able to continue, the pair of store time and wall time is saved. A transaction that stores a store time calls `stamp`,
 which saves the pair along with it, at most once a second. So a store that is opened again is at most a second before any
-time that it holds.
+time that it holds. When the wall clock is set, the pair is saved within a minute by `background`, and when the engine is
+closed: otherwise the jump would count as time between two processes.
 
 Log time is the wall time, unless that was set back: then log time goes on from its latest value, at half the pace, until
 the wall time has caught up. It must not wait, because changes with one time could not be told apart, neither by a read as
@@ -90,7 +91,7 @@ class SavedTime(msgspec.Struct, frozen=True):
 class StoreTime:
     """The store time and the log time of one store."""
 
-    __slots__ = ("_clock", "_saved_s", "_start_s", "_steps", "_store", "_unsaved", "now_us")
+    __slots__ = ("_clock", "_saved", "_start_s", "_steps", "_store", "_unsaved", "now_us")
 
     def __init__(self, store: Store, clock: Clock) -> None:
         """Continue from the time that was saved in the store; one without a saved time begins at the wall time."""
@@ -104,7 +105,7 @@ class StoreTime:
             self._unsaved = True
         else:
             self._unsaved = False
-        self._saved_s = saved.store_s
+        self._saved = saved
         self._start_s = saved.store_s + max(0.0, wall_s - saved.wall_s) - clock.elapsed()
         self._steps = list(saved.steps)
 
@@ -119,9 +120,14 @@ class StoreTime:
     def stamp(self) -> CurrentTime:
         """Return the present for values that the open transaction stores, and save the store time with them."""
         now = self.now()
-        if self._unsaved or now.store_s - self._saved_s >= _SAVE_S:
+        if self._unsaved or now.store_s - self._saved.store_s >= _SAVE_S or self._has_jumped(now):
             self._save(now)
         return now
+
+    @property
+    def was_clock_set(self) -> bool:
+        """Whether the wall clock was set since the time was saved, so that it should be saved again."""
+        return self._has_jumped(self.now())
 
     def mark_unsaved(self) -> None:
         """Save the time again with the next stamp, because the transaction that saved it was rolled back."""
@@ -169,11 +175,15 @@ class StoreTime:
             self._steps[:2] = [first._replace(offset_s=min(first.offset_s, second.offset_s))]
         self._unsaved = True
 
+    def _has_jumped(self, now: CurrentTime) -> bool:
+        saved = self._saved
+        return abs((now.wall_s - now.store_s) - (saved.wall_s - saved.store_s)) >= _STEP_S
+
     def _save(self, now: CurrentTime) -> None:
         assert self._store.open_transaction, "a store time is saved with the values that depend on it"
         saved = SavedTime(now.store_s, now.wall_s, tuple(self._steps))
         self._store.put_record(_KIND, _NAME, msgspec.json.encode(saved))
-        self._saved_s, self._unsaved = now.store_s, False
+        self._saved, self._unsaved = saved, False
 
 
 def _load(store: Store) -> SavedTime | None:

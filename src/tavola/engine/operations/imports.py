@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.catalog import StoredTable
+from tavola.engine.catalog import NEVER_S, StoredTable
 from tavola.engine.isolation import digest_payload
 from tavola.engine.operations.call import OperationCall, Services, encode
 from tavola.engine.operations.tables import create_table
@@ -53,7 +53,6 @@ from tavola.protocol.transfers import (
 )
 
 IMPORT_JOB = "import"
-_NEVER_S = 1e15  # the table becomes ACTIVE when its items are loaded, not at a time
 _EXISTS = "TableAlreadyExists"
 
 
@@ -219,7 +218,7 @@ def _begin(
     create_table(OperationCall("CreateTable", b"", scope, services), create_table_request(parameters))
     table = services.catalog.find(scope, transfer.table)
     assert table is not None, "it was just created"
-    definition = msgspec.structs.replace(table.definition, uuid=transfer.table_uuid, ready_at_s=_NEVER_S)
+    definition = msgspec.structs.replace(table.definition, uuid=transfer.table_uuid, ready_at_s=NEVER_S)
     return services.catalog.change(table, definition), ImportProgress(load.begin(objects))
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from tavola.engine.backups import Backups, pin, pinned_table, unpin
 from tavola.engine.catalog import (
+    NEVER_S,
     IndexDefinition,
     PastCapacity,
     Restored,
@@ -48,7 +49,6 @@ from tavola.protocol.tables import GlobalSecondaryIndex, LocalSecondaryIndex, Ve
 _log = logging.getLogger("tavola.engine")
 
 RESTORE_JOB = "restore"
-_NEVER_S = 1e15  # the table becomes ACTIVE when its rows are copied, not at a time
 _INVALID = "Invalid Request: "
 _OWN = "Cannot override ProvisionedThroughput"
 _Request = RestoreTableFromBackupRequest | RestoreTableToPointInTimeRequest
@@ -234,7 +234,7 @@ def _definition(
         name=request.target_table_name,
         uuid=call.services.entropy.uuid(),
         created_at_s=now_s,
-        ready_at_s=_NEVER_S,
+        ready_at_s=NEVER_S,
         types={},
         hash=source.hash,
         range=source.range,
