@@ -203,13 +203,13 @@ class BackgroundTasks:
 def upgrade(services: Services) -> None:
     """Upgrade tables of an older store: add the column for expiry and the stream that their settings imply.
 
-    Earlier versions stored in wall time when a table becomes ACTIVE. If that is farther away than any delay, because the
-    clock was ahead then, the table is ACTIVE.
+    Also, a table that would still be CREATING for a while becomes ACTIVE: that delay is for programs that wait for a new
+    table, and how much of it has passed cannot be known if the clock was set back meanwhile.
     """
     catalog = services.catalog
-    latest_s = services.time.elapsed_s() + services.table_delay_s
+    store_s = services.time.elapsed_s()
     for table in list(catalog.tables()):
-        settled = _settle(table.definition, latest_s)
+        settled = _settle(table.definition, store_s)
         if settled is not table.definition:
             services.begin()
             catalog.change(table, settled)
@@ -226,26 +226,26 @@ def upgrade(services: Services) -> None:
             services.streams.enable(table)
 
 
-def _settle(definition: TableDefinition, latest_s: float) -> TableDefinition:
-    """Return a definition in which nothing becomes ACTIVE after a store time, except at the end of a job."""
+def _settle(definition: TableDefinition, store_s: float) -> TableDefinition:
+    """Return a definition in which nothing is CREATING at a store time, except what a job completes."""
 
-    def is_beyond(ready_at_s: float) -> bool:
-        return latest_s < ready_at_s < NEVER_S
+    def is_delayed(ready_at_s: float) -> bool:
+        return store_s < ready_at_s < NEVER_S
 
     parts: tuple[TableDefinition | IndexDefinition | VectorDefinition, ...]
     parts = (definition, *definition.indexes, *definition.vectors)
-    if not any(is_beyond(part.ready_at_s) for part in parts):
+    if not any(is_delayed(part.ready_at_s) for part in parts):
         return definition
     replace = msgspec.structs.replace
     return replace(
         definition,
-        ready_at_s=0.0 if is_beyond(definition.ready_at_s) else definition.ready_at_s,
+        ready_at_s=0.0 if is_delayed(definition.ready_at_s) else definition.ready_at_s,
         indexes=tuple(
-            replace(index, ready_at_s=0.0) if is_beyond(index.ready_at_s) else index
+            replace(index, ready_at_s=0.0) if is_delayed(index.ready_at_s) else index
             for index in definition.indexes
         ),
         vectors=tuple(
-            replace(vector, ready_at_s=0.0) if is_beyond(vector.ready_at_s) else vector
+            replace(vector, ready_at_s=0.0) if is_delayed(vector.ready_at_s) else vector
             for vector in definition.vectors
         ),
     )

@@ -356,6 +356,8 @@ class Catalog:
                     "from a backup"
                 ) from error
             tables[definition.account, definition.region, definition.name] = table
+        if self._logs:
+            self.time.tick()  # continues after the latest change of any log
         self._counts_changed.clear()
         self._tables = tables
         self.history.forget()
@@ -496,9 +498,9 @@ class Catalog:
         history = self.keeps_all_history or definition.recovery is not None or definition.pins > 0
         if view is None and not history:
             return None
-        self.time.tick()  # the first log of a store may begin in the middle of a call
         log = self._store.log(definition.number)
         if definition.number not in self._logs:
+            self.time.tick()  # the first log of a store may begin in the middle of a call
             self._store.create_log(definition.number)
             self._logs.add(definition.number)
         names = (definition.hash, *((definition.range,) if definition.range else ()))

@@ -46,6 +46,7 @@ noticed, so ages in the log are right to the second.
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 import msgspec
@@ -69,7 +70,7 @@ class CurrentTime(NamedTuple):
 
 
 class ClockStep(NamedTuple):
-    """From a store time on, by how much the wall time differs from store time, and the log time there."""
+    """From a store time on, by how much the wall time differs from store time; and the latest log time before."""
 
     store_s: float
     offset_s: float
@@ -78,6 +79,9 @@ class ClockStep(NamedTuple):
     def slow_log_at(self, store_s: float) -> float:
         """Return the log time at a store time after this step, as far as it does not follow the wall time."""
         return self.log_s + (store_s - self.store_s) / 2
+
+
+_NO_STEP = ClockStep(0.0, inf, -inf)  # before the first change
 
 
 class SavedTime(msgspec.Struct, frozen=True):
@@ -101,7 +105,7 @@ class StoreTime:
         wall_s = clock.now()
         saved = _load(store)
         if saved is None:
-            saved = SavedTime(wall_s, wall_s, (ClockStep(wall_s, 0.0, 0.0),))
+            saved = SavedTime(wall_s, wall_s, ())
             self._unsaved = True
         else:
             self._unsaved = False
@@ -140,7 +144,7 @@ class StoreTime:
         completely or not at all, whatever the clock does.
         """
         wall_s, store_s = now = self.now()
-        step = self._steps[-1]
+        step = self._steps[-1] if self._steps else _NO_STEP
         log_us = int(max(wall_s, step.slow_log_at(store_s)) * _SECOND_US)
         if not -_STEP_S < wall_s - store_s - step.offset_s < _STEP_S or self.now_us > log_us + _SECOND_US:
             self._add_step(store_s, wall_s - store_s)
@@ -156,13 +160,21 @@ class StoreTime:
     def log_us(self) -> int:
         """Return the latest log time that the past can be read at; later changes get later times."""
         wall_s, store_s = self.now()
-        return max(int(max(wall_s, self._steps[-1].slow_log_at(store_s)) * _SECOND_US), self.now_us - 1)
+        step = self._steps[-1] if self._steps else _NO_STEP
+        return max(int(max(wall_s, step.slow_log_at(store_s)) * _SECOND_US), self.now_us - 1)
 
     def log_us_ago(self, seconds: float) -> int:
         """Return the log time of so many seconds of store time ago."""
+        if not self._steps:
+            self.tick()
         store_s = self.elapsed_s() - seconds
-        step = next((step for step in reversed(self._steps) if step.store_s <= store_s), self._steps[0])
-        return int(max(store_s + step.offset_s, step.slow_log_at(store_s)) * _SECOND_US)
+        before_s = inf  # changes before the next step have log times up to this
+        for step in reversed(self._steps):
+            if step.store_s <= store_s:
+                break
+            before_s = step.log_s
+        log_s = max(store_s + step.offset_s, step.slow_log_at(store_s))
+        return int(min(log_s, before_s) * _SECOND_US)
 
     def _add_step(self, store_s: float, offset_s: float) -> None:
         """Note that the wall clock was set; forget steps before any change that is kept."""
