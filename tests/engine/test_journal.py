@@ -103,7 +103,7 @@ def test_time_in_a_log_never_goes_back() -> None:
             again.note(b"a", INSERT, None, NEW, ITEM)
 
         rows = again.log.read(0, 9, EVERYTHING, 9)
-        assert [row.at_us for row in rows] == [1_000_000_000, 1_000_000_000, 1_001_000_000, 1_255_000_000]
+        assert [row.at_us for row in rows] == [1_000_000_000, 1_000_000_001, 1_001_000_001, 1_255_000_001]
         assert [row.id for row in rows] == [1, 2, 3, 4]
 
 

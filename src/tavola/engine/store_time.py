@@ -70,18 +70,18 @@ class CurrentTime(NamedTuple):
 
 
 class ClockStep(NamedTuple):
-    """From a store time on, by how much the wall time differs from store time; and the latest log time before."""
+    """From a store time on, by how much the wall time differs from store time; and the latest log time until then."""
 
     store_s: float
     offset_s: float
-    log_s: float
+    log_us: int
 
-    def slow_log_at(self, store_s: float) -> float:
+    def slow_log_us(self, store_s: float) -> int:
         """Return the log time at a store time after this step, as far as it does not follow the wall time."""
-        return self.log_s + (store_s - self.store_s) / 2
+        return self.log_us + int((store_s - self.store_s) * _SECOND_US / 2)
 
 
-_NO_STEP = ClockStep(0.0, inf, -inf)  # before the first change
+_NO_STEP = ClockStep(0.0, inf, -(10**18))  # before the first change
 
 
 class SavedTime(msgspec.Struct, frozen=True):
@@ -145,11 +145,15 @@ class StoreTime:
         """
         wall_s, store_s = now = self.now()
         step = self._steps[-1] if self._steps else _NO_STEP
-        log_us = int(max(wall_s, step.slow_log_at(store_s)) * _SECOND_US)
-        if not -_STEP_S < wall_s - store_s - step.offset_s < _STEP_S or self.now_us > log_us + _SECOND_US:
+        log_us = max(int(wall_s * _SECOND_US), step.slow_log_us(store_s))
+        is_step = (
+            not -_STEP_S < wall_s - store_s - step.offset_s < _STEP_S or self.now_us > log_us + _SECOND_US
+        )
+        has_changes, self.now_us = self.now_us > 0, max(self.now_us, log_us)
+        if is_step:
             self._add_step(store_s, wall_s - store_s)
-        if log_us > self.now_us:
-            self.now_us = log_us
+            if has_changes:
+                self.now_us += 1  # so that changes after the step are told from those before
         if self._unsaved and self._store.open_transaction:
             self._save(now)
 
@@ -161,24 +165,24 @@ class StoreTime:
         """Return the latest log time that the past can be read at; later changes get later times."""
         wall_s, store_s = self.now()
         step = self._steps[-1] if self._steps else _NO_STEP
-        return max(int(max(wall_s, step.slow_log_at(store_s)) * _SECOND_US), self.now_us - 1)
+        return max(int(wall_s * _SECOND_US), step.slow_log_us(store_s), self.now_us - 1)
 
     def log_us_ago(self, seconds: float) -> int:
         """Return the log time of so many seconds of store time ago."""
         if not self._steps:
             self.tick()
         store_s = self.elapsed_s() - seconds
-        before_s = inf  # changes before the next step have log times up to this
+        next_us: int | None = None  # changes before the next step have log times up to this
         for step in reversed(self._steps):
             if step.store_s <= store_s:
                 break
-            before_s = step.log_s
-        log_s = max(store_s + step.offset_s, step.slow_log_at(store_s))
-        return int(min(log_s, before_s) * _SECOND_US)
+            next_us = step.log_us
+        log_us = max(int((store_s + step.offset_s) * _SECOND_US), step.slow_log_us(store_s))
+        return log_us if next_us is None else min(log_us, next_us)
 
     def _add_step(self, store_s: float, offset_s: float) -> None:
         """Note that the wall clock was set; forget steps before any change that is kept."""
-        self._steps.append(ClockStep(store_s, offset_s, self.now_us / _SECOND_US))
+        self._steps.append(ClockStep(store_s, offset_s, self.now_us))
         while len(self._steps) > 1 and self._steps[1].store_s < store_s - _STEPS_AGE_S:
             del self._steps[0]
         if len(self._steps) > _STEPS_MAX:
