@@ -191,8 +191,9 @@ class World:
 
     def stream(self) -> dict[str, Any]:
         (listed,) = self.engine.call("ListStreams", {"TableName": "log"})["Streams"]
-        described: dict[str, Any] = self.engine.call("DescribeStream", {"StreamArn": listed["StreamArn"]})
-        return described["StreamDescription"]
+        answer = self.engine.call("DescribeStream", {"StreamArn": listed["StreamArn"]})
+        described: dict[str, Any] = answer["StreamDescription"]
+        return described
 
     def read_stream(self) -> None:
         """Read all shards in their order: every record that is young enough, each once, as they were written."""
