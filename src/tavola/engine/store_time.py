@@ -95,7 +95,17 @@ class SavedTime(msgspec.Struct, frozen=True):
 class StoreTime:
     """The store time and the log time of one store."""
 
-    __slots__ = ("_clock", "_saved", "_start_s", "_steps", "_store", "_unsaved", "now_us")
+    __slots__ = (
+        "_clock",
+        "_is_even",
+        "_offset_s",
+        "_saved",
+        "_start_s",
+        "_steps",
+        "_store",
+        "_unsaved",
+        "now_us",
+    )
 
     def __init__(self, store: Store, clock: Clock) -> None:
         """Continue from the time that was saved in the store; one without a saved time begins at the wall time."""
@@ -112,6 +122,8 @@ class StoreTime:
         self._saved = saved
         self._start_s = saved.store_s + max(0.0, wall_s - saved.wall_s) - clock.elapsed()
         self._steps = list(saved.steps)
+        self._offset_s = self._last_step.offset_s
+        self._is_even = False  # log time is the wall time, and the last step is saved
 
     def elapsed_s(self) -> float:
         """Return the store time: a number of seconds that never decreases."""
@@ -136,6 +148,7 @@ class StoreTime:
     def mark_unsaved(self) -> None:
         """Save the time again with the next stamp, because the transaction that saved it was rolled back."""
         self._unsaved = True
+        self._is_even = False
 
     def tick(self) -> None:
         """Advance the log time to the present, before the first change of a call.
@@ -143,29 +156,33 @@ class StoreTime:
         All changes of a call have the same time, in all tables. Therefore a transaction is visible as of a time either
         completely or not at all, whatever the clock does.
         """
-        wall_s, store_s = now = self.now()
-        step = self._steps[-1] if self._steps else _NO_STEP
-        log_us = max(int(wall_s * _SECOND_US), step.slow_log_us(store_s))
-        is_step = (
-            not -_STEP_S < wall_s - store_s - step.offset_s < _STEP_S or self.now_us > log_us + _SECOND_US
-        )
+        wall_s = self._clock.now()
+        drift_s = wall_s - self._start_s - self._clock.elapsed() - self._offset_s
+        if self._is_even and -_STEP_S < drift_s < _STEP_S:  # nearly always
+            self.now_us = max(self.now_us, int(wall_s * _SECOND_US))
+            return
+        now = self.now()
+        log_us = max(int(wall_s * _SECOND_US), self._last_step.slow_log_us(now.store_s))
+        is_step = not -_STEP_S < drift_s < _STEP_S or self.now_us > log_us + _SECOND_US
         has_changes, self.now_us = self.now_us > 0, max(self.now_us, log_us)
         if is_step:
-            self._add_step(store_s, wall_s - store_s)
+            self._add_step(now)
             if has_changes:
                 self.now_us += 1  # so that changes after the step are told from those before
         if self._unsaved and self._store.open_transaction:
             self._save(now)
+        self._is_even = not self._unsaved and self.now_us <= int(wall_s * _SECOND_US)
 
     def reach(self, at_us: int) -> None:
         """Advance the log time at least to a time that was already shown to a reader."""
-        self.now_us = max(self.now_us, at_us)
+        if at_us > self.now_us:
+            self.now_us = at_us
+            self._is_even = False
 
     def log_us(self) -> int:
         """Return the latest log time that the past can be read at; later changes get later times."""
         wall_s, store_s = self.now()
-        step = self._steps[-1] if self._steps else _NO_STEP
-        return max(int(wall_s * _SECOND_US), step.slow_log_us(store_s), self.now_us - 1)
+        return max(int(wall_s * _SECOND_US), self._last_step.slow_log_us(store_s), self.now_us - 1)
 
     def log_us_ago(self, seconds: float) -> int:
         """Return the log time of so many seconds of store time ago."""
@@ -180,10 +197,15 @@ class StoreTime:
         log_us = max(int((store_s + step.offset_s) * _SECOND_US), step.slow_log_us(store_s))
         return log_us if next_us is None else min(log_us, next_us)
 
-    def _add_step(self, store_s: float, offset_s: float) -> None:
+    @property
+    def _last_step(self) -> ClockStep:
+        return self._steps[-1] if self._steps else _NO_STEP
+
+    def _add_step(self, now: CurrentTime) -> None:
         """Note that the wall clock was set; forget steps before any change that is kept."""
-        self._steps.append(ClockStep(store_s, offset_s, self.now_us))
-        while len(self._steps) > 1 and self._steps[1].store_s < store_s - _STEPS_AGE_S:
+        self._offset_s = now.wall_s - now.store_s
+        self._steps.append(ClockStep(now.store_s, self._offset_s, self.now_us))
+        while len(self._steps) > 1 and self._steps[1].store_s < now.store_s - _STEPS_AGE_S:
             del self._steps[0]
         if len(self._steps) > _STEPS_MAX:
             # Of two steps, the earlier with the lower offset: changes are taken for younger, and kept for longer.
