@@ -27,7 +27,7 @@ time that it holds. When the wall clock is set, the pair is saved within a minut
 closed: otherwise the jump would count as time between two processes.
 
 Log time is the wall time, unless that was set back: then log time goes on from its latest value, at half the pace, until
-the wall time has caught up. It must not wait, because changes with one time could not be told apart, neither by a read as
+the wall time has caught up. It must not wait, because changes with one time could not be distinguished, neither by a read as
 of a time nor by their age. Half the pace reaches the wall time after twice the correction.
 
     log time   ──────●  set back by an hour
@@ -40,7 +40,7 @@ time plus a constant, so it is enough to keep the points at which the constant c
 one. They are saved with the pair and dropped when nothing in the log can be older.
 
 Cost: a write to a table with a log reads two clocks instead of one. Limits: a clock that is wrong while the store is opened
-cannot be told from time that passed, so a jump ahead across a restart counts as elapsed. Corrections below a second are not
+cannot be distinguished from time that passed, so a jump ahead across a restart counts as elapsed. Corrections below a second are not
 noticed, so ages in the log are right to the second.
 """
 
@@ -168,7 +168,7 @@ class StoreTime:
         if is_step:
             self._add_step(now)
             if has_changes:
-                self.now_us += 1  # so that changes after the step are told from those before
+                self.now_us += 1  # so that changes after the step are later than those before
         if self._unsaved and self._store.open_transaction:
             self._save(now)
         self._is_even = not self._unsaved and self.now_us <= int(wall_s * _SECOND_US)

@@ -231,7 +231,7 @@ def _span(
         if request.export_time is not None:
             at_us = int(request.export_time * _SECOND_US)
         return {"ExportTime": at_us / _SECOND_US}, None, _position(table, at_us, time)
-    from_s, to_s = _check_period(table, period, latest_us / _SECOND_US)
+    from_s, to_s = _check_period(table, period, earliest_us / _SECOND_US, latest_us / _SECOND_US)
     from_us, to_us = int(from_s * _SECOND_US), int(to_s * _SECOND_US)
     if from_us < earliest_us // _SECOND_US * _SECOND_US:
         raise InvalidExportTimeFault("Point in Time Recovery is not available for specified export time")
@@ -249,7 +249,7 @@ def _span(
 
 
 def _check_period(
-    table: StoredTable, period: IncrementalExportSpecification, latest_s: float
+    table: StoredTable, period: IncrementalExportSpecification, earliest_s: float, latest_s: float
 ) -> tuple[float, float]:
     """Return the period of an incremental export; invalid ones are refused in AWS's order."""
     from_s = period.export_from_time
@@ -259,7 +259,8 @@ def _check_period(
         raise InvalidExportTimeFault(
             f"Incremental export period to time cannot be greater than the current time : {_instant(to_s)}"
         )
-    if from_s < int(table.definition.created_at_s):
+    # A table has changes from before its creation if it was created with a clock that was ahead.
+    if from_s < int(min(table.definition.created_at_s, earliest_s)):
         raise InvalidExportTimeFault(
             "Incremental export period from time cannot be less than the table creation time : "
             f"{_instant(from_s)}"
