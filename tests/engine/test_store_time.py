@@ -103,6 +103,36 @@ def test_between_two_processes_time_does_not_go_back(clock: ManualClock, kept: S
     assert StoreTime(kept, clock).elapsed_s() == START_S + max(0.0, jump_s)
 
 
+@pytest.mark.parametrize("wrong_s", [-YEARS_S, -3_600.0, 3_600.0, YEARS_S])
+def test_a_clock_that_is_right_again_lets_no_years_pass(
+    clock: ManualClock, kept: Store, wrong_s: float
+) -> None:
+    """A machine that starts with a wrong clock, and is corrected later, counts the time that really passed."""
+    save(kept, StoreTime(kept, clock))
+    clock.jump(wrong_s)
+    wrong = StoreTime(kept, clock)
+    began_s = wrong.elapsed_s()
+    clock.advance(50)
+    save(kept, wrong)
+    clock.jump(-wrong_s)
+    clock.advance(100)
+
+    assert StoreTime(kept, clock).elapsed_s() == (START_S + 150 if wrong_s < 0 else began_s + 50)
+
+
+def test_a_difference_from_long_ago_lets_no_time_pass(clock: ManualClock, kept: Store) -> None:
+    """A clock that was set back counts as no time, although an earlier difference would fit much more."""
+    time = StoreTime(kept, clock)
+    for jump_s in (-YEARS_S, YEARS_S):
+        save(kept, time)
+        clock.jump(jump_s)
+        clock.advance(10)
+    save(kept, time)
+    clock.jump(-3_600)
+
+    assert StoreTime(kept, clock).elapsed_s() == START_S + 20
+
+
 def test_a_time_that_was_rolled_back_is_saved_again(clock: ManualClock, kept: Store) -> None:
     """The next stamp saves it, though less than a second has passed."""
     time = StoreTime(kept, clock)

@@ -14,7 +14,7 @@ The idea. Three times, each for one purpose:
 Store time is a number like epoch seconds. A new store begins at the wall time; while the process runs, the number grows
 by the seconds that `Clock.elapsed` measures, whatever happens to the wall clock. Between two processes only the wall clock
 has gone on, so a store that is opened again adds the difference between the wall time now and the saved one, but never a
-negative difference:
+negative difference, and less if the wall clock is back where it was some settings ago:
 
     wall    100 ── 110 ┐               ┌ 9110 ── 9120      a jump ahead while the process runs: no time passes
     store   100 ── 110 └───────────────┘ 110 ──── 120
@@ -39,8 +39,8 @@ Retention asks: which log time was it, so many seconds of store time ago? Where 
 time plus a constant, so it is enough to keep the points at which the constant changed, as `ClockStep`s. Most stores have
 one. They are saved with the pair and dropped when nothing in the log can be older.
 
-Cost: a write to a table with a log reads two clocks instead of one. Limits: a clock that is wrong while the store is opened
-cannot be distinguished from time that passed, so a jump ahead across a restart counts as elapsed. Corrections below a second are not
+Cost: a write to a table with a log reads two clocks instead of one. Limits: a clock that was set ahead while the store was
+closed, to where it never was before, cannot be distinguished from time that passed. Corrections below a second are not
 noticed, so ages in the log are right to the second.
 """
 
@@ -59,6 +59,7 @@ _SAVE_S = 1.0  # how much of store time a crash may lose, if the clock was set b
 _STEP_S = 1.0  # a smaller difference is reading two clocks one after the other, not a correction
 _STEPS_AGE_S = 36 * 86_400.0  # longer than any retention of changes
 _STEPS_MAX = 200
+_OFFSETS_OTHER_MAX = 7
 _SECOND_US = 1_000_000
 
 
@@ -90,6 +91,20 @@ class SavedTime(msgspec.Struct, frozen=True):
     store_s: float
     wall_s: float
     steps: tuple[ClockStep, ...]
+    offsets_s: tuple[
+        float, ...
+    ] = ()  # the latest differences of wall time and store time, the last of them at the end
+
+    def continue_at(self, wall_s: float) -> float:
+        """Return the store time of a store that is opened at a wall time: the least that fits a known difference.
+
+        So a clock that was wrong for a while, such as one that starts in 1970 until the network is there, does not let
+        years pass when it is right again.
+        """
+        if wall_s <= self.wall_s:
+            return self.store_s
+        fitting_s = [wall_s - offset_s for offset_s in (*self.offsets_s, self.wall_s - self.store_s)]
+        return min(store_s for store_s in fitting_s if store_s >= self.store_s)
 
 
 class StoreTime:
@@ -120,7 +135,7 @@ class StoreTime:
         else:
             self._unsaved = False
         self._saved = saved
-        self._start_s = saved.store_s + max(0.0, wall_s - saved.wall_s) - clock.elapsed()
+        self._start_s = saved.continue_at(wall_s) - clock.elapsed()
         self._steps = list(saved.steps)
         self._offset_s = self._last_step.offset_s
         self._is_even = False  # log time is the wall time, and the last step is saved
@@ -219,7 +234,10 @@ class StoreTime:
 
     def _save(self, now: CurrentTime) -> None:
         assert self._store.open_transaction, "a store time is saved with the values that depend on it"
-        saved = SavedTime(now.store_s, now.wall_s, tuple(self._steps))
+        offset_s = now.wall_s - now.store_s
+        others_s = [other_s for other_s in self._saved.offsets_s if abs(other_s - offset_s) >= _STEP_S]
+        offsets_s = (*others_s[-_OFFSETS_OTHER_MAX:], offset_s)
+        saved = SavedTime(now.store_s, now.wall_s, tuple(self._steps), offsets_s)
         self._store.put_record(_KIND, _NAME, msgspec.json.encode(saved))
         self._saved, self._unsaved = saved, False
 
