@@ -91,6 +91,8 @@ def test_users_roles_and_keys_are_added(alice: Path) -> None:
     made = _json("add-user", "bob", "--group", "Support", "--tag", "team=red", "--access-key")
     _run("add-role", "Agent", "--tag", "team=blue")
     _run("attach", "role/Agent", "narrow", "--file", "own.json", "--inline")
+    _run("attach", "user/bob", "AdministratorAccess")
+    before = alice.read_text()
     session = _json(
         "assume-role", "Agent", "--by", "bob", "--session-name", "s1", "--duration-seconds", "900"
     )
@@ -107,15 +109,16 @@ def test_users_roles_and_keys_are_added(alice: Path) -> None:
         "Agent",
         "narrow (inline)",
         "team=red",
-        "Agent/s1",
         more["access_key_id"],
     ):
         assert shown in listed
-    for secret in (made["secret_access_key"], more["secret_access_key"], session["session_token"]):
+    for secret in (made["secret_access_key"], more["secret_access_key"]):
         assert secret not in listed
         assert secret in alice.read_text()
+    assert session["session_token"] not in alice.read_text()
+    assert json.loads(before)["session_key"] not in listed
     entries = _json("list")["entries"]
-    assert {entry["kind"] for entry in entries} == {"user", "group", "role", "policy", "session"}
+    assert {entry["kind"] for entry in entries} == {"user", "group", "role", "policy"}
 
 
 def test_what_was_added_is_taken_away(alice: Path) -> None:

@@ -42,7 +42,7 @@ ME = Signer("AKIDLASTING", "lasting/secret+1", NOW_S)
 
 
 class Keys:
-    def credential(self, key_id: str) -> Credential | None:
+    def credential(self, key_id: str, token: bytes | None) -> Credential | None:
         return KEYS.get(key_id)
 
 
@@ -626,9 +626,12 @@ PLANTED = {
         "if compare_digest(hexlify(outer.digest()), authorization[-_SIGNATURE_CHARACTERS:]):",
         "if True:",
     ),
-    "scope": ("_check_scope(day, region, service, terminator, stated.date)\n        at_s", "at_s"),
+    "scope": (
+        "_check_scope(day, region, service, terminator, stated.date, self._service)\n        at_s",
+        "at_s",
+    ),
     "skew": ("_check_skew(stated, at_s, now_s)\n        names", "names"),
-    "signed headers": ('for needed in ("Host", "X-Amz-Target", *moment):', "for needed in moment:"),
+    "signed headers": ("for needed in (*_SIGNED_HEADERS[self._service], *moment):", "for needed in moment:"),
     "moment": ("moment = (AS_OF_HEADER,) if _MOMENT in fields else ()", "moment = ()"),
     "moment, quick": ("or (_MOMENT in fields and not claim.signs_moment)", ""),
     "algorithm": ("if stated.algorithm != ALGORITHM.encode():", "if False:"),
@@ -637,7 +640,7 @@ PLANTED = {
     "session's end": ("credential.expires_at_s <= now_s:\n        raise", "False:\n        raise"),
     "signature": ("if not _matches(", "if False and not _matches("),
     "body": ("payload = hexlify(_sha256(body).digest())", 'payload = hexlify(_sha256(b"{}").digest())'),
-    "query": ("canonical_form(query, names)", 'canonical_form(b"", names)'),
+    "query": ("canonical_form(query, names, method)", 'canonical_form(b"", names, method)'),
 }
 
 
