@@ -174,7 +174,8 @@ class Guard:
         )
         values = ConditionValues(access, compiled.known, self)
         decision = decide(rules, values, access.resource)
-        if decision.allowed and not any(rule.holds(values) for rule in rules.grants):
+        is_denied_explicitly = not decision.allowed and decision.rule is not None
+        if not is_denied_explicitly and not any(rule.holds(values) for rule in rules.grants):
             return Decision(allowed=False, missing_allow="resource")
         return decision
 
