@@ -75,8 +75,10 @@ def _directory() -> Directory:
             "Chained": _role(_by(tagged, Action=BOTH), session_s_max=43200),
             "Foreign": _role(_by(f"arn:aws:iam::{OTHER}:user/carol")),
             "Partner": _role(_by(f"arn:aws:iam::{OTHER}:root")),
+            "ForDave": _role(_by(f"arn:aws:iam::{OTHER}:user/dave")),
             "Denied": _role(_by(ROOT), _by(alice, Effect="Deny")),
             "Anyone": _role({"Principal": "*", "Action": "sts:*"}),
+            "WebAction": _role({**web, "Action": "sts:AssumeRole"}),
             "Web": _role({**web, "Condition": is_alice}),
             "WebButBob": _role(
                 web, {**web, "Effect": "Deny", "Condition": {"StringEquals": {"login.example.com/realms/shop:sub": "bob"}}}
@@ -162,6 +164,7 @@ DENIED: list[tuple[str, RoleRequest, str]] = [
     ("alice", _request("RedOnly"), "trust policy"),
     ("alice", _request("Foreign"), "trust policy"),
     ("dave", _request("Partner"), "no identity-based policy"),
+    ("dave", _request("ForDave"), "no identity-based policy"),
     ("carol", _request(), "trust policy"),
     ("alice", _request("Denied"), "denied by trust policy"),
     ("alice", _request("None"), "does not exist"),
@@ -171,6 +174,7 @@ DENIED: list[tuple[str, RoleRequest, str]] = [
     ("web/bob", _request("Web"), "trust policy"),
     ("web/bob", _request("WebButBob"), "denied by trust policy"),
     ("web/alice", _request("Anyone"), "trust policy"),
+    ("web/alice", _request("WebAction"), "trust policy does not allow sts:AssumeRoleWithWebIdentity"),
     ("web/alice", _request(), "trust policy"),
 ]
 
