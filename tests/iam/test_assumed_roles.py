@@ -324,7 +324,7 @@ def test_chained_sessions_last_an_hour() -> None:
     """A session that assumes a role gets at most an hour, whatever the role's maximum is."""
     first = _principal(_assume("alice", _request("Tagged")))
 
-    assert _assume(first, _request("Chained", duration_s=3600))
+    assert _assume(first, _request("Chained", duration_s=3600)).session.expires_at_s == NOW_S + 3600
     with pytest.raises(SessionRefused, match="role chaining"):
         _assume(first, _request("Chained", duration_s=3601))
 
@@ -382,15 +382,15 @@ def _violations(roles: Any, guards: Any) -> list[str]:
     for request, code, _ in REFUSED:
         if _succeeds(lambda: _assume("alice", request, roles, guards), SessionRefused):  # noqa: B023
             found.append(f"{code}: {request}")
-    tags = {"tags": (("team", "red"),), "transitive_tag_keys": ("team",)}
-    tagged = _principal(_assume("alice", _request("Tagged", **tags), roles, guards))
+    tags = _request("Tagged", tags=(("team", "red"),), transitive_tag_keys=("team",))
+    tagged = _principal(_assume("alice", tags, roles, guards))
     plain = _principal(_assume("alice", _request("Tagged"), roles, guards))
-    for name, who, request in (
+    for name, session, request in (
         ("transitive tag replaced", tagged, _request("Chained", tags=(("TEAM", "blue"),))),
         ("inherited tag without permission", tagged, _request("Agent")),
         ("long chain", plain, _request("Chained", duration_s=3601)),
     ):
-        if _succeeds(lambda: _assume(who, request, roles, guards), (AssumeRoleDenied, SessionRefused)):  # noqa: B023
+        if _succeeds(lambda: _assume(session, request, roles, guards), (AssumeRoleDenied, SessionRefused)):  # noqa: B023
             found.append(name)
     chained = _principal(_assume(tagged, _request("Chained"), roles, guards))
     if chained.condition_keys().get("aws:principaltag/team") != ("red",):

@@ -2,7 +2,7 @@
 
 The role's trust policy must allow it (see `Guard.decide_trust`), and so must the caller's own policies unless the trust
 policy names the caller itself. Session policies and the caller's request only ever narrow what the role allows. A session
-that assumes a further role (chaining) passes on its transitive tags, which nobody can change on the way, and lasts an hour
+that assumes a further role (chaining) passes on its transitive tags, which cannot be changed on the way, and lasts an hour
 at most.
 
 A denial is the same whether the role exists or not: callers cannot search for roles.

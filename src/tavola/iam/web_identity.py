@@ -1,4 +1,4 @@
-"""Web identities: JSON Web Tokens that prove to a role's account who somebody is elsewhere.
+"""Web identities: JSON Web Tokens, with which another identity system vouches for its users.
 
 An account names the issuers that it trusts, with their public keys, so nothing is fetched from the network. A token is
 accepted if one of the issuer's keys signed it, it is valid now, and it was made for one of the provider's audiences. The
@@ -103,28 +103,30 @@ def verify_web_identity(issuers: Mapping[str, TrustedIssuer], token: str, now_s:
     key_id, stated_issuer = _read_unverified(token)
     issuer = issuers.get(stated_issuer)
     if issuer is None:
-        raise _refused(f"No OpenIDConnect provider found in your account for {stated_issuer}")
+        raise _invalid_token(f"No OpenIDConnect provider found in your account for {stated_issuer}")
     claims = _verify_signature(
         token, [key for key in issuer.keys if key_id is None or key.id in (None, key_id)]
     )
     if claims.get("iss") != issuer.issuer:
-        raise _refused("The issuer of the token is another one")
+        raise _invalid_token("The issuer of the token is another one")
     expires_s, not_before_s = _seconds(claims.get("exp")), _seconds(claims.get("nbf", 0))
     if expires_s is None or not_before_s is None:
-        raise _refused("Missing or invalid claim: exp and nbf are numbers of seconds, and exp is required")
+        raise _invalid_token(
+            "Missing or invalid claim: exp and nbf are numbers of seconds, and exp is required"
+        )
     if expires_s <= now_s:
         raise SessionRefused(
             "ExpiredTokenException",
             f"Token expired: current time {now_s:.0f} must be before the expiration time {expires_s:.0f}",
         )
     if not_before_s > now_s + NOT_BEFORE_LEEWAY_S:
-        raise _refused("Token is not yet valid")
+        raise _invalid_token("Token is not yet valid")
     audiences = [audience for audience in _texts(claims.get("aud")) if audience in issuer.audiences]
     if not audiences:
-        raise _refused("Incorrect token audience")
+        raise _invalid_token("Incorrect token audience")
     subject = claims.get("sub")
     if not isinstance(subject, str) or not subject:
-        raise _refused("Missing a required claim: sub")
+        raise _invalid_token("Missing a required claim: sub")
     prefix = issuer_name(issuer.issuer).lower()
     values = {**claims, "aud": audiences}
     keys = tuple((f"{prefix}:{name}", _texts(values.get(name))) for name in _CLAIMS)
@@ -166,15 +168,15 @@ def _import_with_joserfc(key: str | dict[str, Any]) -> Any:
 def _read_unverified(token: str) -> tuple[str | None, str]:
     """Return the key id and the issuer that a token states, which say what to verify it with."""
     if len(token) > TOKEN_CHARACTERS_MAX:
-        raise _refused("The token is too long")
+        raise _invalid_token("The token is too long")
     decode = _joserfc("util").json_b64decode
     try:
         header, claims, _ = token.encode("ascii").split(b".")
         key_id, issuer = decode(header).get("kid"), decode(claims).get("iss")
     except Exception as error:  # invalid in any of many ways
-        raise _refused("The ID Token provided is not a valid JWT") from error
+        raise _invalid_token("The ID Token provided is not a valid JWT") from error
     if not isinstance(issuer, str):
-        raise _refused("Missing a required claim: iss")
+        raise _invalid_token("Missing a required claim: iss")
     return key_id if isinstance(key_id, str) else None, issuer
 
 
@@ -189,7 +191,7 @@ def _verify_signature(token: str, keys: list[PublicKey]) -> dict[str, Any]:
         except Exception:  # noqa: BLE001 - signed by another key, in another way, or not at all
             continue
         return claims
-    raise _refused("Couldn't verify the token with a public key of the OpenIDConnect provider")
+    raise _invalid_token("Couldn't verify the token with a public key of the OpenIDConnect provider")
 
 
 def _texts(value: Any) -> Values:
@@ -203,7 +205,7 @@ def _seconds(value: Any) -> float | None:
     return float(value) if is_number and isfinite(value) else None
 
 
-def _refused(reason: str) -> SessionRefused:
+def _invalid_token(reason: str) -> SessionRefused:
     return SessionRefused("InvalidIdentityToken", reason)
 
 

@@ -2,7 +2,7 @@
 
 STS speaks AWS's query protocol: a form in the body of a POST, or in the query of a GET, and XML back. Requests are few,
 so nothing here is cached. What a caller may have is decided by a `RoleIssuer`: a strict server's obeys trust policies, an
-open server's gives everyone the role that they name.
+open server's gives every caller the role that it names.
 
 A request is recognized by its form, without an X-Amz-Target; see `is_sts_request`. Its size is checked first, then its
 signature, except for AssumeRoleWithWebIdentity, whose proof is the token among its parameters.
@@ -165,7 +165,7 @@ class _Call:
     def _assume_with_web_identity(self, fields: Mapping[bytes, bytes], peer: Peer) -> dict[str, Any]:
         request = self._role_request()
         self.caller, identity = self._issuer.admit_web_identity(
-            request, self._required("WebIdentityToken"), fields, peer
+            request, self._require("WebIdentityToken"), fields, peer
         )
         return {**self._assume(self.caller, request), **_identity_members(identity)}
 
@@ -192,17 +192,17 @@ class _Call:
         if duration is not None and not (duration.isdecimal() and len(duration) < 10):
             raise StsFault("ValidationError", "DurationSeconds must be a number of seconds.")
         is_signed = self.operation == "AssumeRole"
-        tags = _listed(parameters, "Tags") if is_signed else []
+        tags = _parse_list(parameters, "Tags") if is_signed else []
         request = RoleRequest(
-            role_arn=self._required("RoleArn"),
-            session_name=self._required("RoleSessionName"),
+            role_arn=self._require("RoleArn"),
+            session_name=self._require("RoleSessionName"),
             duration_s=None if duration is None else int(duration),
             policy=parameters.get("Policy"),
-            policy_arns=tuple(member.get("arn", "") for member in _listed(parameters, "PolicyArns")),
+            policy_arns=tuple(member.get("arn", "") for member in _parse_list(parameters, "PolicyArns")),
             tags=tuple((tag.get("Key", ""), tag.get("Value", "")) for tag in tags),
             transitive_tag_keys=tuple(
                 member.get("", "")
-                for member in (_listed(parameters, "TransitiveTagKeys") if is_signed else [])
+                for member in (_parse_list(parameters, "TransitiveTagKeys") if is_signed else [])
             ),
             external_id=parameters.get("ExternalId") if is_signed else None,
         )
@@ -210,7 +210,7 @@ class _Call:
         self.role = request
         return request
 
-    def _required(self, name: str) -> str:
+    def _require(self, name: str) -> str:
         value = self._parameters.get(name)
         if value is None:
             member = name[:1].lower() + name[1:]
@@ -223,7 +223,7 @@ class _Call:
 
 
 class OpenIssuer:
-    """Gives every caller the role that they name, in the account of its ARN: an open server verifies nothing."""
+    """Gives every caller the role that it names, in the account of its ARN: an open server verifies nothing."""
 
     def __init__(
         self, callers: CallerVerifier, now: Callable[[], float], entropy: Entropy = SYSTEM_ENTROPY
@@ -280,7 +280,7 @@ def _parse_parameters(form: bytes) -> dict[str, str]:
     return parameters
 
 
-def _listed(parameters: Mapping[str, str], name: str) -> list[dict[str, str]]:
+def _parse_list(parameters: Mapping[str, str], name: str) -> list[dict[str, str]]:
     """Return the members of a list parameter in order: `Tags.member.1.Key` is the Key of the first one."""
     members: dict[int, dict[str, str]] = {}
     prefix = f"{name}.member."
