@@ -13,9 +13,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from html import escape
 from typing import Any
 from urllib.parse import parse_qsl
-from xml.sax.saxutils import escape
 
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.iam import (
@@ -345,7 +345,7 @@ def _elements(members: Mapping[str, Any]) -> str:
 
 def _text(text: str) -> str:
     """Return a text as XML; characters that XML 1.0 does not have become question marks."""
-    return escape("".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text))
+    return escape("".join(letter if letter.isprintable() else "?" for letter in text), quote=False)
 
 
 _ACTIONS = frozenset({"AssumeRole", "AssumeRoleWithWebIdentity", "GetCallerIdentity"})
