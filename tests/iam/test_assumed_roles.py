@@ -33,6 +33,7 @@ from tests.iam.tables import ACCOUNT, ARN, NOW_S, OTHER, SCOPE, policy
 from tests.planted import plant
 
 ROOT = f"arn:aws:iam::{ACCOUNT}:root"
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/Agent"
 ISSUER = "https://login.example.com/realms/shop"
 PROVIDER = f"arn:aws:iam::{ACCOUNT}:oidc-provider/login.example.com/realms/shop"
 MAY_ASSUME = policy({"Action": "sts:*"})
@@ -63,6 +64,7 @@ def _directory() -> Directory:
         users={
             "alice": User(inline={"own": MAY_ASSUME}),
             "bob": User(),
+            "limited": User(inline={"own": policy({"Action": "sts:AssumeRole", "Resource": ROLE})}),
             "bounded": User(inline={"own": MAY_ASSUME}, boundary="Get"),
         },
         roles={
@@ -136,6 +138,7 @@ def _may(principal: Principal, action: str, guards: Any = guard) -> bool:
 
 ALLOWED: list[tuple[str, RoleRequest]] = [
     ("alice", _request()),
+    ("limited", _request()),
     ("alice", _request(duration_s=7200)),
     ("alice", _request(duration_s=900)),
     ("bob", _request("Direct")),
@@ -154,6 +157,7 @@ ALLOWED: list[tuple[str, RoleRequest]] = [
 # Who, what, and the part of the policies that says no.
 DENIED: list[tuple[str, RoleRequest, str]] = [
     ("bob", _request(), "no identity-based policy"),
+    ("limited", _request("External", external_id="e-1"), "no identity-based policy"),
     ("alice", _request("Direct"), "trust policy does not allow sts:AssumeRole"),
     ("bounded", _request(), "no permissions boundary"),
     ("alice", _request("External"), "trust policy"),
@@ -180,6 +184,7 @@ DENIED: list[tuple[str, RoleRequest, str]] = [
 
 REFUSED: list[tuple[RoleRequest, str, str]] = [
     (_request(role_arn="Agent"), "ValidationError", "Agent is invalid"),
+    (_request(role_arn=f"arn:aws:iam::{ACCOUNT}:role/a b"), "ValidationError", "is invalid"),
     (_request(session_name="x"), "ValidationError", "roleSessionName"),
     (_request(session_name="a b"), "ValidationError", "roleSessionName"),
     (_request(session_name="s" * 65), "ValidationError", "roleSessionName"),
@@ -433,7 +438,7 @@ PLANTED: dict[str, tuple[Any, str, str]] = {
     "external id": (assumed_roles, '() if request.external_id is None else (request.external_id,)', '("e-1",)'),
     "session name": (assumed_roles, '"sts:rolesessionname": (request.session_name,)', '"sts:rolesessionname": ("alice-1",)'),
     "request tags": (assumed_roles, "(value,) for key, value in request.tags}", '("red",) for key, value in request.tags}'),
-    "session name's form": (assumed_roles, "if SESSION_NAME.fullmatch(request.session_name) is None:", "if False:"),
+    "session name's form": (assumed_roles, "if _SESSION_NAME.fullmatch(request.session_name) is None:", "if False:"),
     "duration": (assumed_roles, "not SESSION_S_MIN <= request.duration_s <= SESSION_S_MAX", "False"),
     "transitive tags": (assumed_roles, "if any(key.lower() in transitive for key, _ in request.tags):", "if False:"),
     "transitive tags inherited": (assumed_roles, "if tag[0].lower() in transitive)", "if False)"),

@@ -556,6 +556,15 @@ def test_a_presigned_url_is_answered(served: Served) -> None:
         (b"Action=%ff", "InvalidAction"),
         (b"\xff", "MalformedQueryString"),
         (b"&".join(b"a%d=1" % number for number in range(300)), "MalformedQueryString"),
+        (
+            {
+                "Action": "AssumeRoleWithWebIdentity",
+                "RoleArn": _arn("Web"),
+                "RoleSessionName": "s1",
+                "PolicyArns.1.arn": "arn:aws:iam::aws:policy/AmazonDynamoDBReadOnlyAccess",
+            },
+            "MalformedQueryString",
+        ),
         ({"Action": "x" * 70_000}, "ValidationError"),
         ({"Action": "AssumeRoleWithWebIdentity"}, "ValidationError"),
         (
@@ -582,6 +591,19 @@ def test_a_malformed_form_is_refused(served: Served, form: dict[str, str] | byte
     error = ElementTree.fromstring(answer.body).find("{*}Error")
     assert error is not None
     assert (answer.status, error.findtext("{*}Code")) == (400, code)
+
+
+def test_parameters_of_query_and_body_belong_together(served: Served) -> None:
+    """A form with a query: neither of them hides a parameter of the other one."""
+    body = urlencode({"Action": "AssumeRole", "RoleArn": _arn("Desk"), "RoleSessionName": "s1"}).encode()
+    head = (
+        f"POST /?Policy=x HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM}\r\nContent-Length: {len(body)}"
+    )
+    twice = send_request(served.endpoint, head.replace("Policy", "Action").encode() + b"\r\n\r\n" + body)
+
+    assert b"<Code>MalformedQueryString</Code>" in twice.body
+    unsigned = send_request(served.endpoint, head.encode() + b"\r\n\r\n" + body)
+    assert b"<Code>MissingAuthenticationToken</Code>" in unsigned.body
 
 
 def test_other_requests_are_what_they_were(served: Served) -> None:

@@ -34,8 +34,8 @@ from tavola.iam.web_identity import WebIdentity
 from tavola.protocol.arns import access_key_of
 from tavola.protocol.policy_documents import PolicyRefused, parse_policy
 
-ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):role/(\S{1,2000})")
-SESSION_NAME = re.compile(r"[A-Za-z0-9_+=,.@-]{2,64}")
+_ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):role/(?:[!-~]{1,510}/)?[A-Za-z0-9_+=,.@-]{1,128}")
+_SESSION_NAME = re.compile(r"[A-Za-z0-9_+=,.@-]{2,64}")
 
 _CHAINED_S_MAX = 3600
 _POLICY_CHARACTERS_MAX = 2048
@@ -63,10 +63,10 @@ class RoleRequest:
 
 def check_role_request(request: RoleRequest) -> str:
     """Refuse malformed parameters; return the account of the role."""
-    arn = ROLE_ARN.fullmatch(request.role_arn)
+    arn = _ROLE_ARN.fullmatch(request.role_arn)
     if arn is None:
         _refuse(f"{request.role_arn[:200]} is invalid")
-    if SESSION_NAME.fullmatch(request.session_name) is None:
+    if _SESSION_NAME.fullmatch(request.session_name) is None:
         _refuse_value(
             "roleSessionName", r"have length 2 to 64 and satisfy regular expression pattern: [\w+=,.@-]*"
         )

@@ -11,6 +11,7 @@ signature, except for AssumeRoleWithWebIdentity, whose proof is the token among 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from html import escape
@@ -42,6 +43,7 @@ NAMESPACE = f"https://sts.amazonaws.com/doc/{VERSION}/"
 
 _REQUEST_BYTES_MAX = 64 * 1024  # a token has at most 20,000 characters; policies and tags are smaller
 _PARAMETERS_MAX = 256
+_MEMBER = re.compile(r"[A-Za-z]+\.member\.([0-9]{1,4})(?:\.([A-Za-z]+))?")
 _UNKNOWN = "Unknown"
 _OPEN_KEY = bytes(32)  # an open server verifies nothing: its session tokens only carry the session's name
 
@@ -146,7 +148,7 @@ class _Call:
     def execute(self) -> dict[str, Any]:
         """Return the members of the result, or raise."""
         method, url, fields, body, peer = self._sent
-        self._parameters = _parse_parameters(body if method == b"POST" else url.partition(b"?")[2])
+        self._parameters = _parse_parameters(url.partition(b"?")[2], body)
         action = self._parameters.get("Action", "")
         if action not in _ACTIONS or self._parameters.get("Version", VERSION) != VERSION:
             version = self._parameters.get("Version", "NO_VERSION_SPECIFIED")
@@ -266,12 +268,16 @@ class OpenIssuer:
         return self._signer.issue(make_session(account, role, "", request, self._entropy, self._now()))
 
 
-def _parse_parameters(form: bytes) -> dict[str, str]:
-    """Return the parameters of a form; each may occur once."""
-    if len(form) > _REQUEST_BYTES_MAX:
+def _parse_parameters(query: bytes, body: bytes) -> dict[str, str]:
+    """Return the parameters of the query and of the form in the body; each may occur once."""
+    if len(body) > _REQUEST_BYTES_MAX:
         raise StsFault("ValidationError", f"A request to STS has at most {_REQUEST_BYTES_MAX:,} bytes.")
     try:
-        pairs = parse_qsl(form.decode(), keep_blank_values=True, max_num_fields=_PARAMETERS_MAX)
+        pairs = [
+            pair
+            for form in (query, body)
+            for pair in parse_qsl(form.decode(), keep_blank_values=True, max_num_fields=_PARAMETERS_MAX)
+        ]
     except ValueError as error:
         raise StsFault("MalformedQueryString", "The form cannot be read.") from error
     parameters = dict(pairs)
@@ -281,13 +287,18 @@ def _parse_parameters(form: bytes) -> dict[str, str]:
 
 
 def _parse_list(parameters: Mapping[str, str], name: str) -> list[dict[str, str]]:
-    """Return the members of a list parameter in order: `Tags.member.1.Key` is the Key of the first one."""
+    """Return the members of a list parameter in order: `Tags.member.1.Key` is the Key of the first one.
+
+    Other spellings are refused: a session policy that was overlooked would leave a session wider than its caller wants.
+    """
     members: dict[int, dict[str, str]] = {}
-    prefix = f"{name}.member."
     for parameter, value in parameters.items():
-        number, _, member = parameter.removeprefix(prefix).partition(".")
-        if parameter.startswith(prefix) and number.isdecimal() and len(number) < 5:
-            members.setdefault(int(number), {})[member] = value
+        if parameter.partition(".")[0] != name:
+            continue
+        written = _MEMBER.fullmatch(parameter)
+        if written is None:
+            raise StsFault("MalformedQueryString", f"Write members of {name} as {name}.member.1.")
+        members.setdefault(int(written[1]), {})[written[2] or ""] = value
     return [members[number] for number in sorted(members)]
 
 
