@@ -430,7 +430,7 @@ def _session(
 ) -> RoleCredentials:
     moment = time.time() if now_s is None else now_s
     request = RoleRequest(_arn(role), "s1")
-    return issue_session(directory, ACCOUNT, role, request, SYSTEM_ENTROPY, moment)
+    return issue_session(directory, request, SYSTEM_ENTROPY, moment)
 
 
 def _tampered() -> RoleCredentials:

@@ -11,7 +11,6 @@ from tavola.iam.actions import ACTIONS, required_checks, unknown_actions
 from tavola.iam.assumed_roles import (
     RoleRequest,
     assume_role,
-    check_role_request,
     issue_session,
     make_session,
     web_identity_principal,
@@ -139,7 +138,6 @@ __all__ = [
     "add_user",
     "assume_role",
     "attach_policy",
-    "check_role_request",
     "compile_policy",
     "decide",
     "denial_message",

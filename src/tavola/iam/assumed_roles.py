@@ -49,7 +49,7 @@ _POLICY_ARN = re.compile(r"arn:aws[a-z-]*:iam::(aws|[0-9]{12}):policy/(.+)")
 
 @dataclass(frozen=True, slots=True)
 class RoleRequest:
-    """The parameters with which a caller assumes a role."""
+    """The parameters with which a caller assumes a role; malformed ones are refused."""
 
     role_arn: str
     session_name: str
@@ -60,11 +60,122 @@ class RoleRequest:
     transitive_tag_keys: tuple[str, ...] = ()
     external_id: str | None = None
 
+    def __post_init__(self) -> None:
+        _check_parameters(self)
 
-def check_role_request(request: RoleRequest) -> str:
-    """Refuse malformed parameters; return the account of the role."""
-    arn = _ROLE_ARN.fullmatch(request.role_arn)
-    if arn is None:
+    @property
+    def account(self) -> str:
+        """The account of the role."""
+        return self.role_arn.split(":", 5)[4]
+
+    @property
+    def role(self) -> str:
+        """The name of the role, after its path if it has one."""
+        return self.role_arn.partition(":role/")[2]
+
+
+def assume_role(
+    directory: Directory, guard: Guard, request: RoleRequest, entropy: Entropy, now_s: float
+) -> RoleCredentials:
+    """Return credentials of a role for the guard's principal, or raise AssumeRoleDenied or SessionRefused."""
+    caller = guard.principal
+    inherited = _inherited_tags(caller, request)
+    action = "sts:AssumeRoleWithWebIdentity" if caller.kind == "federated" else "sts:AssumeRole"
+    denial = f"User: {caller.arn} is not authorized to perform: {action} on resource: {request.role_arn}"
+    if caller.kind == "federated":
+        denial = f"Not authorized to perform {action}"
+    if caller.kind == "root":
+        raise AssumeRoleDenied("Roles may not be assumed by root accounts.", "use the key of a user")
+    account = directory.accounts.get(request.account)
+    role = None if account is None else account.roles.get(request.role)
+    if role is None:
+        raise AssumeRoleDenied(denial, "the role does not exist")
+    stated = _condition_values(request, role)
+    for needed in (action, "sts:TagSession") if request.tags or inherited else (action,):
+        access = StatedAccessCheck(needed, role_arn(request.account, request.role), None, stated)
+        decision = guard.decide_trust(access, directory.trust_of(request.account, request.role))
+        if not decision.allowed:
+            is_untrusted = decision.missing_allow == "resource"
+            reason = f"the role's trust policy does not allow {needed}" if is_untrusted else decision.reason
+            raise AssumeRoleDenied(denial, reason)
+    life_s = SESSION_S_DEFAULT if request.duration_s is None else request.duration_s
+    if caller.session is not None and life_s > _CHAINED_S_MAX:
+        _refuse(
+            "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining."
+        )
+    if life_s > role.session_s_max:
+        _refuse("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
+    keys = caller.identity_keys if caller.kind == "federated" else ()
+    return issue_session(directory, request, entropy, now_s, inherited=inherited, condition_keys=keys)
+
+
+def web_identity_principal(account: str, identity: WebIdentity) -> Principal:
+    """Return the holder of a web identity token as a principal of the role's account."""
+    arn = provider_arn(account, identity.issuer)
+    provider: tuple[str, Values] = ("aws:federatedprovider", (arn,))
+    return Principal(
+        account, "federated", identity.issuer, arn, identity.subject,
+        identity_keys=(provider, *identity.condition_keys),
+    )  # fmt: skip
+
+
+def issue_session(
+    directory: Directory,
+    request: RoleRequest,
+    entropy: Entropy,
+    now_s: float,
+    *,
+    inherited: Sequence[tuple[str, str]] = (),
+    condition_keys: tuple[tuple[str, Values], ...] = (),
+) -> RoleCredentials:
+    """Return credentials of a role without asking who wants them; callers have decided that."""
+    account = directory.account(request.account)
+    role = account.roles.get(request.role)
+    if role is None:
+        raise NotInDirectory(f"account {request.account} has no role {request.role}")
+    session = make_session(
+        request, role.id, entropy, now_s, inherited=inherited, condition_keys=condition_keys
+    )
+    for name in session.policy_names:
+        if name not in account.policies and name not in MANAGED:
+            _refuse(f"Policy {name} does not exist in account {request.account}.")
+    return directory.signer.issue(session)
+
+
+def make_session(
+    request: RoleRequest,
+    role_id: str,
+    entropy: Entropy,
+    now_s: float,
+    *,
+    inherited: Sequence[tuple[str, str]] = (),
+    condition_keys: tuple[tuple[str, Values], ...] = (),
+) -> RoleSession:
+    """Return a new session of a role, or refuse one whose policies and tags do not fit into a token."""
+    session = RoleSession(
+        account=request.account,
+        role=request.role.rpartition("/")[2],
+        role_id=role_id,
+        name=request.session_name,
+        key_id=access_key_of(request.account, entropy.bytes(5), "ASIA"),
+        issued_at_s=int(now_s),
+        expires_at_s=int(now_s) + (SESSION_S_DEFAULT if request.duration_s is None else request.duration_s),
+        policy=request.policy,
+        policy_names=tuple(_policy_name(arn, request.account) for arn in request.policy_arns),
+        tags=(*inherited, *request.tags),
+        transitive_tag_keys=(*(key for key, _ in inherited), *request.transitive_tag_keys),
+        condition_keys=condition_keys,
+    )
+    if session.packed_percent > 100:
+        raise SessionRefused(
+            "PackedPolicyTooLarge",
+            f"Packed size of session policies and tags is {session.packed_percent}% of the limit.",
+        )
+    return session
+
+
+def _check_parameters(request: RoleRequest) -> None:
+    if _ROLE_ARN.fullmatch(request.role_arn) is None:
         _refuse(f"{request.role_arn[:200]} is invalid")
     if _SESSION_NAME.fullmatch(request.session_name) is None:
         _refuse_value(
@@ -94,126 +205,6 @@ def check_role_request(request: RoleRequest) -> str:
             parse_policy(request.policy, "identity")
         except PolicyRefused as refused:
             raise SessionRefused("MalformedPolicyDocument", str(refused)) from refused
-    return arn[1]
-
-
-def assume_role(
-    directory: Directory, guard: Guard, request: RoleRequest, entropy: Entropy, now_s: float
-) -> RoleCredentials:
-    """Return credentials of a role for the guard's principal, or raise AssumeRoleDenied or SessionRefused."""
-    account = check_role_request(request)
-    caller = guard.principal
-    inherited = _inherited_tags(caller, request)
-    action = "sts:AssumeRoleWithWebIdentity" if caller.kind == "federated" else "sts:AssumeRole"
-    denial = f"User: {caller.arn} is not authorized to perform: {action} on resource: {request.role_arn}"
-    if caller.kind == "federated":
-        denial = f"Not authorized to perform {action}"
-    if caller.kind == "root":
-        raise AssumeRoleDenied("Roles may not be assumed by root accounts.", "use the key of a user")
-    name = request.role_arn.partition(":role/")[2]
-    known = directory.accounts.get(account)
-    role = None if known is None else known.roles.get(name)
-    if role is None:
-        raise AssumeRoleDenied(denial, "the role does not exist")
-    stated = _condition_values(request, role)
-    for needed in (action, "sts:TagSession") if request.tags or inherited else (action,):
-        access = StatedAccessCheck(needed, role_arn(account, name), None, stated)
-        decision = guard.decide_trust(access, directory.trust_of(account, name))
-        if not decision.allowed:
-            is_untrusted = decision.missing_allow == "resource"
-            reason = f"the role's trust policy does not allow {needed}" if is_untrusted else decision.reason
-            raise AssumeRoleDenied(denial, reason)
-    life_s = SESSION_S_DEFAULT if request.duration_s is None else request.duration_s
-    if caller.session is not None and life_s > _CHAINED_S_MAX:
-        _refuse(
-            "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining."
-        )
-    if life_s > role.session_s_max:
-        _refuse("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
-    keys = caller.identity_keys if caller.kind == "federated" else ()
-    return issue_session(
-        directory, account, name, request, entropy, now_s, inherited=inherited, condition_keys=keys
-    )
-
-
-def web_identity_principal(account: str, identity: WebIdentity) -> Principal:
-    """Return the holder of a web identity token as a principal of the role's account."""
-    arn = provider_arn(account, identity.issuer)
-    provider: tuple[str, Values] = ("aws:federatedprovider", (arn,))
-    return Principal(
-        account, "federated", identity.issuer, arn, identity.subject,
-        identity_keys=(provider, *identity.condition_keys),
-    )  # fmt: skip
-
-
-def issue_session(
-    directory: Directory,
-    account: str,
-    role_name: str,
-    request: RoleRequest,
-    entropy: Entropy,
-    now_s: float,
-    *,
-    inherited: Sequence[tuple[str, str]] = (),
-    condition_keys: tuple[tuple[str, Values], ...] = (),
-) -> RoleCredentials:
-    """Return credentials of a role without asking who wants them; callers have decided that."""
-    check_role_request(request)
-    role = directory.account(account).roles.get(role_name)
-    if role is None:
-        raise NotInDirectory(f"account {account} has no role {role_name}")
-    session = make_session(
-        account,
-        role_name,
-        role.id,
-        request,
-        entropy,
-        now_s,
-        inherited=inherited,
-        condition_keys=condition_keys,
-    )
-    unknown = [
-        name
-        for name in session.policy_names
-        if name not in directory.account(account).policies and name not in MANAGED
-    ]
-    if unknown:
-        _refuse(f"Policy {unknown[0]} does not exist in account {account}.")
-    return directory.signer.issue(session)
-
-
-def make_session(
-    account: str,
-    role_name: str,
-    role_id: str,
-    request: RoleRequest,
-    entropy: Entropy,
-    now_s: float,
-    *,
-    inherited: Sequence[tuple[str, str]] = (),
-    condition_keys: tuple[tuple[str, Values], ...] = (),
-) -> RoleSession:
-    """Return a new session of a role, or refuse one whose policies and tags do not fit into a token."""
-    session = RoleSession(
-        account=account,
-        role=role_name,
-        role_id=role_id,
-        name=request.session_name,
-        key_id=access_key_of(account, entropy.bytes(5), "ASIA"),
-        issued_at_s=int(now_s),
-        expires_at_s=int(now_s) + (SESSION_S_DEFAULT if request.duration_s is None else request.duration_s),
-        policy=request.policy,
-        policy_names=tuple(_policy_name(arn, account) for arn in request.policy_arns),
-        tags=(*inherited, *request.tags),
-        transitive_tag_keys=(*(key for key, _ in inherited), *request.transitive_tag_keys),
-        condition_keys=condition_keys,
-    )
-    if session.packed_percent > 100:
-        raise SessionRefused(
-            "PackedPolicyTooLarge",
-            f"Packed size of session policies and tags is {session.packed_percent}% of the limit.",
-        )
-    return session
 
 
 def _condition_values(request: RoleRequest, role: Role) -> dict[str, Values]:

@@ -25,7 +25,6 @@ from tavola.iam import (
     RoleRequest,
     WebIdentity,
     assume_role,
-    check_role_request,
     verify_web_identity,
     web_identity_principal,
 )
@@ -136,8 +135,7 @@ class StrictIssuer:
         self, request: RoleRequest, token: str, fields: Mapping[bytes, bytes], peer: Peer
     ) -> tuple[Caller, WebIdentity]:
         """Return the holder of a token that an issuer of the role's account signed."""
-        account = check_role_request(request)
-        directory, agent = self._callers.directory, user_agent_of(fields)
+        directory, agent, account = self._callers.directory, user_agent_of(fields), request.account
         identity = verify_web_identity(directory.issuers(account), token, self._clock.now())
         principal = web_identity_principal(account, identity)
         scope = Scope(account, DEFAULT_SCOPE.region)

@@ -27,7 +27,6 @@ from tavola.iam import (
     SessionRefused,
     SessionSigner,
     WebIdentity,
-    check_role_request,
     make_session,
 )
 from tavola.protocol.faults import AccessDeniedFault, Fault, InternalServerFault
@@ -195,7 +194,7 @@ class _Call:
             raise StsFault("ValidationError", "DurationSeconds must be a number of seconds.")
         is_signed = self.operation == "AssumeRole"
         tags = _parse_list(parameters, "Tags") if is_signed else []
-        request = RoleRequest(
+        self.role = RoleRequest(
             role_arn=self._require("RoleArn"),
             session_name=self._require("RoleSessionName"),
             duration_s=None if duration is None else int(duration),
@@ -208,9 +207,7 @@ class _Call:
             ),
             external_id=parameters.get("ExternalId") if is_signed else None,
         )
-        check_role_request(request)
-        self.role = request
-        return request
+        return self.role
 
     def _require(self, name: str) -> str:
         value = self._parameters.get(name)
@@ -263,9 +260,7 @@ class OpenIssuer:
 
     def assume_role(self, caller: Caller, request: RoleRequest) -> RoleCredentials:
         """Return credentials of any role; their access key selects the account of its ARN."""
-        account = check_role_request(request)
-        role = request.role_arn.rpartition("/")[2]
-        return self._signer.issue(make_session(account, role, "", request, self._entropy, self._now()))
+        return self._signer.issue(make_session(request, "", self._entropy, self._now()))
 
 
 def _parse_parameters(query: bytes, body: bytes) -> dict[str, str]:

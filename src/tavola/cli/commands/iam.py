@@ -379,7 +379,7 @@ def assume_role_(
         )
         now_s = SYSTEM_CLOCK.now()
         if by is None:
-            issued = issue_session(directory, account, role, request, SYSTEM_ENTROPY, now_s)
+            issued = issue_session(directory, request, SYSTEM_ENTROPY, now_s)
         else:
             compiled = CompiledPolicies(directory, directory.principal(by, account))
             guard = Guard(compiled, Scope(account, DEFAULT_SCOPE.region))
