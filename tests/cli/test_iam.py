@@ -170,16 +170,14 @@ def test_issuers_of_web_identities_are_added(alice: Path) -> None:
     ):
         (alice.parent / name).write_text(text)
     files = ("--key", "key.pem", "--key", "key.json", "--key", "set.json")
-    _run("add-oidc-provider", issuer, "--audience", "shop", "--audience", "desk", *files)
+    _run("add-provider", issuer, "--audience", "shop", "--audience", "desk", *files)
     stored = load_directory(alice).accounts["000000000000"].oidc_providers[issuer]
 
     assert (stored.audiences, len(stored.keys)) == (("shop", "desk"), 3)
     assert "provider  https://login.example.com" in _run("list")
     assert "audience shop, audience desk" in _run("list")
     for name, said in (("private.pem", "a private key"), ("neither", "neither PEM nor JSON")):
-        refused = CliRunner().invoke(
-            app, ["iam", "add-oidc-provider", issuer, "--audience", "a", "--key", name]
-        )
+        refused = CliRunner().invoke(app, ["iam", "add-provider", issuer, "--audience", "a", "--key", name])
         assert refused.exit_code != 0
         assert said in refused.stderr
     _run("remove", "provider", issuer)

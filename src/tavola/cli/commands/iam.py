@@ -204,8 +204,8 @@ def add_role_(
     note(f"Added role {name}.")
 
 
-@app.add_as("add-oidc-provider")
-def add_oidc_provider_(
+@app.add_as("add-provider")
+def add_provider_(
     issuer: Annotated[
         str, Argument(metavar="ISSUER", help="URL of the issuer, exactly as in the claim iss of its tokens.")
     ],
@@ -311,7 +311,7 @@ def detach_(
 
 @app.add_as("list")
 def list_(iam: FileOption = DEFAULT_FILE, as_json: AsJson = False) -> None:
-    """List users, groups, roles, policies and identity providers.
+    """List users, groups, roles, policies and providers.
 
     Secrets are not shown.
     """
@@ -389,7 +389,10 @@ def assume_role_(
 
 @app.add_as("revoke-sessions")
 def revoke_sessions_(iam: FileOption = DEFAULT_FILE) -> None:
-    """End all sessions of roles, by replacing the key that signs their tokens."""
+    """End all sessions of roles.
+
+    Replaces the key that signs their tokens; a file written by hand gets its first one.
+    """
     from tavola.entropy import SYSTEM_ENTROPY
     from tavola.iam import replace_session_key
 
@@ -408,7 +411,7 @@ def remove_(
     name: Annotated[str, Argument(help="Its name; for a key, the access key ID; for a provider, its URL.")],
     directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
-    """Remove a user, group, role, policy, identity provider or access key."""
+    """Remove a user, group, role, policy, provider or access key."""
     from tavola.iam import remove_entry
 
     directory_options.update(
