@@ -119,7 +119,7 @@ def add_user_(
     as_json: AsJson = False,
     directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
-    """Add a user, without permissions until a policy is attached."""
+    """Add a user; attach a policy to give it permissions."""
     from tavola.entropy import SYSTEM_ENTROPY
     from tavola.iam import add_key, add_user
 
@@ -411,7 +411,7 @@ def remove_(
     name: Annotated[str, Argument(help="Its name; for a key, the access key ID; for a provider, its URL.")],
     directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
-    """Remove a user, group, role, policy, provider or access key."""
+    """Remove a user, group, role, policy, provider or key."""
     from tavola.iam import remove_entry
 
     directory_options.update(
