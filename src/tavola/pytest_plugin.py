@@ -52,6 +52,7 @@ class Served:
         return {
             "AWS_ENDPOINT_URL_DYNAMODB": self.url,
             "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": self.url,
+            "AWS_ENDPOINT_URL_STS": self.url,
             "AWS_ACCESS_KEY_ID": self.account,
             "AWS_SECRET_ACCESS_KEY": "tavola",
             "AWS_REGION": self.region,

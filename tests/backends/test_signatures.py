@@ -104,7 +104,7 @@ class Directory:
 
     held: dict[str, Held] = field(default_factory=dict)
 
-    def credential(self, key_id: str, /) -> Held | None:
+    def credential(self, key_id: str, token: bytes | None, /) -> Held | None:
         """Return what belongs to a key."""
         return self.held.get(key_id)
 

@@ -15,6 +15,7 @@ from tavola.cli.main import app
 NAMES = (
     "AWS_ENDPOINT_URL_DYNAMODB",
     "AWS_ENDPOINT_URL_DYNAMODB_STREAMS",
+    "AWS_ENDPOINT_URL_STS",
     "TAVOLA_ENDPOINT",
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -50,6 +51,7 @@ def test_a_shell_is_pointed_at_the_server() -> None:
     assert _sourced(_printed("--port", "8123")) == {
         "AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:8123",
         "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": "http://127.0.0.1:8123",
+        "AWS_ENDPOINT_URL_STS": "http://127.0.0.1:8123",
         "TAVOLA_ENDPOINT": "http://127.0.0.1:8123",
         "AWS_ACCESS_KEY_ID": "tavola",
         "AWS_SECRET_ACCESS_KEY": "tavola",
@@ -92,9 +94,10 @@ def test_a_program_gets_json() -> None:
     assert told["set"] == {
         "AWS_ENDPOINT_URL_DYNAMODB": "http://[::1]:8000",
         "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": "http://[::1]:8000",
+        "AWS_ENDPOINT_URL_STS": "http://[::1]:8000",
         "TAVOLA_ENDPOINT": "http://[::1]:8000",
     }
-    assert set(told["set_if_unset"]) == set(NAMES[3:])
+    assert set(told["set_if_unset"]) == set(NAMES[4:])
 
 
 def test_a_profile_is_not_hidden(home: Path) -> None:
@@ -105,13 +108,19 @@ def test_a_profile_is_not_hidden(home: Path) -> None:
     assert [line.split("=")[0] for line in _printed().splitlines()] == [
         "export AWS_ENDPOINT_URL_DYNAMODB",
         "export AWS_ENDPOINT_URL_DYNAMODB_STREAMS",
+        "export AWS_ENDPOINT_URL_STS",
         "export TAVOLA_ENDPOINT",
     ]
 
 
 def test_it_can_be_taken_back() -> None:
     """What --undo prints lets SDKs go to AWS again, in each shell."""
-    assert _printed("--unset").splitlines()[0] == "unset AWS_ENDPOINT_URL_DYNAMODB"
+    assert _printed("--unset").splitlines() == [
+        "unset AWS_ENDPOINT_URL_DYNAMODB",
+        "unset AWS_ENDPOINT_URL_DYNAMODB_STREAMS",
+        "unset AWS_ENDPOINT_URL_STS",
+        "unset TAVOLA_ENDPOINT",
+    ]
     assert _printed("--unset", "--shell", "fish").splitlines()[0] == "set -e AWS_ENDPOINT_URL_DYNAMODB"
     assert _printed("--unset", "--shell", "powershell").startswith(
         "Remove-Item Env:AWS_ENDPOINT_URL_DYNAMODB "

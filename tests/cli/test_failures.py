@@ -25,7 +25,7 @@ from tavola.values import ValueMalformed
         (ExtraMissing("x"), Exit.FAILED, "--store"),
         (InvalidConnectionTarget("x"), Exit.USAGE, "--endpoint"),
         (PolicyFileError(Path("p.json"), "--file", "gone"), Exit.NOT_FOUND, "--file"),
-        (AssumeRoleDenied("x"), Exit.FAILED, "--by"),
+        (AssumeRoleDenied("x", "y"), Exit.FAILED, "--by"),
         (HandlerBroken("projector", "SyntaxError"), Exit.FAILED, "Fix the module projector"),
         (TriggerFileRefused(Path("x"), "is a folder"), Exit.FAILED, "--checkpoints"),
         (UnrecognizedClientFault(), Exit.FAILED, "tavola iam add-key"),

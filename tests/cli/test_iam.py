@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from tavola.cli.errors import Exit
 from tavola.cli.main import app
 from tavola.iam import load_directory
+from tests.iam.test_web_identity import ec_key, public_jwk, public_pem, rsa_key
 
 OWN: dict[str, Any] = {
     "Version": "2012-10-17",
@@ -91,6 +92,8 @@ def test_users_roles_and_keys_are_added(alice: Path) -> None:
     made = _json("add-user", "bob", "--group", "Support", "--tag", "team=red", "--access-key")
     _run("add-role", "Agent", "--tag", "team=blue")
     _run("attach", "role/Agent", "narrow", "--file", "own.json", "--inline")
+    _run("attach", "user/bob", "AdministratorAccess")
+    before = alice.read_text()
     session = _json(
         "assume-role", "Agent", "--by", "bob", "--session-name", "s1", "--duration-seconds", "900"
     )
@@ -107,15 +110,78 @@ def test_users_roles_and_keys_are_added(alice: Path) -> None:
         "Agent",
         "narrow (inline)",
         "team=red",
-        "Agent/s1",
         more["access_key_id"],
     ):
         assert shown in listed
-    for secret in (made["secret_access_key"], more["secret_access_key"], session["session_token"]):
+    for secret in (made["secret_access_key"], more["secret_access_key"]):
         assert secret not in listed
         assert secret in alice.read_text()
+    assert session["session_token"] not in alice.read_text()
+    assert json.loads(before)["session_key"] not in listed
     entries = _json("list")["entries"]
-    assert {entry["kind"] for entry in entries} == {"user", "group", "role", "policy", "session"}
+    assert {entry["kind"] for entry in entries} == {"user", "group", "role", "policy"}
+
+
+def test_a_role_is_assumed_as_a_user_would(alice: Path) -> None:
+    """With --by, trust and the user's policies count and the error says which is missing; without, the owner acts."""
+    _run("add-role", "Agent", "--max-session-duration", "7200")
+    denied = CliRunner().invoke(app, ["iam", "assume-role", "Agent", "--by", "alice"])
+    _run("assume-role", "Agent", "--by", "admin", "--duration-seconds", "7200")
+    long = CliRunner().invoke(
+        app, ["iam", "assume-role", "Agent", "--by", "admin", "--duration-seconds", "7201"]
+    )
+    before = alice.read_bytes()
+    session = _json("assume-role", "Agent", "--tag", "team=red", "--duration-seconds", "43200")
+    credential = load_directory(alice).credential(session["access_key_id"], session["session_token"].encode())
+
+    assert denied.exit_code == Exit.FAILED
+    assert "no identity-based policy allows it" in denied.stderr
+    assert "MaxSessionDuration" in long.stderr
+    assert alice.read_bytes() == before  # a session is stored nowhere
+    assert credential is not None
+    assert credential.secret == session["secret_access_key"]
+    assert credential.principal.condition_keys()["aws:principaltag/team"] == ("red",)
+
+
+def test_sessions_are_revoked(alice: Path) -> None:
+    """A new session key ends all sessions; a file without one gets it with the first session."""
+    _run("add-role", "Agent")
+    document = json.loads(alice.read_text())
+    del document["session_key"]
+    alice.write_text(json.dumps(document))
+    session = _json("assume-role", "Agent")
+    key, token = session["access_key_id"], session["session_token"].encode()
+
+    assert load_directory(alice).credential(key, token) is not None
+    _run("revoke-sessions")
+    assert load_directory(alice).credential(key, token) is None
+
+
+def test_issuers_of_web_identities_are_added(alice: Path) -> None:
+    """From PEM, JWK and JWK set; a private key is refused; listed with its audiences, and removed by its URL."""
+    issuer = "https://login.example.com"
+    public = {"kid": "k1", **public_jwk(ec_key())}
+    for name, text in (
+        ("key.pem", public_pem(rsa_key())),
+        ("key.json", json.dumps(public)),
+        ("set.json", json.dumps({"keys": [public]})),
+        ("private.pem", rsa_key().as_pem(private=True).decode()),
+        ("neither", "text"),
+    ):
+        (alice.parent / name).write_text(text)
+    files = ("--key", "key.pem", "--key", "key.json", "--key", "set.json")
+    _run("add-provider", issuer, "--audience", "shop", "--audience", "desk", *files)
+    stored = load_directory(alice).accounts["000000000000"].oidc_providers[issuer]
+
+    assert (stored.audiences, len(stored.keys)) == (("shop", "desk"), 3)
+    assert "provider  https://login.example.com" in _run("list")
+    assert "audience shop, audience desk" in _run("list")
+    for name, said in (("private.pem", "a private key"), ("neither", "neither PEM nor JSON")):
+        refused = CliRunner().invoke(app, ["iam", "add-provider", issuer, "--audience", "a", "--key", name])
+        assert refused.exit_code != 0
+        assert said in refused.stderr
+    _run("remove", "provider", issuer)
+    assert issuer not in _run("list")
 
 
 def test_what_was_added_is_taken_away(alice: Path) -> None:

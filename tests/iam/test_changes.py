@@ -8,7 +8,6 @@ from tavola.entropy import SeededEntropy
 from tavola.iam import (
     Account,
     AlreadyInDirectory,
-    AssumeRoleDenied,
     Directory,
     InvalidDirectory,
     NotInDirectory,
@@ -17,7 +16,6 @@ from tavola.iam import (
     add_key,
     add_role,
     add_user,
-    assume_role,
     attach_policy,
     detach_policy,
     parse_directory,
@@ -25,6 +23,7 @@ from tavola.iam import (
     put_policy,
     remove_entry,
     render_directory,
+    replace_session_key,
 )
 from tavola.protocol.arns import account_of_key
 from tests.iam.tables import ACCOUNT, OTHER, policy
@@ -103,7 +102,6 @@ def test_names_are_taken_once(directory: Directory, entropy: SeededEntropy) -> N
         lambda: attach_policy(directory, ACCOUNT, "group", "None", "AdministratorAccess"),
         lambda: remove_entry(directory, ACCOUNT, "user", "bob"),
         lambda: remove_entry(directory, ACCOUNT, "key", "AKIA"),
-        lambda: assume_role(directory, ACCOUNT, "None", "s1", entropy, now_s=0),
     ):
         with pytest.raises(NotInDirectory):
             change()
@@ -111,34 +109,13 @@ def test_names_are_taken_once(directory: Directory, entropy: SeededEntropy) -> N
     assert list(grouped.accounts[OTHER].groups) == ["Support"]
 
 
-def test_a_session_ends(directory: Directory, entropy: SeededEntropy) -> None:
-    """A session has a key of its own, a token and an end; those that have ended go when another is made."""
-    changed, first = assume_role(directory, ACCOUNT, "Agent", "s1", entropy, now_s=1000, life_s=900)
-    later, second = assume_role(changed, ACCOUNT, "Agent", "s2", entropy, now_s=2000, tags={"case": "7"})
+def test_a_session_key_is_kept_until_it_is_replaced(directory: Directory, entropy: SeededEntropy) -> None:
+    """No change of users and roles ends the sessions; another session key ends all of them."""
+    first = replace_session_key(directory, entropy)
+    second = replace_session_key(first, entropy)
 
-    assert first.key.startswith("ASIA")
-    assert (first.issued_at_s, first.expires_at_s, second.expires_at_s) == (1000, 1900, 5600)
-    assert later.credential(first.key) is None
-    assert later.credential(second.key) is not None
-    assert remove_entry(later, ACCOUNT, "key", second.key).credential(second.key) is None
-    assert remove_entry(later, ACCOUNT, "role", "Agent").credential(second.key) is None
-    with pytest.raises(AssumeRoleDenied, match="lasts 900 to 43200 seconds"):
-        assume_role(directory, ACCOUNT, "Agent", "s1", entropy, now_s=0, life_s=60)
-
-
-def test_a_role_is_taken_on_by_whom_it_trusts(directory: Directory, entropy: SeededEntropy) -> None:
-    """Without a trust policy the account's own users may; with one, those that it names."""
-    changed = add_user(add_account(directory, OTHER), OTHER, "carol", entropy)
-    carol, alice = changed.user(OTHER, "carol"), changed.user(ACCOUNT, "alice")
-    named = {"Effect": "Allow", "Principal": {"AWS": carol.arn}, "Action": "sts:AssumeRole"}
-    trusting = add_role(
-        changed, ACCOUNT, "Visitors", entropy, trust={"Version": "2012-10-17", "Statement": [named]}
-    )
-
-    assume_role(changed, ACCOUNT, "Agent", "s1", entropy, now_s=0, by=alice)
-    assume_role(trusting, ACCOUNT, "Visitors", "s1", entropy, now_s=0, by=carol)
-
-    with pytest.raises(AssumeRoleDenied, match="is not authorized to perform: sts:AssumeRole"):
-        assume_role(changed, ACCOUNT, "Agent", "s1", entropy, now_s=0, by=carol)
-    with pytest.raises(AssumeRoleDenied):
-        assume_role(trusting, ACCOUNT, "Visitors", "s1", entropy, now_s=0, by=alice)
+    assert first.session_key is not None
+    assert len(bytes.fromhex(first.session_key)) == 32
+    assert add_user(first, ACCOUNT, "bob", entropy).session_key == first.session_key
+    assert add_account(first, OTHER).session_key == first.session_key
+    assert second.session_key != first.session_key

@@ -31,42 +31,50 @@ SAID = f"is not authorized to perform: dynamodb:GetItem on resource: {ARN}"
 TRUST = {"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole"}]}
 
 
+def _session(directory: Directory, statements: list[dict[str, Any]] | None) -> Principal:
+    """Return a session of the role with a session policy."""
+    narrowed = None if statements is None else json.dumps(policy(*statements))
+    session = RoleSession(ACCOUNT, "Agent", "", "s1", "ASIA", 0, 2**40, policy=narrowed)
+    credential = directory.credential("ASIA", directory.signer.issue(session).token.encode())
+    assert credential is not None
+    return credential.principal
+
+
 def _directory(
     identity: list[dict[str, Any]],
     *,
     boundary: list[dict[str, Any]] | None = None,
-    session: list[dict[str, Any]] | None = None,
 ) -> Directory:
     inline = {"own": policy(*identity)} if identity else {}
     bound = None if boundary is None else "bound"
-    opened = RoleSession(
-        "Agent", "s1", "ASIA", "s", "t", 0, 2**40, policy=None if session is None else policy(*session)
-    )
     return Directory(
         {
             ACCOUNT: Account(
                 policies={} if boundary is None else {"bound": policy(*boundary)},
                 users={"alice": User(inline=inline, boundary=bound)},
                 roles={"Agent": Role(TRUST, inline=inline, boundary=bound)},
-                sessions=(opened,),
             )
-        }
+        },
+        "5e" * 32,
     )
 
 
 def _said(
-    directory: Directory, who: str = "user", *, on: dict[str, Any] | None = None, resource: str = ARN
+    directory: Directory,
+    who: str = "user",
+    *,
+    session: list[dict[str, Any]] | None = None,
+    on: dict[str, Any] | None = None,
+    resource: str = ARN,
 ) -> str:
-    """Return "allowed by …", or the words of the denial."""
+    """Return "allowed by …", or the words of the denial; `session` is the session policy of the role's session."""
     principal: Principal
     if who == "user":
         principal = directory.user(ACCOUNT, "alice")
     elif who == "root":
         principal = directory.root(ACCOUNT)
     else:
-        credential = directory.credential("ASIA")
-        assert credential is not None
-        principal = credential.principal
+        principal = _session(directory, session)
     guard = Guards().guard(directory, principal, SCOPE)
     facts = Tables(policy=None if on is None else json.dumps(on)).known
     decision = guard.decide(StatedAccessCheck("dynamodb:GetItem", resource, facts, {}))
@@ -91,12 +99,14 @@ def test_a_deny_wins_wherever_it_stands() -> None:
     """One Deny outweighs any number of Allows, and the words name the kind of policy it is in."""
     with_deny = "with an explicit deny in"
     bounded = _directory([GET], boundary=[{}, DENY])
-    narrowed = _directory([GET], session=[{}, DENY])
 
     assert _said(_directory([GET])) == "allowed by inline policy own of user alice, Statement[0]"
     assert _said(_directory([GET, DENY])) == f"User: {ALICE} {SAID} {with_deny} an identity-based policy"
     assert _said(bounded) == f"User: {ALICE} {SAID} {with_deny} a permissions boundary"
-    assert _said(narrowed, "session") == f"User: {SESSION} {SAID} {with_deny} a session policy"
+    assert (
+        _said(_directory([GET]), "session", session=[{}, DENY])
+        == f"User: {SESSION} {SAID} {with_deny} a session policy"
+    )
     assert _said(_directory([GET]), on=_grant("*", **DENY)) == (
         f"User: {ALICE} {SAID} {with_deny} a resource-based policy"
     )
@@ -112,10 +122,10 @@ def test_bounds_allow_nothing_and_pass_nothing_more() -> None:
     assert _said(_directory([GET], boundary=elsewhere)).endswith(
         "because no permissions boundary allows the dynamodb:GetItem action"
     )
-    assert _said(_directory([GET], session=elsewhere), "session").endswith(
+    assert _said(_directory([GET]), "session", session=elsewhere).endswith(
         "because no session policy allows the dynamodb:GetItem action"
     )
-    assert _said(_directory([GET], boundary=[GET], session=[GET]), "session").startswith("allowed")
+    assert _said(_directory([GET], boundary=[GET]), "session", session=[GET]).startswith("allowed")
 
 
 @pytest.mark.parametrize(
@@ -141,9 +151,9 @@ def test_a_grant_by_name_passes_bounds_and_a_grant_to_a_role_does_not() -> None:
     silent = [{"Action": "dynamodb:Query"}]
 
     assert _said(_directory([], boundary=silent), on=_grant(ALICE)).startswith("allowed")
-    assert _said(_directory([], session=silent), "session", on=_grant(SESSION)).startswith("allowed")
+    assert _said(_directory([]), "session", session=silent, on=_grant(SESSION)).startswith("allowed")
     assert "no permissions boundary" in _said(_directory([], boundary=silent), "session", on=_grant(AGENT))
-    assert "no session policy" in _said(_directory([], session=silent), "session", on=_grant(AGENT))
+    assert "no session policy" in _said(_directory([]), "session", session=silent, on=_grant(AGENT))
 
 
 def test_between_accounts_it_takes_both() -> None:

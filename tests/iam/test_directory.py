@@ -5,24 +5,28 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
-from tavola.iam import InvalidDirectory, NotInDirectory, parse_directory, render_directory
-from tests.iam.tables import ACCOUNT, policy
+from tavola.iam import (
+    Credential,
+    Directory,
+    InvalidDirectory,
+    NotInDirectory,
+    RoleSession,
+    SessionKeyMissing,
+    parse_directory,
+    render_directory,
+)
+from tests.iam.tables import ACCOUNT, OTHER, policy
 
 HERE = f"accounts.{ACCOUNT}"
 TRUST = {"Statement": [{"Effect": "Allow", "Principal": {"AWS": ACCOUNT}, "Action": "sts:AssumeRole"}]}
 KEY = {"id": "AKIA1", "secret": "s"}
-SESSION = {
-    "role": "Agent",
-    "name": "s1",
-    "key": "ASIA1",
-    "secret": "s",
-    "token": "t",
-    "issued_at_s": 1,
-    "expires_at_s": 2,
-    "tags": {"case": "7"},
-}
+SESSION_KEY = "5e" * 32
+SESSION = RoleSession(
+    ACCOUNT, "Agent", "AROA1", "s1", "ASIA1", 1, 2, policy=json.dumps(policy({})), tags=(("case", "7"),)
+)
 FULL: dict[str, Any] = {
     "policies": {"Read": policy({"Action": "dynamodb:Get*"})},
     "groups": {"Support": {"policies": ["Read"]}},
@@ -36,14 +40,18 @@ FULL: dict[str, Any] = {
             "keys": [KEY],
         }
     },
-    "roles": {"Agent": {"trust": TRUST, "policies": ["Read"], "tags": {"team": "blue"}}},
-    "sessions": [{**SESSION, "policy": policy({})}],
+    "roles": {"Agent": {"id": "AROA1", "trust": TRUST, "policies": ["Read"], "tags": {"team": "blue"}}},
     "root_keys": [{"id": "AKIA2", "secret": "s"}],
 }
 
 
 def _document(**account: Any) -> str:
-    return json.dumps({"tavola_iam": 1, "accounts": {ACCOUNT: account}})
+    return json.dumps({"tavola_iam": 1, "session_key": SESSION_KEY, "accounts": {ACCOUNT: account}})
+
+
+def _opened(directory: Directory, session: RoleSession = SESSION, key_id: str = "ASIA1") -> Credential | None:
+    """Return the credential of a session's token."""
+    return directory.credential(key_id, directory.signer.issue(session).token.encode())
 
 
 def test_a_directory_survives_its_document() -> None:
@@ -52,6 +60,7 @@ def test_a_directory_survives_its_document() -> None:
     text = render_directory(directory)
 
     assert parse_directory(text).accounts == directory.accounts
+    assert parse_directory(text).session_key == SESSION_KEY
     assert render_directory(parse_directory(text)) == text
 
 
@@ -59,24 +68,56 @@ def test_every_key_has_its_principal() -> None:
     """A user's key, root's and a session's; a session has the tags of its role and its own."""
     directory = parse_directory(_document(**FULL))
 
-    user, root, session = (directory.credential(key) for key in ("AKIA1", "AKIA2", "ASIA1"))
+    user, root, session = directory.credential("AKIA1"), directory.credential("AKIA2"), _opened(directory)
     assert user is not None
     assert root is not None
     assert session is not None
     assert user.principal.arn == f"arn:aws:iam::{ACCOUNT}:user/alice"
     assert root.principal.arn == f"arn:aws:iam::{ACCOUNT}:root"
     assert session.principal.arn == f"arn:aws:sts::{ACCOUNT}:assumed-role/Agent/s1"
-    assert (session.token, session.expires_at_s) == ("t", 2)
+    assert session.expires_at_s == 2
+    assert session.principal.condition_keys()["aws:tokenissuetime"] == ("1",)
     assert session.principal.condition_keys()["aws:principaltag/case"] == ("7",)
     assert session.principal.condition_keys()["aws:principalarn"] == (f"arn:aws:iam::{ACCOUNT}:role/Agent",)
     assert user.principal.condition_keys()["aws:username"] == ("alice",)
     assert directory.credential("AKIA3") is None
 
 
+def test_tags_of_a_session_replace_those_of_its_role() -> None:
+    """A session tag hides the role's tag of the same name, in whatever case it is written."""
+    directory = parse_directory(_document(**FULL))
+    session = _opened(directory, msgspec.structs.replace(SESSION, tags=(("Team", "green"),)))
+    assert session is not None
+
+    assert session.principal.condition_keys()["aws:principaltag/team"] == ("green",)
+
+
+def test_a_session_does_not_outlive_its_role() -> None:
+    """A removed role, another role of the same name, another key id: the token opens nothing."""
+    directory = parse_directory(_document(**FULL))
+    again = {"Agent": {**FULL["roles"]["Agent"], "id": "AROA2"}}
+
+    assert _opened(directory) is not None
+    assert _opened(directory, key_id="ASIA2") is None
+    assert _opened(parse_directory(_document(**{**FULL, "roles": {}}))) is None
+    assert _opened(parse_directory(_document(**{**FULL, "roles": again}))) is None
+    assert _opened(directory, msgspec.structs.replace(SESSION, account=OTHER)) is None
+
+
+def test_without_a_session_key_no_role_is_assumed() -> None:
+    """A file written by hand may have no session key; the error names the command that creates one."""
+    directory = parse_directory(json.dumps({"tavola_iam": 1, "accounts": {ACCOUNT: FULL}}))
+
+    assert directory.credential("ASIA1", b"token") is None
+    assert "session_key" not in render_directory(directory)
+    with pytest.raises(SessionKeyMissing, match="tavola iam revoke-sessions"):
+        _ = directory.signer
+
+
 def test_everything_that_applies_is_found() -> None:
     """A user has its own policies, attached and inline, and those of its groups; bounds stand apart."""
     directory = parse_directory(_document(**FULL))
-    session = directory.credential("ASIA1")
+    session = _opened(directory)
     assert session is not None
 
     of_user = directory.policies_of(directory.user(ACCOUNT, "alice"))
@@ -91,6 +132,7 @@ def test_everything_that_applies_is_found() -> None:
     assert of_user.boundary.name == "boundary Read"
     assert [named.name for named in of_session.identity] == ["policy Read of role Agent"]
     assert of_session.session is not None
+    assert [named.name for named in of_session.session] == ["session policy"]
     assert directory.policies_of(directory.root(ACCOUNT)).identity == ()
 
 
@@ -141,7 +183,21 @@ def test_everything_that_applies_is_found() -> None:
             "must not have a Resource",
             f"{HERE}.roles.R.trust.Statement[0]",
         ),
-        (_document(sessions=[SESSION]), "role Agent does not exist", f"{HERE}.sessions.ASIA1"),
+        (
+            _document(roles={"R": {"trust": TRUST, "session_s_max": 60}}),
+            "at most 3600 to 43200 seconds",
+            f"{HERE}.roles.R.session_s_max",
+        ),
+        (
+            json.dumps({"tavola_iam": 1, "session_key": "ab", "accounts": {}}),
+            "32 bytes in hexadecimal",
+            "session_key",
+        ),
+        (
+            json.dumps({"tavola_iam": 1, "session_key": 7, "accounts": {}}),
+            "32 bytes in hexadecimal",
+            "session_key",
+        ),
         (
             _document(policies={"P": policy({"Condition": {"StringLik": {}}})}),
             "did you mean StringLike?",
@@ -173,8 +229,8 @@ def test_people_are_found_by_name_and_by_arn() -> None:
     assert arn("alice") == arn(f"arn:aws:iam::{ACCOUNT}:user/alice") == f"arn:aws:iam::{ACCOUNT}:user/alice"
     assert arn("Agent") == arn(f"arn:aws:iam::{ACCOUNT}:role/Agent")
     assert arn("root") == arn(f"arn:aws:iam::{ACCOUNT}:root")
-    kept = directory.principal(f"arn:aws:sts::{ACCOUNT}:assumed-role/Agent/s1", ACCOUNT)
-    assert kept.session_key == "ASIA1"
+    session = f"arn:aws:sts::{ACCOUNT}:assumed-role/Agent/s1"
+    assert arn(session) == session
     for unknown in ("nobody", f"arn:aws:iam::{ACCOUNT}:user/nobody", "arn:aws:iam::999999999999:root"):
         with pytest.raises(NotInDirectory):
             directory.principal(unknown, ACCOUNT)

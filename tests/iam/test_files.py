@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tavola.iam import (
     User,
     load_directory,
     save_directory,
+    web_identity,
 )
 from tests.iam.tables import ACCOUNT, OTHER
 
@@ -94,6 +96,29 @@ def test_a_broken_change_leaves_the_last_good_one(tmp_path: Path) -> None:
     assert "not valid JSON" in trouble
     assert watched.current().accounts == TWO.accounts
     assert watched.trouble is None
+
+
+def test_a_provider_without_its_package_leaves_the_last_good_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A running server without joserfc keeps its directory when a provider of web identities is added."""
+    clock = ManualClock()
+    path = tmp_path / "iam.json"
+    save_directory(path, ONE)
+    watched = DirectoryFile(path, clock)
+    provider = {"https://login.example.com": {"audiences": ["a"], "keys": ["-----BEGIN PUBLIC KEY-----"]}}
+    document = {"tavola_iam": 1, "accounts": {ACCOUNT: {"oidc_providers": provider}}}
+    path.write_text(json.dumps(document))
+
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(web_identity, "import_module", missing)
+    clock.advance(1.0)
+
+    assert watched.current().accounts == ONE.accounts
+    assert watched.trouble is not None
+    assert "joserfc" in watched.trouble
 
 
 def test_a_file_that_cannot_be_read_is_refused_at_the_start(tmp_path: Path) -> None:

@@ -561,15 +561,16 @@ def decided(case: Case) -> str:
     policies = {} if case.boundary is None else {"bound": case.boundary}
     bound = None if case.boundary is None else "bound"
     trust = {"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole"}]}
-    session = RoleSession("Agent", "s1", "ASIAKEY", "secret", "token", 0, 2**40, policy=case.session)
     if case.kind == "user":
         users = {"alice": User(inline=inline, boundary=bound, tags=case.tags)}
         directory = Directory({HOME: Account(policies=policies, users=users)})
         principal = directory.user(HOME, "alice")
     else:
         roles = {"Agent": Role(trust, inline=inline, boundary=bound, tags=case.tags)}
-        directory = Directory({HOME: Account(policies=policies, roles=roles, sessions=(session,))})
-        credential = directory.credential("ASIAKEY")
+        directory = Directory({HOME: Account(policies=policies, roles=roles)}, "5e" * 32)
+        narrowed = None if case.session is None else json.dumps(case.session)
+        session = RoleSession(HOME, "Agent", "", "s1", "ASIAKEY", 0, 2**40, policy=narrowed)
+        credential = directory.credential("ASIAKEY", directory.signer.issue(session).token.encode())
         assert credential is not None
         principal = credential.principal
     guard = Guard(

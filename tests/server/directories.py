@@ -6,12 +6,26 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from tavola.iam import RoleSession, SessionSigner
+
 ACCOUNT = "111122223333"
 READER = ("AKIDREADER", "reader/secret")
 WRITER = ("AKIDWRITER", "writer/secret")
 OTHER_ACCOUNT = ("AKIDSTRANGER", "stranger/secret")  # of another account
-SESSION = ("ASIASESSION", "session/secret", "session/token==")
+SESSION_KEY = "5e" * 32
 SESSION_ENDS_S = 4_000_000_000
+
+
+def session_of(name: str, **changed: Any) -> tuple[str, str, str]:
+    """Return the credentials of a session of the role `batch`."""
+    session = RoleSession(ACCOUNT, "batch", "", name, "ASIASESSION", 1_600_000_000, SESSION_ENDS_S)
+    issued = SessionSigner(bytes.fromhex(SESSION_KEY)).issue(msgspec.structs.replace(session, **changed))
+    return issued.session.key_id, issued.secret, issued.token
+
+
+SESSION = session_of("nightly")
 
 
 def allowing(*actions: str, resource: str = "*") -> dict[str, Any]:
@@ -33,21 +47,12 @@ def user(key: tuple[str, str], *policies: dict[str, Any], active: bool = True) -
 def write_directory(path: Path, **changed: dict[str, Any]) -> Path:
     """Write a directory:
 
-    a reader, a writer, a role's session, a user of another account; and the `changed` users.
+    a reader, a writer, the role of SESSION, a user of another account; and the `changed` users.
     """
     users = {
         "reader": user(READER, allowing("GetItem", "Query")),
         "writer": user(WRITER, allowing("*")),
         **changed,
-    }
-    session = {
-        "role": "batch",
-        "name": "nightly",
-        "key": SESSION[0],
-        "secret": SESSION[1],
-        "token": SESSION[2],
-        "issued_at_s": 1_600_000_000,
-        "expires_at_s": SESSION_ENDS_S,
     }
     trust = {
         "Version": "2012-10-17",
@@ -64,9 +69,8 @@ def write_directory(path: Path, **changed: dict[str, Any]) -> Path:
         ACCOUNT: {
             "users": {name: value for name, value in users.items() if value},
             "roles": {"batch": role},
-            "sessions": [session],
         },
         "444455556666": {"users": {"stranger": user(OTHER_ACCOUNT, allowing("*"))}},
     }
-    path.write_text(json.dumps({"tavola_iam": 1, "accounts": accounts}))
+    path.write_text(json.dumps({"tavola_iam": 1, "session_key": SESSION_KEY, "accounts": accounts}))
     return path

@@ -13,6 +13,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 JSON = "application/x-amz-json-1.0"
+FORM = "application/x-www-form-urlencoded"
 HOST = "localhost:8000"
 
 
@@ -46,8 +47,16 @@ class Signer:
 
     def sign(self, body: bytes = b"{}", target: str = "DynamoDB_20120810.ListTables") -> SignedRequest:
         """Return a request for an operation, with its signature."""
-        headers = {"X-Amz-Target": target, "Content-Type": JSON, "Host": HOST, **self.headers}
-        request = AWSRequest("POST", f"http://{HOST}/", data=body, headers=headers)
+        return self._sign("POST", body, {"X-Amz-Target": target, "Content-Type": JSON})
+
+    def sign_form(self, body: bytes, method: str = "POST") -> SignedRequest:
+        """Return a request of the query protocol, with its signature."""
+        return self._sign(method, body, {"Content-Type": FORM})
+
+    def _sign(self, method: str, body: bytes, headers: dict[str, str]) -> SignedRequest:
+        request = AWSRequest(
+            method, f"http://{HOST}/", data=body, headers={**headers, "Host": HOST, **self.headers}
+        )
         credentials = Credentials(self.key_id, self.secret, self.token)
         signer = (
             _QueryAuth(credentials, self.service, self.region, expires=self.expires)

@@ -12,24 +12,37 @@ from typing import Any, Literal, TypeAlias
 from msgspec.structs import replace
 
 from tavola.entropy import Entropy
-from tavola.iam.directory import AccessKey, Account, Directory, Document, Group, Role, RoleSession, User
-from tavola.iam.errors import AlreadyInDirectory, AssumeRoleDenied, NotInDirectory
-from tavola.iam.policy import principal_reach
-from tavola.iam.principals import Principal
+from tavola.iam.directory import (
+    SESSION_S_DEFAULT,
+    AccessKey,
+    Account,
+    Directory,
+    Document,
+    Group,
+    Role,
+    User,
+)
+from tavola.iam.errors import AlreadyInDirectory, NotInDirectory
+from tavola.iam.role_sessions import SESSION_KEY_BYTES
+from tavola.iam.web_identity import OidcProvider
 from tavola.protocol.arns import access_key_of
-from tavola.protocol.policy_documents import PolicyDocument
 
 Holder: TypeAlias = Literal["user", "group", "role"]
 
-SESSION_S_MIN, SESSION_S_MAX = 900, 12 * 3600
-_MEMBERS: dict[str, str] = {"user": "users", "group": "groups", "role": "roles", "policy": "policies"}
+_MEMBERS: dict[str, str] = {
+    "user": "users",
+    "group": "groups",
+    "role": "roles",
+    "policy": "policies",
+    "provider": "oidc_providers",
+}
 
 
 def add_account(directory: Directory, number: str) -> Directory:
     """Return the directory with a new account."""
     if number in directory.accounts:
         raise AlreadyInDirectory(f"account {number} exists already")
-    return Directory({**directory.accounts, number: Account()})
+    return _replace_account(directory, number, Account())
 
 
 def add_user(
@@ -61,15 +74,29 @@ def add_role(
     trust: Document | None = None,
     tags: Mapping[str, str] | None = None,
     boundary: str | None = None,
+    session_s_max: int = SESSION_S_DEFAULT,
 ) -> Directory:
-    """Return the directory with a new role; without a trust policy the users of its account may assume it."""
+    """Return the directory with a new role; without a trust policy its account decides who may assume it."""
     role = Role(
         trust=trust or _default_trust(account),
         id=_id("AROA", entropy),
         tags=dict(tags or {}),
         boundary=boundary,
+        session_s_max=session_s_max,
     )
     return _add_holder(directory, account, "role", name, role)
+
+
+def put_provider(directory: Directory, account: str, issuer: str, provider: OidcProvider) -> Directory:
+    """Return the directory with a trusted issuer of web identities added or replaced."""
+    account_ = directory.account(account)
+    providers = {**account_.oidc_providers, issuer: provider}
+    return _replace_account(directory, account, replace(account_, oidc_providers=providers))
+
+
+def replace_session_key(directory: Directory, entropy: Entropy) -> Directory:
+    """Return the directory with a new session key, which ends all sessions."""
+    return Directory(directory.accounts, entropy.bytes(SESSION_KEY_BYTES).hex())
 
 
 def put_policy(directory: Directory, account: str, name: str, document: Document) -> Directory:
@@ -127,67 +154,8 @@ def add_key(directory: Directory, account: str, user: str, entropy: Entropy) -> 
     return _replace_holder(directory, account, "user", user, replace(held, keys=(*held.keys, key))), key
 
 
-def assume_role(
-    directory: Directory,
-    account: str,
-    role: str,
-    session: str,
-    entropy: Entropy,
-    *,
-    now_s: float,
-    life_s: int = 3600,
-    by: Principal | None = None,
-    policy: Document | None = None,
-    tags: Mapping[str, str] | None = None,
-) -> tuple[Directory, RoleSession]:
-    """Return the directory with a new session of a role, and the session; expired sessions are dropped.
-
-    With `by`, the role's trust policy must allow that principal; without it, the owner of the directory acts and no
-    trust is needed.
-    """
-    if not SESSION_S_MIN <= life_s <= SESSION_S_MAX:
-        raise AssumeRoleDenied(f"a session lasts {SESSION_S_MIN} to {SESSION_S_MAX} seconds, not {life_s}")
-    if by is not None and not trusts(directory.trust_of(account, role), by):
-        raise AssumeRoleDenied(
-            f"User: {by.arn} is not authorized to perform: sts:AssumeRole on resource: "
-            f"arn:aws:iam::{account}:role/{role}"
-        )
-    account_ = directory.account(account)
-    if role not in account_.roles:
-        raise NotInDirectory(f"account {account} has no role {role}")
-    session_ = RoleSession(
-        role=role,
-        name=session,
-        key=_key_id(directory, account, "ASIA", entropy),
-        secret=_secret(entropy, 30),
-        token=_secret(entropy, 120),
-        issued_at_s=int(now_s),
-        expires_at_s=int(now_s) + life_s,
-        policy=policy,
-        tags=dict(tags or {}),
-    )
-    active = tuple(session for session in account_.sessions if session.expires_at_s > now_s)
-    return _replace_account(directory, account, replace(account_, sessions=(*active, session_))), session_
-
-
-def trusts(trust: PolicyDocument, principal: Principal) -> bool:
-    """Return whether a trust policy lets a principal assume the role.
-
-    Statements with conditions never do here.
-    """
-    reached = [
-        statement
-        for statement in trust.statements
-        if principal_reach(statement, principal) != "none"
-        and any(action in ("*", "sts:*", "sts:AssumeRole") for action in statement.actions or ())
-    ]
-    if any(not statement.allows for statement in reached):
-        return False
-    return any(not statement.conditions for statement in reached)
-
-
 def remove_entry(directory: Directory, account: str, kind: str, name: str) -> Directory:
-    """Return the directory without a user, group, role, policy, access key or session."""
+    """Return the directory without a user, group, role, policy, provider or access key."""
     account_ = directory.account(account)
     if kind == "key":
         return _remove_key(directory, account, account_, name)
@@ -195,12 +163,7 @@ def remove_entry(directory: Directory, account: str, kind: str, name: str) -> Di
     if name not in members:
         raise NotInDirectory(f"account {account} has no {kind} {name}")
     del members[name]
-    changed = replace(account_, **{_MEMBERS[kind]: members})
-    if kind == "role":
-        changed = replace(
-            changed, sessions=tuple(session for session in account_.sessions if session.role != name)
-        )
-    return _replace_account(directory, account, changed)
+    return _replace_account(directory, account, replace(account_, **{_MEMBERS[kind]: members}))
 
 
 def _add_holder(
@@ -229,7 +192,7 @@ def _replace_holder(
 
 
 def _replace_account(directory: Directory, account: str, changed: Account) -> Directory:
-    return Directory({**directory.accounts, account: changed})
+    return Directory({**directory.accounts, account: changed}, directory.session_key)
 
 
 def _remove_key(directory: Directory, account: str, account_: Account, key: str) -> Directory:
@@ -241,7 +204,6 @@ def _remove_key(directory: Directory, account: str, account_: Account, key: str)
         account_,
         users=users,
         root_keys=tuple(root_key for root_key in account_.root_keys if root_key.id != key),
-        sessions=tuple(session for session in account_.sessions if session.key != key),
     )
     if changed == account_:
         raise NotInDirectory(f"account {account} has no access key {key}")

@@ -1,4 +1,6 @@
-"""The directory of accounts: users, groups, roles, policies, keys and sessions.
+"""The directory of accounts: users, groups, roles, policies, keys, and trusted issuers of web identities.
+
+The credentials of role sessions are not in it: `role_sessions` derives them from its session key.
 
 A directory is parsed from JSON and rendered to it. Parsing checks every name, reference and policy and reports errors
 with their location. Directories are immutable: a change builds a new one, so readers never see a partial update.
@@ -12,9 +14,17 @@ from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
 import msgspec
 
-from tavola.iam.errors import InvalidDirectory, NotInDirectory
+from tavola.iam.errors import InvalidDirectory, NotInDirectory, SessionKeyMissing
 from tavola.iam.principals import Principal, role_arn, session_arn, user_arn
-from tavola.protocol.policy_documents import PolicyDocument, PolicyRefused, load_document, read_policy
+from tavola.iam.role_sessions import SESSION_KEY_BYTES, RoleSession, SessionSigner
+from tavola.iam.web_identity import OidcProvider, ProviderRefused, TrustedIssuer, import_provider
+from tavola.protocol.policy_documents import (
+    PolicyDocument,
+    PolicyRefused,
+    load_document,
+    parse_policy,
+    read_policy,
+)
 
 
 def _allowing(*actions: str) -> dict[str, Any]:
@@ -42,9 +52,11 @@ MANAGED: dict[str, dict[str, Any]] = {
 
 FORMAT = 1
 
+SESSION_S_MIN, SESSION_S_DEFAULT, SESSION_S_MAX = 900, 3600, 12 * 3600
+"""How long a session of a role lasts; a role's own maximum is between the default and the last."""
+
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _NAME = re.compile(r"[A-Za-z0-9_+=,.@-]{1,128}")
-_SESSION_NAME = re.compile(r"[A-Za-z0-9_+=,.@-]{2,64}")
 
 Document: TypeAlias = dict[str, Any]
 Kind: TypeAlias = Literal["user", "group", "role", "policy"]
@@ -90,30 +102,17 @@ class Role(_DocumentPart, frozen=True):
     inline: dict[str, Document] = {}
     boundary: str | None = None
     tags: dict[str, str] = {}
-
-
-class RoleSession(_DocumentPart, frozen=True):
-    """An assumed role: an access key, a token and an expiry time."""
-
-    role: str
-    name: str
-    key: str
-    secret: str
-    token: str
-    issued_at_s: int
-    expires_at_s: int
-    policy: Document | None = None  # a session policy, limiting what the role allows
-    tags: dict[str, str] = {}
+    session_s_max: int = SESSION_S_DEFAULT
 
 
 class Account(_DocumentPart, frozen=True):
-    """All users, groups, roles, policies and sessions of one account."""
+    """All users, groups, roles, policies and trusted issuers of one account."""
 
     policies: dict[str, Document] = {}
     groups: dict[str, Group] = {}
     users: dict[str, User] = {}
     roles: dict[str, Role] = {}
-    sessions: tuple[RoleSession, ...] = ()
+    oidc_providers: dict[str, OidcProvider] = {}  # by the issuer's URL
     root_keys: tuple[AccessKey, ...] = ()
 
 
@@ -140,22 +139,51 @@ class Policies(msgspec.Struct, frozen=True):
 
     identity: tuple[NamedPolicy, ...]
     boundary: NamedPolicy | None = None
-    session: NamedPolicy | None = None
+    session: tuple[NamedPolicy, ...] | None = None  # what one of them allows
 
 
 class Directory:
     """All principals, their keys and their policies."""
 
-    def __init__(self, accounts: Mapping[str, Account]) -> None:
+    def __init__(self, accounts: Mapping[str, Account], session_key: str | None = None) -> None:
+        """Check the accounts; `session_key` is hexadecimal, and without it no role can be assumed."""
         self.accounts = dict(accounts)
+        self.session_key = session_key
+        self._signer = None if session_key is None else SessionSigner(_session_key_bytes(session_key))
+        self._issuers: dict[str, dict[str, TrustedIssuer]] = {}  # by account
         self._parsed: dict[tuple[str, ...], PolicyDocument] = {}
         self._credentials: dict[str, Credential] = {}
         for number, account in self.accounts.items():
             self._check(number, account)
 
-    def credential(self, key_id: str) -> Credential | None:
-        """Return the credential of an access key, None if it is unknown."""
-        return self._credentials.get(key_id)
+    @property
+    def signer(self) -> SessionSigner:
+        """The signer of session tokens."""
+        if self._signer is None:
+            raise SessionKeyMissing
+        return self._signer
+
+    def credential(self, key_id: str, token: bytes | None = None) -> Credential | None:
+        """Return the credential of an access key, or of a session's key with its token; None if it is unknown."""
+        known = self._credentials.get(key_id)
+        if known is not None or token is None or self._signer is None:
+            return known
+        opened = self._signer.open(token)
+        if opened is None or opened.session.key_id != key_id:
+            return None
+        session = opened.session
+        account = self.accounts.get(session.account)
+        role = None if account is None else account.roles.get(session.role)
+        if role is None or role.id != session.role_id:
+            return None  # removed since, perhaps replaced by another one
+        principal = session_principal(session.account, session.role, role, session.name, session)
+        return Credential(
+            key_id, opened.secret, principal, token=opened.token, expires_at_s=session.expires_at_s
+        )
+
+    def issuers(self, account: str) -> Mapping[str, TrustedIssuer]:
+        """Return the issuers of web identities that an account trusts, by their URL."""
+        return self._issuers.get(account, {})
 
     def credentials(self) -> Iterator[Credential]:
         """Yield every credential."""
@@ -187,7 +215,7 @@ class Directory:
         role = self.account(account).roles.get(name)
         if role is None:
             raise NotInDirectory(f"account {account} has no role {name}")
-        return _session_principal(account, name, role, session, role.tags)
+        return session_principal(account, name, role, session)
 
     def principal(self, arn_or_name: str, account: str) -> Principal:
         """Return the principal with an ARN, or the user or role with a name."""
@@ -209,15 +237,12 @@ class Directory:
             return self.root(number)
         if kind == "user":
             return self.user(number, name or "")
-        for credential in self._credentials.values():
-            if credential.principal.arn == arn_or_name:
-                return credential.principal
         return self.role_session(number, name or "", session or "session")
 
     def policies_of(self, principal: Principal) -> Policies:
         """Return the policies of a principal, each with its display name."""
         account = self.account(principal.account)
-        if principal.kind == "root":
+        if principal.kind in ("root", "federated"):
             return Policies(())
         holder: User | Role
         if principal.kind == "user":
@@ -237,11 +262,25 @@ class Directory:
             boundary = NamedPolicy(
                 f"boundary {holder.boundary}", self._parsed[_key(principal.account, place)]
             )
-        session = None
-        if principal.session_key is not None:
-            parsed = self._parsed.get((principal.account, "sessions", principal.session_key))
-            session = None if parsed is None else NamedPolicy("session policy", parsed)
-        return Policies(identity, boundary, session)
+        session = principal.session
+        return Policies(
+            identity, boundary, None if session is None else self._session_policies(account, session)
+        )
+
+    def _session_policies(self, account: Account, session: RoleSession) -> tuple[NamedPolicy, ...] | None:
+        """Return the policies that limit a session; one that was removed since allows nothing."""
+        if not session.is_limited:
+            return None
+        named = [
+            NamedPolicy(f"session policy {name}", self._parsed[session.account, "policies", name])
+            if name in account.policies
+            else NamedPolicy(f"session policy {name}", read_policy(MANAGED[name], "identity"))
+            for name in session.policy_names
+            if name in account.policies or name in MANAGED
+        ]
+        if session.policy is not None:
+            named.append(NamedPolicy("session policy", parse_policy(session.policy, "identity")))
+        return tuple(named)
 
     def documents(self) -> Iterator[tuple[str, PolicyDocument]]:
         """Yield every policy of users, groups and roles with its location in the file."""
@@ -279,12 +318,20 @@ class Directory:
             _check_name(name, f"{path}.roles")
             self._check_holder(number, account, role, ("roles", name))
             self._parse(role.trust, "trust", (number, "roles", name, "trust"))
+            if not SESSION_S_DEFAULT <= role.session_s_max <= SESSION_S_MAX:
+                _refuse(
+                    f"a role's sessions last at most {SESSION_S_DEFAULT} to {SESSION_S_MAX} seconds",
+                    f"{path}.roles.{name}.session_s_max",
+                )
         for key in account.root_keys:
             self._add_credential(
                 Credential(key.id, key.secret, self.root(number), active=key.active), f"{path}.root_keys"
             )
-        for session in account.sessions:
-            self._check_session(number, account, session)
+        for issuer, provider in account.oidc_providers.items():
+            try:
+                self._issuers.setdefault(number, {})[issuer] = import_provider(issuer, provider)
+            except ProviderRefused as refused:
+                raise InvalidDirectory(str(refused), f"{path}.oidc_providers.{issuer}") from refused
 
     def _check_holder(
         self, number: str, account: Account, holder: Group | User | Role, place: tuple[str, str]
@@ -309,25 +356,6 @@ class Directory:
             if not key or [other.lower() for other in tags].count(key.lower()) > 1:
                 _refuse("a tag key must not be empty or differ from another only by case", f"{path}.tags")
 
-    def _check_session(self, number: str, account: Account, session: RoleSession) -> None:
-        path = f"accounts.{number}.sessions.{session.key}"
-        role = account.roles.get(session.role)
-        if role is None:
-            _refuse(f"role {session.role} does not exist", path)
-        if _SESSION_NAME.fullmatch(session.name) is None:
-            _refuse("a session name has 2 to 64 letters, digits or _+=,.@-", f"{path}.name")
-        if session.policy is not None:
-            self._parse(session.policy, "identity", (number, "sessions", session.key))
-        principal = _session_principal(
-            number, session.role, role, session.name, {**role.tags, **session.tags}, session
-        )
-        self._add_credential(
-            Credential(
-                session.key, session.secret, principal, token=session.token, expires_at_s=session.expires_at_s
-            ),
-            path,
-        )
-
     def _add_credential(self, credential: Credential, place: str) -> None:
         if not credential.key_id or not credential.secret:
             _refuse("an access key needs an id and a secret", place)
@@ -348,28 +376,41 @@ def parse_directory(text: str) -> Directory:
         data = load_document(text)
     except PolicyRefused as refused:
         raise InvalidDirectory("not valid JSON", refused.place) from refused
-    if not isinstance(data, dict) or set(data) != {"tavola_iam", "accounts"}:
-        _refuse('expected an object with the members "tavola_iam" and "accounts"', "the document")
+    if not isinstance(data, dict) or set(data) | {"session_key"} != {"tavola_iam", "session_key", "accounts"}:
+        _refuse(
+            'expected an object with the members "tavola_iam", "accounts" and perhaps "session_key"',
+            "the document",
+        )
     if data["tavola_iam"] != FORMAT:
         _refuse(f"this version of Tavola reads format {FORMAT}, not {data['tavola_iam']!r}", "tavola_iam")
     if not isinstance(data["accounts"], dict):
         _refuse("expected an object of accounts by id", "accounts")
     _check_once(data["accounts"], "accounts")
     return Directory(
-        {number: _account(content, f"accounts.{number}") for number, content in data["accounts"].items()}
+        {number: _account(content, f"accounts.{number}") for number, content in data["accounts"].items()},
+        data.get("session_key"),
     )
 
 
 def render_directory(directory: Directory) -> str:
     """Return a directory as readable, editable JSON."""
     plain = {number: msgspec.to_builtins(account) for number, account in sorted(directory.accounts.items())}
-    return (
-        msgspec.json.format(msgspec.json.encode({"tavola_iam": FORMAT, "accounts": plain}), indent=2).decode()
-        + "\n"
-    )
+    key = {} if directory.session_key is None else {"session_key": directory.session_key}
+    document = {"tavola_iam": FORMAT, **key, "accounts": plain}
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
-_P = TypeVar("_P", bound=_DocumentPart)
+def _session_key_bytes(text: Any) -> bytes:
+    try:
+        key = bytes.fromhex(text)
+    except (TypeError, ValueError):
+        key = b""
+    if len(key) != SESSION_KEY_BYTES:
+        _refuse(f"expected {SESSION_KEY_BYTES} bytes in hexadecimal", "session_key")
+    return key
+
+
+_P = TypeVar("_P", bound=msgspec.Struct)
 
 
 def _account(data: Any, place: str) -> Account:
@@ -378,7 +419,8 @@ def _account(data: Any, place: str) -> Account:
         _refuse("expected an object", place)
     _check_once(data, place)
     parts: dict[str, Any] = dict(data)
-    for member, shape in (("groups", Group), ("users", User), ("roles", Role)):
+    shapes_by_member = (("groups", Group), ("users", User), ("roles", Role), ("oidc_providers", OidcProvider))
+    for member, shape in shapes_by_member:
         held = parts.get(member)
         if held is None:
             continue
@@ -388,7 +430,7 @@ def _account(data: Any, place: str) -> Account:
         parts[member] = {
             name: _convert(content, shape, f"{place}.{member}.{name}") for name, content in held.items()
         }
-    shapes = {name: parts.pop(name) for name in ("groups", "users", "roles") if name in parts}
+    shapes = {name: parts.pop(name) for name, _ in shapes_by_member if name in parts}
     account = _convert(parts, Account, place)
     return msgspec.structs.replace(account, **shapes)
 
@@ -436,24 +478,22 @@ def _describe_problem(problem: str) -> str:
     return problem
 
 
-def _session_principal(
-    account: str,
-    name: str,
-    role: Role,
-    session_name: str,
-    tags: Mapping[str, str],
-    session: RoleSession | None = None,
+def session_principal(
+    account: str, name: str, role: Role, session_name: str, session: RoleSession | None = None
 ) -> Principal:
+    """Return a session of a role as a principal; its tags replace those of the role."""
+    tags = () if session is None else session.tags
+    replaced = {key.lower() for key, _ in tags}
     return Principal(
         account=account,
         kind="session",
         name=name,
         arn=session_arn(account, name, session_name),
         id=f"{role.id or name}:{session_name}",
-        tags=tuple(tags.items()),
+        tags=(*(tag for tag in role.tags.items() if tag[0].lower() not in replaced), *tags),
         role_arn=role_arn(account, name),
-        session_key=None if session is None else session.key,
-        issued_at_s=None if session is None else session.issued_at_s,
+        session=session,
+        identity_keys=() if session is None else session.condition_keys,
     )
 
 

@@ -59,8 +59,36 @@ class PolicyFileError(IamError):
 
 
 class AssumeRoleDenied(IamError):
-    """The role does not trust the principal that wants to assume it."""
+    """The caller may not assume the role; `reason` is for the owner of the directory and not for the caller."""
 
     code = "assume-refused"
     kind = ErrorKind.DENIED
-    remedy = "Change the role's trust policy or the session, or omit --by."
+    remedy = "Change the role's trust policy or the user's policies, or omit --by."
+
+    def __init__(self, message: str, reason: str) -> None:
+        self.message = message
+        self.reason = reason
+        super().__init__(f"{message}: {reason}")
+
+
+class SessionRefused(IamError):
+    """The parameters of a role session break a rule; `aws_code` is AWS's code for it."""
+
+    code = "session-refused"
+
+    def __init__(self, aws_code: str, message: str) -> None:
+        self.aws_code = aws_code
+        self.message = message
+        super().__init__(message)
+
+
+class SessionKeyMissing(IamError):
+    """The directory has no key that signs session tokens."""
+
+    code = "session-key-missing"
+    remedy = "Run: tavola iam revoke-sessions --iam FILE"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the IAM file has no session_key, which signs session tokens; `tavola iam revoke-sessions` creates one"
+        )

@@ -12,7 +12,7 @@ from pathlib import Path
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.folders import sync_folder
 from tavola.iam.directory import Directory, parse_directory, render_directory
-from tavola.iam.errors import DirectoryFileError, InvalidDirectory
+from tavola.iam.errors import DirectoryFileError, IamError, InvalidDirectory
 
 _LOOKED_S = 1.0  # how often a served file is checked for changes
 
@@ -75,7 +75,7 @@ class DirectoryFile:
         try:
             self._directory = load_directory(self.path)
             self.trouble = None
-        except (InvalidDirectory, DirectoryFileError) as error:
+        except IamError as error:
             self.trouble = str(error)
 
 

@@ -29,7 +29,7 @@ from tavola.iam.policy import PolicyRule, Source, compile_policy
 from tavola.iam.principals import Principal
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import AccessDeniedFault
-from tavola.protocol.policy_documents import PolicyRefused, parse_policy
+from tavola.protocol.policy_documents import PolicyDocument, PolicyRefused, parse_policy
 from tavola.protocol.resources import GuardResources, TableFacts
 
 _CACHED_RULES_MAX = 4096  # actions on resources, per principal
@@ -73,7 +73,11 @@ class CompiledPolicies:
             boundary=None
             if policies.boundary is None
             else self._rules(policies.boundary, "boundary", principal),
-            session=None if policies.session is None else self._rules(policies.session, "session", principal),
+            session=None
+            if policies.session is None
+            else tuple(
+                rule for named in policies.session for rule in self._rules(named, "session", principal)
+            ),
         )
         self._selected: dict[tuple[str, str, str | None], ApplicableRules] = {}
         self._resource_rules: dict[str, tuple[PolicyRule, ...]] = {}
@@ -153,6 +157,27 @@ class Guard:
         """Return the decision on one access check."""
         rules = self._compiled.applicable_rules(access.action, access.resource, resource_policy_of(access))
         return decide(rules, ConditionValues(access, self._compiled.known, self), access.resource)
+
+    def decide_trust(self, access: AccessCheck, trust: PolicyDocument) -> Decision:
+        """Return the decision on an action of STS on a role with this trust policy.
+
+        Unlike a table's policy, it must allow the action in any case. If it only names the caller's account, the
+        caller's own policies must allow it too.
+        """
+        compiled = self._compiled
+        rules = select_rules(
+            compiled.policies,
+            compile_policy(trust, "resource", "trust policy", self.principal, compiled.known),
+            access.action,
+            access.resource,
+            cross_account=owner_of(access.resource) != self.principal.account,
+        )
+        values = ConditionValues(access, compiled.known, self)
+        decision = decide(rules, values, access.resource)
+        is_denied_explicitly = not decision.allowed and decision.rule is not None
+        if not is_denied_explicitly and not any(rule.holds(values) for rule in rules.grants):
+            return Decision(allowed=False, missing_allow="resource")
+        return decision
 
     def explain(
         self, operation: str, request: Any, resources: GuardResources
@@ -280,8 +305,9 @@ class Guards:
             if compiled is None:
                 compiled = self._compiled[principal] = CompiledPolicies(directory, principal)
             guard = Guard(compiled, scope, circumstances, self._clock)
-            if len(self._guards) >= _GUARDS_MAX:
+            if len(self._guards) >= _GUARDS_MAX:  # callers can make sessions, each a principal, without end
                 self._guards.clear()
+                self._compiled.clear()
             self._guards[key] = guard
         return guard
 

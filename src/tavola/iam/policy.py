@@ -115,6 +115,8 @@ def _rule(
 
 def principal_reach(statement: PolicyStatement, principal: Principal) -> Reach:
     """Return how a statement refers to a principal."""
+    if principal.kind == "federated":
+        return _federated_reach(statement, principal)
     if statement.not_principals is not None:
         exempt = statement.not_principals
         # NotPrincipal exempts a session only if its account, role and session ARN are all listed.
@@ -130,6 +132,17 @@ def principal_reach(statement: PolicyStatement, principal: Principal) -> Reach:
     return "account" if principal.account_arn in named.arns else "none"
 
 
+def _federated_reach(statement: PolicyStatement, principal: Principal) -> Reach:
+    """Return how a statement refers to a web identity: by its provider only, since `*` means signed callers."""
+    provider = ("Federated", principal.arn)
+    if statement.not_principals is not None:
+        return "none" if provider in statement.not_principals.others else "anyone"
+    named = statement.principals or Principals(anyone=False)
+    if provider in named.others:
+        return "direct"
+    return "anyone" if named.anyone and not statement.allows else "none"
+
+
 def _compile_actions(statement: PolicyStatement) -> Match:
     if statement.not_actions is not None:
         exempt = [compile_action(text) for text in statement.not_actions]
@@ -143,7 +156,12 @@ def _compile_actions(statement: PolicyStatement) -> Match:
 def _compile_resources(
     statement: PolicyStatement, known: Mapping[str, Values], variables: bool
 ) -> tuple[Callable[[str, ConditionContext | None], bool], bool]:
-    """Return a predicate for resources, and whether it depends on the request."""
+    """Return a predicate for resources, and whether it depends on the request.
+
+    A trust policy names no resource: it applies to its role.
+    """
+    if statement.resources is None and statement.not_resources is None:
+        return lambda resource, context: True, False
     inverted = statement.not_resources is not None
     texts = statement.not_resources if inverted else statement.resources
     closed: list[Match] = []

@@ -1,4 +1,4 @@
-"""Principals: users, account roots and role sessions, with the condition keys they provide."""
+"""Principals: users, account roots, role sessions and web identities, with the condition keys they provide."""
 
 from __future__ import annotations
 
@@ -6,25 +6,31 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tavola.iam.patterns import Values
+from tavola.iam.role_sessions import RoleSession
 
-PrincipalKind: TypeAlias = Literal["root", "user", "session"]
+PrincipalKind: TypeAlias = Literal["root", "user", "session", "federated"]
 
-_TYPES = {"root": "Account", "user": "User", "session": "AssumedRole"}
+_TYPES = {"root": "Account", "user": "User", "session": "AssumedRole", "federated": "FederatedUser"}
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A user, an account's root, or a role session, as found when the request was signed."""
+    """The sender of a request: a user, an account's root, or a role session.
+
+    A `federated` principal is the holder of a web identity token, which can only assume a role.
+    """
 
     account: str
     kind: PrincipalKind
-    name: str  # of the user or role; "root"
+    name: str  # of the user, role or identity provider; "root"
     arn: str
     id: str  # the value of aws:userid
     tags: tuple[tuple[str, str], ...] = ()
     role_arn: str | None = None  # of a session
-    session_key: str | None = None  # the access key of a session
-    issued_at_s: float | None = None  # of a session
+    session: RoleSession | None = None  # None for a role without credentials, as `explain` uses it
+    identity_keys: tuple[
+        tuple[str, Values], ...
+    ] = ()  # condition keys of a web identity; names in lower case
 
     @property
     def account_arn(self) -> str:
@@ -43,8 +49,9 @@ class Principal:
         }
         if self.kind == "user":
             known["aws:username"] = (self.name,)
-        if self.issued_at_s is not None:
-            known["aws:tokenissuetime"] = (f"{self.issued_at_s:.0f}",)
+        if self.session is not None:
+            known["aws:tokenissuetime"] = (str(self.session.issued_at_s),)
+        known.update(self.identity_keys)
         for key, value in self.tags:
             name = f"aws:principaltag/{key.lower()}"
             known[name] = (*known.get(name, ()), value)
@@ -64,3 +71,13 @@ def role_arn(account: str, name: str) -> str:
 def session_arn(account: str, role: str, session: str) -> str:
     """Return the ARN of a role session."""
     return f"arn:aws:sts::{account}:assumed-role/{role}/{session}"
+
+
+def provider_arn(account: str, issuer: str) -> str:
+    """Return the ARN of a web identity provider; it contains the issuer's URL without its scheme."""
+    return f"arn:aws:iam::{account}:oidc-provider/{issuer_name(issuer)}"
+
+
+def issuer_name(issuer: str) -> str:
+    """Return an issuer's URL without its scheme, as ARNs and condition keys contain it."""
+    return issuer.partition("://")[2]

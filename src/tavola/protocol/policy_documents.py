@@ -59,7 +59,7 @@ _PRINCIPAL_ARN = re.compile(
     r"arn:aws[a-z-]*:(iam::[0-9]{12}:(root|(user|role)/[^*?\s]+)"
     r"|sts::[0-9]{12}:(assumed-role/[^*?/\s]+/[^*?/\s]+|federated-user/[^*?\s]+))"
 )
-_KEY = re.compile(r"[A-Za-z0-9.-]+:[^\s]+")
+_KEY = re.compile(r"[A-Za-z0-9._~/-]+:[^\s]+")  # an identity provider's key begins with its host and path
 
 
 def _arn(text: str) -> str | None:

@@ -21,7 +21,7 @@ _EPOCH = re.compile(r"-?[0-9]{5,}(\.[0-9]+)?")  # four digits are a year
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _WITH_DEFAULT = re.compile(r"\s*([^,\s]+)\s*,\s*'([^']*)'\s*")
-_VARIABLE_NAME = re.compile(r"[A-Za-z0-9.-]+:[^\s,'{}$]+")
+_VARIABLE_NAME = re.compile(r"[A-Za-z0-9._~/-]+:[^\s,'{}$]+")
 
 Network: TypeAlias = IPv4Network | IPv6Network
 

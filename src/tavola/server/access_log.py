@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import os
 from binascii import hexlify
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -110,15 +110,19 @@ class AccessLog:
         body: bytes,
         fault: Fault | None = None,
         denied: int = 0,
+        named: Mapping[str, Any] | None = None,
     ) -> None:
-        """Log one call, with its fault if it failed, and the number of denied statements of a batch."""
+        """Log one call, with its fault if it failed, and the number of denied statements of a batch.
+
+        `named` replaces the parameters and resources that are otherwise found in the body.
+        """
         calls = self._calls
         if fault is None and accesses and not denied:
             accessed = accesses[0] if len(accesses) == 1 else tuple(accesses)
             calls.append((caller, operation, request_id, began_s, self._now(), accessed, None))
         else:
             took_us = int((self._now() - began_s) * 1e6)
-            rest = self._render_rest(caller, accesses, body, fault, took_us, denied)
+            rest = self._render_rest(caller, accesses, body, fault, took_us, denied, named)
             calls.append((caller, operation, request_id, began_s, 0.0, None, rest))
         if len(calls) == 1:
             if not self._chunks and self._loop is not None:
@@ -258,6 +262,7 @@ class AccessLog:
         fault: Fault | None,
         took_us: int,
         denied: int,
+        named: Mapping[str, Any] | None,
     ) -> bytes:
         """Return the varying part of a record that accesses several items or none, or failed."""
         request = decode_body(body)
@@ -277,7 +282,7 @@ class AccessLog:
         elif accesses:
             members |= joined_members(self._accessed_members(accesses), named_members(caller.scope, request))
         else:
-            members |= named_members(caller.scope, request)
+            members |= named_members(caller.scope, request) if named is None else named
         members["additionalEventData"] = {
             "consumed": consumed_units(accesses),
             "latencyMs": max(0, took_us) / 1000,

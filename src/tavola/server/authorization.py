@@ -12,10 +12,32 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from tavola.clock import Clock
-from tavola.iam import ConnectionProperties, Credential, Directory, Guards, Principal
+from tavola.entropy import SYSTEM_ENTROPY, Entropy
+from tavola.iam import (
+    CompiledPolicies,
+    ConnectionProperties,
+    Credential,
+    Directory,
+    Guard,
+    Guards,
+    Principal,
+    RoleCredentials,
+    RoleRequest,
+    WebIdentity,
+    assume_role,
+    verify_web_identity,
+    web_identity_principal,
+)
 from tavola.protocol.arns import DEFAULT_SCOPE, Scope
-from tavola.server.callers import Caller, Peer, make_anonymous_caller, user_agent_of
-from tavola.server.sigv4 import Claim, Verifier
+from tavola.server.callers import (
+    Caller,
+    CallerIdentity,
+    Peer,
+    RoleIssuer,
+    make_anonymous_caller,
+    user_agent_of,
+)
+from tavola.server.sigv4 import STS, Claim, Verifier
 
 _log = logging.getLogger("tavola.server")
 
@@ -36,9 +58,10 @@ class Directories(Protocol):
 class StrictCallers:
     """Admits callers with a valid signature, each with the guard that checks its permissions."""
 
-    def __init__(self, directories: Directories, clock: Clock) -> None:
+    def __init__(self, directories: Directories, clock: Clock, entropy: Entropy = SYSTEM_ENTROPY) -> None:
         self._directories = directories
         self._clock = clock
+        self._entropy = entropy
         self._trouble: str | None = None
         self._guards = Guards(clock)
         self._adopt(directories.current())
@@ -68,9 +91,26 @@ class StrictCallers:
         """Return the unauthenticated caller of a request."""
         return make_anonymous_caller(DEFAULT_SCOPE, fields, url, peer, "unauthenticated")
 
+    def role_issuer(self) -> RoleIssuer:
+        """Return the issuer of role credentials, which obeys the trust policies of the directory in force."""
+        return StrictIssuer(self, self._clock, self._entropy)
+
+    @property
+    def directory(self) -> Directory:
+        """The directory in force."""
+        return self._directory
+
+    def admit_to_sts(
+        self, method: bytes, url: bytes, fields: Mapping[bytes, bytes], body: bytes, peer: Peer
+    ) -> Caller:
+        """Return the caller of a request that is signed for STS, or raise AWS's fault for an invalid signature."""
+        claim = self._sts_verifier.verify_in_full(method, url, fields, body)
+        return self._caller(claim, peer, user_agent_of(fields))
+
     def _adopt(self, directory: Directory) -> None:
         self._directory = directory
         self._verifier: Verifier[Credential] = Verifier(directory, self._clock)
+        self._sts_verifier: Verifier[Credential] = Verifier(directory, self._clock, STS)
 
     def _caller(self, claim: Claim[Credential], peer: Peer, agent: str) -> Caller:
         principal = claim.credential.principal
@@ -81,8 +121,56 @@ class StrictCallers:
         return Caller(scope, identity, peer.address, agent, peer.secure, "allowed", guard)
 
 
+class StrictIssuer:
+    """Issues credentials of roles to verified callers that the role trusts."""
+
+    def __init__(self, callers: StrictCallers, clock: Clock, entropy: Entropy) -> None:
+        self._callers = callers
+        self._clock = clock
+        self._entropy = entropy
+        self.admit = callers.admit_to_sts
+        self.anonymous_caller = callers.anonymous_caller
+
+    def admit_web_identity(
+        self, request: RoleRequest, token: str, fields: Mapping[bytes, bytes], peer: Peer
+    ) -> tuple[Caller, WebIdentity]:
+        """Return the holder of a token that an issuer of the role's account signed."""
+        directory, agent, account = self._callers.directory, user_agent_of(fields), request.account
+        identity = verify_web_identity(directory.issuers(account), token, self._clock.now())
+        principal = web_identity_principal(account, identity)
+        scope = Scope(account, DEFAULT_SCOPE.region)
+        connection = ConnectionProperties(source_ip=peer.address, secure=peer.secure, user_agent=agent)
+        guard = Guard(CompiledPolicies(directory, principal), scope, connection, self._clock)
+        members = identity_of(principal, "")
+        return Caller(scope, members, peer.address, agent, peer.secure, "allowed", guard), identity
+
+    def identify(self, caller: Caller, fields: Mapping[bytes, bytes], url: bytes) -> CallerIdentity:
+        """Return the identity of the principal whose key signed the request."""
+        principal = _guard_of(caller).principal
+        return CallerIdentity(principal.arn, principal.id, principal.account)
+
+    def assume_role(self, caller: Caller, request: RoleRequest) -> RoleCredentials:
+        """Return credentials of a role that trusts the caller."""
+        return assume_role(
+            self._callers.directory, _guard_of(caller), request, self._entropy, self._clock.now()
+        )
+
+
+def _guard_of(caller: Caller) -> Guard:
+    assert isinstance(caller.guard, Guard), "an admitted caller has the guard of its principal"
+    return caller.guard
+
+
 def identity_of(principal: Principal, key_id: str) -> Mapping[str, Any]:
     """Return CloudTrail's userIdentity of a principal."""
+    if principal.kind == "federated":
+        audience = dict(principal.identity_keys).get(f"{principal.arn.partition('/')[2].lower()}:aud", ("",))
+        return {
+            "type": "WebIdentityUser",
+            "principalId": f"{principal.arn}:{audience[0]}:{principal.id}",
+            "userName": principal.id,
+            "identityProvider": principal.arn,
+        }
     kinds = {"root": "Root", "user": "IAMUser", "session": "AssumedRole"}
     identity: dict[str, Any] = {
         "type": kinds[principal.kind],

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tavola.engine import AccessGuard, RequestContext
+from tavola.iam import RoleCredentials, RoleRequest, WebIdentity
 from tavola.protocol.arns import Scope
 
 _KEY_ID = re.compile(rb"Credential=([A-Za-z0-9_]{1,32})(?:/|%2F)")
@@ -64,6 +65,46 @@ class CallerVerifier(Protocol):
 
     def refresh(self) -> None:
         """Pick up changes; called about once a second."""
+        ...
+
+    def role_issuer(self) -> RoleIssuer:
+        """Return the issuer of temporary credentials for these callers."""
+        ...
+
+
+class CallerIdentity(NamedTuple):
+    """Who sends a request, as GetCallerIdentity answers."""
+
+    arn: str
+    user_id: str
+    account: str
+
+
+class RoleIssuer(Protocol):
+    """Identifies the callers of STS and issues credentials of roles to them."""
+
+    def admit(
+        self, method: bytes, url: bytes, fields: Mapping[bytes, bytes], body: bytes, peer: Peer
+    ) -> Caller:
+        """Return the caller of a signed request, or raise a Fault if it cannot be verified."""
+        ...
+
+    def admit_web_identity(
+        self, request: RoleRequest, token: str, fields: Mapping[bytes, bytes], peer: Peer
+    ) -> tuple[Caller, WebIdentity | None]:
+        """Return the holder of a web identity token, and what was verified; raise an IamError if it is invalid."""
+        ...
+
+    def anonymous_caller(self, url: bytes, fields: Mapping[bytes, bytes], peer: Peer) -> Caller:
+        """Return the caller of a request that is refused before verification."""
+        ...
+
+    def identify(self, caller: Caller, fields: Mapping[bytes, bytes], url: bytes) -> CallerIdentity:
+        """Return the identity of an admitted caller."""
+        ...
+
+    def assume_role(self, caller: Caller, request: RoleRequest) -> RoleCredentials:
+        """Return credentials of a role for an admitted caller; raise an IamError if it may not have them."""
         ...
 
 

@@ -30,7 +30,7 @@ from tavola.protocol.faults import (
 from tavola.protocol.instants import AS_OF_HEADER, parse_instant
 from tavola.protocol.operations import OPERATIONS
 from tavola.server.access_log import AccessLog
-from tavola.server.callers import Caller, CallerVerifier, Peer, make_anonymous_caller
+from tavola.server.callers import Caller, CallerVerifier, Peer, RoleIssuer, make_anonymous_caller
 from tavola.server.hosts import Hosts
 from tavola.server.records import is_read
 from tavola.server.responses import (
@@ -42,6 +42,7 @@ from tavola.server.responses import (
     ResponseEncoder,
     ServedEngine,
 )
+from tavola.server.sts import OpenIssuer, SecurityTokenService, is_sts_request
 
 _log = logging.getLogger("tavola.server")
 
@@ -80,6 +81,13 @@ _decode = msgspec.json.Decoder().decode
 class OpenCallers:
     """Identifies callers by the credential that they name, without verification."""
 
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._now = clock.now
+
+    def role_issuer(self) -> RoleIssuer:
+        """Return an issuer that gives every caller every role."""
+        return OpenIssuer(self, self._now)
+
     def admit(self, url: bytes, fields: Mapping[bytes, bytes], body: bytes, peer: Peer) -> Caller:
         """Return the caller that a request claims to be from."""
         credential = fields.get(b"authorization", b"")[:-_SIGNATURE_CHARACTERS] or url
@@ -112,6 +120,7 @@ class Dispatch:
         "_log",
         "_now",
         "_shows_reasons",
+        "_token_service",
     )
 
     def __init__(
@@ -131,11 +140,12 @@ class Dispatch:
         self._begin = begin
         self._hosts = hosts or Hosts("")
         self._identifies_callers = callers is not None or log is not None
-        self._callers: CallerVerifier = callers or OpenCallers()
+        self._callers: CallerVerifier = callers or OpenCallers(clock)
         self._shows_reasons = callers is None  # health checks are unsigned: a strict server gives no reasons
         self._log = log
         self._accesses: list[ItemAccess] | None = None if log is None else []
         self._now = clock.now
+        self._token_service = SecurityTokenService(encoder, self._callers.role_issuer(), log, clock.now)
 
     def answer(
         self,
@@ -317,8 +327,10 @@ class Dispatch:
         close: bool,
         peer: Peer,
     ) -> Response:
-        """Answer a request that is not a plain SDK call: health checks, URLs with a query, unknown operations."""
+        """Answer a request that is not a plain SDK call: STS, health checks, URLs with a query, unknown operations."""
         path = _path_of(url)
+        if path == b"/" and is_sts_request(method, url, fields):
+            return self._token_service.answer(method, url, fields, body, close, peer)
         if method in (b"GET", b"HEAD"):
             page = self._health_page(path, fields, url)
             if page is None:

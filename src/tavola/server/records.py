@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tavola.engine import ItemAccess
+from tavola.iam import RoleRequest
 from tavola.protocol.arns import Scope, parse_resource_arn, table_arn
 from tavola.server.callers import Caller
 from tavola.server.scrubbing import arns_in, tables_in
 
 VERSION = "1.11"
 SOURCE = "dynamodb.amazonaws.com"
+TOKEN_SOURCE = "sts.amazonaws.com"
 KEYS_MAX = 100  # of one table in one record; a transaction has no more
 GAP = "AccessLogGap"  # the event of records that are missing
 
@@ -23,6 +25,9 @@ READ_ONLY = frozenset(
     }
 )
 """Operations that change nothing, in addition to Describe… and List…."""
+
+TOKEN_OPERATIONS = frozenset({"AssumeRole", "AssumeRoleWithWebIdentity", "GetCallerIdentity"})
+"""Operations of STS. They store nothing."""
 
 _DATA = (READ_ONLY - {"GetResourcePolicy"}) | {
     *("BatchExecuteStatement", "BatchWriteItem", "DeleteItem", "ExecuteStatement", "ExecuteTransaction"),
@@ -47,11 +52,11 @@ def head_members(caller: Caller, operation: str) -> dict[str, Any]:
     """Return the members that all records of one caller and operation share."""
     return {
         "eventVersion": VERSION,
-        "eventSource": SOURCE,
+        "eventSource": TOKEN_SOURCE if operation in TOKEN_OPERATIONS else SOURCE,
         "eventType": "AwsApiCall",
         "eventName": operation,
         "eventCategory": "Data" if operation in _DATA else "Management",
-        "readOnly": is_read(operation),
+        "readOnly": is_read(operation) or operation in TOKEN_OPERATIONS,
         "awsRegion": caller.scope.region,
         "recipientAccountId": caller.scope.account,
         "sourceIPAddress": caller.address,
@@ -101,6 +106,18 @@ def named_members(scope: Scope, request: Any) -> dict[str, Any]:
     return {
         "requestParameters": {"tables": named} if len(named) > 1 else (named[0] if named else None),
         "resources": resources_of(arns),
+    }
+
+
+def named_role(request: RoleRequest | None, key_id: str | None) -> dict[str, Any]:
+    """Return the parameters, resources and response of a call that assumes a role; `key_id` is of the credentials."""
+    if request is None:
+        return {"requestParameters": None, "resources": []}
+    issued = {} if key_id is None else {"responseElements": {"credentials": {"accessKeyId": key_id}}}
+    return {
+        "requestParameters": {"roleArn": request.role_arn, "roleSessionName": request.session_name},
+        **issued,
+        "resources": [{"type": "AWS::IAM::Role", "ARN": request.role_arn}],
     }
 
 

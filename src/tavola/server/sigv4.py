@@ -18,6 +18,9 @@ The fast path only accepts. Whatever it cannot accept goes through `_examine`, w
 AWS and raises AWS's faults, so there is one place that refuses. A new `Verifier`, with empty caches, replaces this one
 when the directory of keys changes; nothing that was verified with an old secret outlives it.
 
+A verifier belongs to one service, whose name is part of the signature: a request that was signed for DynamoDB is not
+valid for STS, whose requests are rare and take the full path, `verify_in_full`.
+
 Not supported: `UNSIGNED-PAYLOAD` and chunked signatures, which DynamoDB does not use. Such a signature does not match,
 because the body is always part of what is verified.
 """
@@ -51,9 +54,12 @@ SKEW_S: Final = 15 * 60
 """How far the time of a request may differ from ours, in either direction."""
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
-SERVICE: Final = "dynamodb"  # the streams sign with the same name
+DYNAMODB: Final = "dynamodb"  # the streams sign with the same name
+STS: Final = "sts"
 TERMINATOR: Final = "aws4_request"
 
+# The headers that must be signed: without X-Amz-Target a signature would not cover the operation.
+_SIGNED_HEADERS: Final = {DYNAMODB: ("Host", "X-Amz-Target"), STS: ("Host",)}
 _SIGNATURE_CHARACTERS: Final = 64
 _MOMENT: Final = AS_OF_HEADER.encode()
 _REGION = re.compile(r"[a-z]{2}[a-z0-9-]{0,61}")
@@ -105,8 +111,8 @@ C_co = TypeVar("C_co", bound=SigningCredential, covariant=True)
 class CredentialLookup(Protocol[C_co]):
     """Where keys are looked up; `tavola.iam.Directory` implements it."""
 
-    def credential(self, key_id: str, /) -> C_co | None:
-        """Return the credential of a key id, or None if there is no such key."""
+    def credential(self, key_id: str, token: bytes | None, /) -> C_co | None:
+        """Return the credential of a key id, or None if there is no such key; a session is found by its token."""
         ...
 
 
@@ -156,7 +162,7 @@ class Claim(Generic[C]):
     )
 
     def __init__(
-        self, credential: C, key_id: str, region: str, day: bytes, names: list[bytes], key: _Key
+        self, credential: C, key_id: str, day: bytes, region: str, service: str, names: list[bytes], key: _Key
     ) -> None:
         self.credential = credential
         self.key_id = key_id
@@ -165,20 +171,21 @@ class Claim(Generic[C]):
         self.token = None if credential.token is None else credential.token.encode()
         self.expires_at_s = credential.expires_at_s
         self.inner, self.outer = key
-        self.scope_line = b"\n%b/%b/dynamodb/aws4_request\n" % (day, region.encode())
+        self.scope_line = b"\n%b/%b/%b/aws4_request\n" % (day, region.encode(), service.encode())
         self.form = canonical_form(b"", names)
         self.signs_moment = _MOMENT in names
         self.pick: Callable[[Mapping[bytes, bytes]], tuple[bytes, ...]] = itemgetter(*names)
 
 
 class Verifier(Generic[C]):
-    """Verifies requests with the keys of one directory, and owns the caches for them."""
+    """Verifies requests to one service with the keys of one directory, and owns the caches for them."""
 
-    __slots__ = ("_claims", "_clock", "_credentials", "_dates", "_keys")
+    __slots__ = ("_claims", "_clock", "_credentials", "_dates", "_keys", "_service")
 
-    def __init__(self, credentials: CredentialLookup[C], clock: Clock) -> None:
+    def __init__(self, credentials: CredentialLookup[C], clock: Clock, service: str = DYNAMODB) -> None:
         self._credentials = credentials
         self._clock = clock
+        self._service = service
         self._claims: dict[bytes, Claim[C]] = {}  # by the Authorization header without its signature
         self._keys: dict[tuple[str, bytes, str], _Key] = {}  # by key, day and region
         self._dates: dict[bytes, float] = {}  # epoch seconds by date header
@@ -217,7 +224,15 @@ class Verifier(Generic[C]):
             return claim
         return self._examine(url, fields, body)
 
-    def _examine(self, url: bytes, fields: Mapping[bytes, bytes], body: bytes) -> Claim[C]:
+    def verify_in_full(
+        self, method: bytes, url: bytes, fields: Mapping[bytes, bytes], body: bytes
+    ) -> Claim[C]:
+        """Return the claim that a request to the root with any method proves, or raise AWS's fault."""
+        return self._examine(url, fields, body, method)
+
+    def _examine(
+        self, url: bytes, fields: Mapping[bytes, bytes], body: bytes, method: bytes = b"POST"
+    ) -> Claim[C]:
         """Do every check in AWS's order, and cache the claim for the fast path."""
         pairs = query_pairs(url)
         stated = _read(fields, pairs)
@@ -229,34 +244,34 @@ class Verifier(Generic[C]):
                 f"got '{stated.credential.decode('latin-1')}'"
             )
         key_id, day, region, service, terminator = parts
-        _check_scope(day, region, service, terminator, stated.date)
+        _check_scope(day, region, service, terminator, stated.date, self._service)
         at_s = parse_date(stated.date)
         _check_skew(stated, at_s, now_s)
         names = [name.lower() for name in stated.signed_headers.split(b";")]
         # A header that changes the meaning of a request must be signed, or a proxy could add it.
         moment = (AS_OF_HEADER,) if _MOMENT in fields else ()
-        for needed in ("Host", "X-Amz-Target", *moment):
+        for needed in (*_SIGNED_HEADERS[self._service], *moment):
             if needed.lower().encode() not in names:
                 raise InvalidSignatureFault(f"'{needed}' must be a 'SignedHeader' in the AWS Authorization.")
         if stated.algorithm != ALGORITHM.encode():
             raise IncompleteSignatureFault(
                 f"Unsupported AWS 'algorithm': '{stated.algorithm.decode('latin-1')}' (only {ALGORITHM} for now). "
             )
-        credential = self._credentials.credential(key_id)
+        credential = self._credentials.credential(key_id, stated.token)
         if credential is None or not credential.active:
             raise UnrecognizedClientFault
         _check_token(credential, stated.token, now_s)
         key = self._key(key_id, credential.secret, day.encode("latin-1"), region)
-        if not _matches(key, stated, pairs, names, fields, body):
+        if not _matches(key, stated, method, pairs, names, fields, body):
             raise InvalidSignatureFault
-        claim = Claim(credential, key_id, region, day.encode("latin-1"), names, key)
+        claim = Claim(credential, key_id, day.encode("latin-1"), region, service, names, key)
         return self._remember(claim, stated, fields, at_s)
 
     def _key(self, key_id: str, secret: str, day: bytes, region: str) -> _Key:
         cache_key = (key_id, day, region)
         key = self._keys.get(cache_key)
         if key is None:
-            key = signing_key(secret, day, region)
+            key = signing_key(secret, day, region, self._service)
             if len(self._keys) >= _KNOWN_MAX:
                 self._keys.clear()
             self._keys[cache_key] = key
@@ -282,18 +297,19 @@ class Verifier(Generic[C]):
         return self._claims.setdefault(prefix, claim)
 
 
-def signing_key(secret: str, day: bytes, region: str) -> _Key:
+def signing_key(secret: str, day: bytes, region: str, service: str = DYNAMODB) -> _Key:
     """Return the key that signs for a day in a region, derived as AWS derives it."""
     key = b"AWS4" + secret.encode()
-    for text in (day, region.encode(), SERVICE.encode(), TERMINATOR.encode()):
+    for text in (day, region.encode(), service.encode(), TERMINATOR.encode()):
         key = hmac.digest(key, text, "sha256")
     return _Key(*_hmac_states(key))
 
 
-def canonical_form(query: bytes, names: Iterable[bytes]) -> bytes:
+def canonical_form(query: bytes, names: Iterable[bytes], method: bytes = b"POST") -> bytes:
     """Return a canonical request with `%b` for each signed header's value and for the body's hash."""
     escaped = [name.replace(b"%", b"%%") for name in names]
-    return b"POST\n/\n%b\n%b\n%b\n%%b" % (
+    return b"%b\n/\n%b\n%b\n%b\n%%b" % (
+        method,
         query.replace(b"%", b"%%"),
         b"".join(name + b":%b\n" for name in escaped),
         b";".join(escaped),
@@ -384,12 +400,14 @@ def _read_query(parameters: Mapping[bytes, bytes], token: bytes | None) -> _Sign
     )
 
 
-def _check_scope(day: str, region: str, service: str, terminator: str, date: bytes) -> None:
+def _check_scope(
+    day: str, region: str, service: str, terminator: str, date: bytes, expected_service: str
+) -> None:
     complaints = ""
     if not _REGION.fullmatch(region):
         complaints += f"Credential should be scoped to a valid region, not '{region}'. "
-    if service != SERVICE:
-        complaints += f"Credential should be scoped to correct service: '{SERVICE}'. "
+    if service != expected_service:
+        complaints += f"Credential should be scoped to correct service: '{expected_service}'. "
     if terminator != TERMINATOR:
         complaints += (
             f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "
@@ -436,6 +454,7 @@ def _bad_token() -> Fault:
 def _matches(
     key: _Key,
     stated: _SignatureParts,
+    method: bytes,
     pairs: list[tuple[bytes, bytes]],
     names: list[bytes],
     fields: Mapping[bytes, bytes],
@@ -454,16 +473,15 @@ def _matches(
     written = b"&".join(b"%b=%b" % pair for pair in sorted(signed))
     encoded = b"&".join(b"%b=%b" % pair for pair in sorted((_encode(n), _encode(v)) for n, v in signed))
     payload = hexlify(_sha256(body).digest())
-    day, region = stated.credential.split(b"/")[1:3]
+    scope = stated.credential.partition(b"/")[2]
     matches = False
     for query in dict.fromkeys((written, encoded)):
-        form = canonical_form(query, names)
+        form = canonical_form(query, names, method)
         for header_values in dict.fromkeys((values, collapsed)):
             canonical = form % (*header_values, payload)
-            text = b"AWS4-HMAC-SHA256\n%b\n%b/%b/dynamodb/aws4_request\n%b" % (
+            text = b"AWS4-HMAC-SHA256\n%b\n%b\n%b" % (
                 stated.date,
-                day,
-                region,
+                scope,
                 hexlify(_sha256(canonical).digest()),
             )
             matches |= compare_digest(key.sign(text), stated.signature)

@@ -45,6 +45,7 @@ def env(
     always = {
         "AWS_ENDPOINT_URL_DYNAMODB": url,
         "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": url,
+        "AWS_ENDPOINT_URL_STS": url,
         "TAVOLA_ENDPOINT": url,  # for Tavola's own commands
     }
     # A profile already provides credentials and a region; setting variables would override it for other services.

@@ -72,14 +72,22 @@ def init(
     path = file or iam
     with reporting_errors(f"Cannot create {path}."):
         from tavola.entropy import SYSTEM_ENTROPY
-        from tavola.iam import Account, Directory, add_key, add_user, attach_policy, save_directory
+        from tavola.iam import (
+            Account,
+            Directory,
+            add_key,
+            add_user,
+            attach_policy,
+            replace_session_key,
+            save_directory,
+        )
 
         check_parent_exists(path)
         if path.exists():
             raise CommandError(
                 f"{path} exists already.", "Choose another file, or delete this one first.", ErrorKind.IN_USE
             )
-        directory = Directory({account: Account()})
+        directory = replace_session_key(Directory({account: Account()}), SYSTEM_ENTROPY)
         directory = add_user(directory, account, user, SYSTEM_ENTROPY)
         directory = attach_policy(directory, account, "user", user, "AdministratorAccess")
         directory, key = add_key(directory, account, user, SYSTEM_ENTROPY)
@@ -111,7 +119,7 @@ def add_user_(
     as_json: AsJson = False,
     directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
-    """Add a user, without permissions until a policy is attached."""
+    """Add a user; attach a policy to give it permissions."""
     from tavola.entropy import SYSTEM_ENTROPY
     from tavola.iam import add_key, add_user
 
@@ -157,11 +165,23 @@ def add_role_(
     trust: Annotated[
         Path | None,
         Option(
-            "--trust", metavar="FILE", help="Trust policy. Default: users of the account may assume the role."
+            "--trust",
+            metavar="FILE",
+            help="Trust policy. Default: users of the account whose policies allow sts:AssumeRole.",
         ),
     ] = None,
     tag: TagOption = None,
     boundary: BoundaryOption = None,
+    max_session_duration: Annotated[
+        int,
+        Option(
+            "--max-session-duration",
+            metavar="S",
+            help="Longest session that callers get.",
+            min=3600,
+            max=43200,
+        ),
+    ] = 3600,
     directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
     """Add a role."""
@@ -177,10 +197,41 @@ def add_role_(
             trust=None if trust is None else _read_policy(trust, "--trust"),
             tags=_parse_tags(tag),
             boundary=boundary,
+            session_s_max=max_session_duration,
         )
 
     directory_options.update(f"Cannot add role {name}.", change)
     note(f"Added role {name}.")
+
+
+@app.add_as("add-provider")
+def add_provider_(
+    issuer: Annotated[
+        str, Argument(metavar="ISSUER", help="URL of the issuer, exactly as in the claim iss of its tokens.")
+    ],
+    audience: Annotated[
+        list[str], Option("--audience", metavar="TEXT", help="Accepted audience of a token; repeatable.")
+    ],
+    key: Annotated[
+        list[Path],
+        Option("--key", metavar="FILE", help="Public key as PEM, JWK or JWK set; repeatable."),
+    ],
+    directory_options: DirectoryOptions = BUNDLE,
+) -> None:
+    """Trust an issuer of web identity tokens.
+
+    Roles whose trust policy names the issuer can then be assumed with its tokens, signed with RS256 or ES256.
+    """
+    from tavola.iam import OidcProvider, put_provider
+
+    what = f"Cannot add {issuer}."
+    with reporting_errors(what):
+        keys = tuple(public_key for path in key for public_key in _read_public_keys(path))
+        provider = OidcProvider(audiences=tuple(audience), keys=keys)
+    directory_options.update(
+        what, lambda directory, account: put_provider(directory, account, issuer, provider)
+    )
+    note(f"Tokens of {issuer} are accepted for roles that trust it.")
 
 
 @app.add_as("add-key")
@@ -260,7 +311,7 @@ def detach_(
 
 @app.add_as("list")
 def list_(iam: FileOption = DEFAULT_FILE, as_json: AsJson = False) -> None:
-    """List users, groups, roles, policies and sessions.
+    """List users, groups, roles, policies and providers.
 
     Secrets are not shown.
     """
@@ -283,7 +334,7 @@ def assume_role_(
     ] = "tavola",
     by: Annotated[
         str | None,
-        Option("--by", metavar="USER", help="User that assumes the role; its trust policy must allow it."),
+        Option("--by", metavar="USER", help="Check that this user may assume the role."),
     ] = None,
     duration_seconds: Annotated[
         int, Option("--duration-seconds", metavar="S", help="Lifetime of the session.", min=900, max=43200)
@@ -295,44 +346,72 @@ def assume_role_(
     as_json: AsJson = False,
     directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
-    """Assume a role and print the temporary credentials."""
+    """Assume a role and print the temporary credentials.
+
+    Without --by, you act as the owner of the file: no policy is checked.
+    """
     from tavola.clock import SYSTEM_CLOCK
     from tavola.entropy import SYSTEM_ENTROPY
-    from tavola.iam import assume_role
+    from tavola.iam import (
+        CompiledPolicies,
+        Guard,
+        RoleRequest,
+        assume_role,
+        issue_session,
+        replace_session_key,
+    )
+    from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 
-    created: list[Any] = []
-
-    def change(directory: Directory, account: str) -> Directory:
-        changed, session = assume_role(
-            directory,
-            account,
-            role,
-            session_name,
-            SYSTEM_ENTROPY,
-            now_s=SYSTEM_CLOCK.now(),
-            life_s=duration_seconds,
-            by=None if by is None else directory.principal(by, account),
-            policy=None if policy is None else _read_policy(policy, "--policy"),
-            tags=_parse_tags(tag),
+    what = f"Cannot assume role {role}."
+    directory = _load(directory_options.iam, what)
+    if directory.session_key is None:
+        directory = update_file(
+            directory_options.iam, what, lambda loaded: replace_session_key(loaded, SYSTEM_ENTROPY)
         )
-        created.append(session)
-        return changed
+    with reporting_errors(what):
+        account = account_of(directory, directory_options.account)
+        request = RoleRequest(
+            role_arn=f"arn:aws:iam::{account}:role/{role}",
+            session_name=session_name,
+            duration_s=duration_seconds,
+            policy=None if policy is None else read_text(policy, "--policy"),
+            tags=tuple(_parse_tags(tag).items()),
+        )
+        now_s = SYSTEM_CLOCK.now()
+        if by is None:
+            issued = issue_session(directory, request, SYSTEM_ENTROPY, now_s)
+        else:
+            compiled = CompiledPolicies(directory, directory.principal(by, account))
+            guard = Guard(compiled, Scope(account, DEFAULT_SCOPE.region))
+            issued = assume_role(directory, guard, request, SYSTEM_ENTROPY, now_s)
+    _say_credentials(as_json, issued.session.key_id, issued.secret, issued.token, issued.session.expires_at_s)
 
-    directory_options.update(f"Cannot assume role {role}.", change)
-    session = created[0]
-    _say_credentials(as_json, session.key, session.secret, session.token, session.expires_at_s)
+
+@app.add_as("revoke-sessions")
+def revoke_sessions_(iam: FileOption = DEFAULT_FILE) -> None:
+    """End all sessions of roles.
+
+    Replaces the key that signs their tokens; a file written by hand gets its first one.
+    """
+    from tavola.entropy import SYSTEM_ENTROPY
+    from tavola.iam import replace_session_key
+
+    update_file(
+        iam, "Cannot revoke sessions.", lambda directory: replace_session_key(directory, SYSTEM_ENTROPY)
+    )
+    note("All sessions have ended. Servers that read this file refuse their tokens from now on.")
 
 
 @app.add_as("remove")
 def remove_(
     kind: Annotated[
-        Literal["user", "group", "role", "policy", "key"],
-        Argument(metavar="KIND", help="user, group, role, policy, or key for an access key or session."),
+        Literal["user", "group", "role", "policy", "provider", "key"],
+        Argument(metavar="KIND", help="user, group, role, policy, provider (of web identities), or key."),
     ],
-    name: Annotated[str, Argument(help="Its name; for a key or session, the access key ID.")],
+    name: Annotated[str, Argument(help="Its name; for a key, the access key ID; for a provider, its URL.")],
     directory_options: DirectoryOptions = BUNDLE,
 ) -> None:
-    """Remove a user, group, role, policy, access key or session."""
+    """Remove a user, group, role, policy, provider or key."""
     from tavola.iam import remove_entry
 
     directory_options.update(
@@ -367,6 +446,23 @@ def _read_policy(path: Path, option_name: str) -> dict[str, Any]:
 
     document: dict[str, Any] = load_document(read_text(path, option_name))
     return document
+
+
+def _read_public_keys(path: Path) -> list[str | dict[str, Any]]:
+    """Return the keys in a file; they are validated when they are stored."""
+    import msgspec
+
+    text = read_text(path, "--key")
+    if "-----BEGIN" in text:
+        return [text]
+    try:
+        document = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        document = None
+    if not isinstance(document, dict):
+        raise CommandError(f"{path} is neither PEM nor JSON.", "Give a public key as PEM, JWK or JWK set.")
+    keys: list[str | dict[str, Any]] = document.get("keys", [document])
+    return keys
 
 
 def _parse_principal(text: str) -> tuple[PrincipalKind, str]:
@@ -412,7 +508,7 @@ def _rows(number: str, account: Account) -> list[tuple[str, str, str, list[str],
     rows += [(number, "root", "root", [], f"key {key.id}") for key in account.root_keys]
     rows += [(number, "policy", name, [], "") for name in sorted(account.policies)]
     rows += [
-        (number, "session", f"{session.role}/{session.name}", [], f"key {session.key}")
-        for session in account.sessions
+        (number, "provider", issuer, [], ", ".join(f"audience {audience}" for audience in provider.audiences))
+        for issuer, provider in sorted(account.oidc_providers.items())
     ]
     return rows
