@@ -210,4 +210,5 @@ def _engine_of(connection: tavola.Connection) -> tavola.Engine:
     from tavola.backends.embedded import EmbeddedBackend
 
     assert isinstance(connection.backend, EmbeddedBackend)
+    assert isinstance(connection.backend.engine, tavola.Engine)
     return connection.backend.engine

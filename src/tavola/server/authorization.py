@@ -68,17 +68,28 @@ class StrictCallers:
         """Return the unauthenticated caller of a request."""
         return make_anonymous_caller(DEFAULT_SCOPE, fields, url, peer, "unauthenticated")
 
+    @property
+    def directory(self) -> Directory:
+        """The directory in force."""
+        return self._directory
+
+    def make_caller(
+        self, credential: Credential, region: str, peer: Peer, agent: str, source: str = ""
+    ) -> Caller:
+        """Return the caller with a verified key, and the guard that checks its permissions."""
+        principal = credential.principal
+        scope = Scope(principal.account, region)
+        connection = ConnectionProperties(source_ip=peer.address, secure=peer.secure, user_agent=agent)
+        guard = self._guards.guard(self._directory, principal, scope, connection)
+        identity = identity_of(principal, credential.key_id)
+        return Caller(scope, identity, peer.address, agent, peer.secure, "allowed", guard, source)
+
     def _adopt(self, directory: Directory) -> None:
         self._directory = directory
         self._verifier: Verifier[Credential] = Verifier(directory, self._clock)
 
     def _caller(self, claim: Claim[Credential], peer: Peer, agent: str) -> Caller:
-        principal = claim.credential.principal
-        scope = Scope(principal.account, claim.region)
-        connection = ConnectionProperties(source_ip=peer.address, secure=peer.secure, user_agent=agent)
-        guard = self._guards.guard(self._directory, principal, scope, connection)
-        identity = identity_of(principal, claim.key_id)
-        return Caller(scope, identity, peer.address, agent, peer.secure, "allowed", guard)
+        return self.make_caller(claim.credential, claim.region, peer, agent)
 
 
 def identity_of(principal: Principal, key_id: str) -> Mapping[str, Any]:
