@@ -148,6 +148,7 @@ REFUSED = {  # by these requests, whoever sends them
     "POST /past/backups/restore": "BackupNotFoundException",
     "POST /past/put-back": "item-missing",
     "GET /heat/cell": "map-gone",
+    "POST /heat/simulate": "simulation-refused",
     "POST /design/remedy": "finding-unknown",
     "POST /design/import": "import-refused",
 }
