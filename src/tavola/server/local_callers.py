@@ -89,7 +89,8 @@ class LocalCallers:
             credential = self._verify(key_id, secret, token)
         except Fault as fault:
             self._note(
-                _CallRecord(self._stranger(key_id, peer, agent), SIGN_IN, *self._begin(began_s)), fault
+                _CallRecord(self._unverified_caller(key_id, peer, agent), SIGN_IN, *self._begin(began_s)),
+                fault,
             )
             raise
         local = LocalCaller(self, credential, peer, agent)
@@ -118,7 +119,7 @@ class LocalCallers:
             raise ExpiredTokenFault
         return credential
 
-    def _stranger(self, key_id: str, peer: Peer, agent: str) -> Caller:
+    def _unverified_caller(self, key_id: str, peer: Peer, agent: str) -> Caller:
         """Return the caller of a refused sign-in; it belongs to the account of the key that it names, if there is one."""
         credential = self.callers.directory.credential(key_id)
         account = DEFAULT_SCOPE.account if credential is None else credential.principal.account

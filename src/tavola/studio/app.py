@@ -1,6 +1,6 @@
 """The API and the pages over HTTP.
 
-Whoever reaches this application uses its rights, so three checks protect it. The guard accepts only known host names and
+A program that reaches this application uses its rights, so three checks protect it. The guard accepts only known host names and
 rejects requests from other sites, reads included. Every request other than a GET needs the token that only the page
 received. The content security policy runs only our own script files. What a request may change is decided in `endpoint`.
 

@@ -131,7 +131,7 @@ def test_an_ended_session_asks_again(stage: Stage, opened: Callable[..., Page], 
     sign_in(page, ADMIN)
     expect(page.get_by_text("o#1").first).to_be_visible()
     page.context.clear_cookies()
-    page.get_by_role("link", name="Patterns").click()
+    page.get_by_role("link", name="Operations").click()
 
     expect(page.get_by_text("Your session has ended")).to_be_visible()
     sign_in(page, ADMIN)

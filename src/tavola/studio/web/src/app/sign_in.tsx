@@ -76,7 +76,7 @@ function SignInPage({ problem }: { problem: unknown }) {
         <h1 id="sign-in-title">Sign in to Tavola Studio</h1>
         <p class="muted">
           This server verifies its callers. Sign in with the access key of a user or role; the studio then acts with its
-          permissions, and every request is logged under its name.
+          permissions.
         </p>
         {sessionEnded.value ? (
           <Notice tone="warning" title="Your session has ended">
