@@ -89,7 +89,9 @@ class LocalCallers:
             credential = self._verify(key_id, secret, token)
         except Fault as fault:
             self._note(
-                _CallRecord(self._unverified_caller(key_id, peer, agent), SIGN_IN, *self._begin(began_s)),
+                _CallRecord(
+                    self._unverified_caller(key_id, token, peer, agent), SIGN_IN, *self._begin(began_s)
+                ),
                 fault,
             )
             raise
@@ -97,12 +99,9 @@ class LocalCallers:
         self._note(_CallRecord(local.caller(), SIGN_IN, *self._begin(began_s)))
         return local
 
-    def credential_in_force(self, key_id: str) -> Credential | None:
-        """Return the credential of a key that may be used now."""
-        credential = self.callers.directory.credential(key_id)
-        if credential is None or not credential.active:
-            return None
-        return None if self.has_expired(credential) else credential
+    def find_credential(self, key_id: str, token: str | None) -> Credential | None:
+        """Return the credential of a key, or of a temporary key with its token, in the directory in force."""
+        return self.callers.directory.credential(key_id)
 
     def has_expired(self, credential: Credential) -> bool:
         """Return whether a credential was temporary and has ended."""
@@ -110,7 +109,7 @@ class LocalCallers:
 
     def _verify(self, key_id: str, secret: str, token: str | None) -> Credential:
         """Return the credential of a key after comparing its secret and token in constant time."""
-        credential = self.callers.directory.credential(key_id)
+        credential = self.find_credential(key_id, token)
         matches = _equal(secret, self._decoy if credential is None else credential.secret)
         matches &= _equal(token or "", "" if credential is None else credential.token or "")
         if credential is None or not matches or not credential.active:
@@ -119,9 +118,9 @@ class LocalCallers:
             raise ExpiredTokenFault
         return credential
 
-    def _unverified_caller(self, key_id: str, peer: Peer, agent: str) -> Caller:
+    def _unverified_caller(self, key_id: str, token: str | None, peer: Peer, agent: str) -> Caller:
         """Return the caller of a refused sign-in; it belongs to the account of the key that it names, if there is one."""
-        credential = self.callers.directory.credential(key_id)
+        credential = self.find_credential(key_id, token)
         account = DEFAULT_SCOPE.account if credential is None else credential.principal.account
         identity = {"type": "Unknown", "accountId": account}
         if _KEY_ID.fullmatch(key_id):
@@ -199,12 +198,8 @@ class LocalCaller:
         if local.has_expired(known):
             raise ExpiredTokenFault
         if local.callers.directory is not self._directory:
-            credential = local.credential_in_force(known.key_id)
-            if credential is None or (credential.secret, credential.token, credential.principal.arn) != (
-                known.secret,
-                known.token,
-                known.principal.arn,
-            ):
+            credential = local.find_credential(known.key_id, known.token)
+            if credential is None or _proof_of(credential) != _proof_of(known):
                 raise UnrecognizedClientFault
             self._adopt(credential)
         return self._caller
@@ -304,6 +299,11 @@ class LocalCaller:
 
     def close(self) -> None:
         """Do nothing: the engine belongs to the server."""
+
+
+def _proof_of(credential: Credential) -> tuple[str, str | None, bool, str]:
+    """Return what must be unchanged for a key to be the one that was verified."""
+    return credential.secret, credential.token, credential.active, credential.principal.arn
 
 
 def _equal(text: str, other: str) -> bool:
