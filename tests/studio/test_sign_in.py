@@ -516,6 +516,33 @@ def test_a_stream_without_an_end_of_session_is_whole(strict: StrictStudio) -> No
     assert closed == [True]
 
 
+@pytest.mark.parametrize("when", ["while a part is awaited", "after a part was sent"])
+def test_a_part_of_an_ended_session_is_not_sent(strict: StrictStudio, when: str) -> None:
+    """A session that expires while its stream waits gets no further part, and one that expires between parts causes no read."""
+    strict.signed_in(ADMIN)
+    (session,) = strict.sign_in._sessions.values()
+    reads = 0
+
+    async def chunks() -> AsyncIterator[int]:
+        nonlocal reads
+        for number in range(3):
+            reads += 1
+            if number == 1 and when == "while a part is awaited":
+                strict.clock.advance(IDLE_S)
+            yield number
+
+    async def read() -> list[int]:
+        parts = []
+        async for chunk in strict.sign_in.until_end(session, chunks()):
+            parts.append(chunk)
+            if when == "after a part was sent":
+                strict.clock.advance(IDLE_S)
+        return parts
+
+    assert asyncio.run(read()) == [0]
+    assert reads == (2 if when == "while a part is awaited" else 1)
+
+
 def test_a_verifier_that_says_expired_is_believed() -> None:
     """The studio repeats what the server says about a key, in its own words."""
 
