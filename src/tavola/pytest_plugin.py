@@ -209,6 +209,8 @@ def _key_schema(owner: str, names: tuple[str, ...]) -> list[dict[str, str]]:
 
 def _engine_of(connection: tavola.Connection) -> tavola.Engine:
     from tavola.backends.embedded import EmbeddedBackend
+    from tavola.engine import Engine
 
     assert isinstance(connection.backend, EmbeddedBackend)
+    assert isinstance(connection.backend.engine, Engine)
     return connection.backend.engine

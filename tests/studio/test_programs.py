@@ -13,6 +13,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from httpx2 import Client
 
 from tavola import connect
 from tavola.cli.errors import Exit
@@ -95,30 +96,37 @@ def test_with_an_endpoint_it_sees_other_programs_requests(tmp_path: Path) -> Non
     assert ended[0] == 0
 
 
-def test_a_strict_endpoint_has_its_studio_on_this_machine_alone(tmp_path: Path) -> None:
-    """The studio does not authenticate, so with a strict endpoint it is reachable only from this machine."""
-    iam = str(tmp_path / "iam.json")
-    subprocess.run(command("iam", "init", iam), env=environment(), check=True, capture_output=True)
+def test_a_strict_endpoint_has_a_studio_with_sign_in(tmp_path: Path) -> None:
+    """Beside a strict endpoint the studio is on this machine alone, its users sign in, and their calls are logged."""
+    iam, log = tmp_path / "iam.json", tmp_path / "access.log"
+    made = subprocess.run(
+        command("iam", "init", str(iam), "--json"), env=environment(), check=True, capture_output=True
+    )
+    key = json.loads(made.stdout)
     options = (
-        "--port",
-        "0",
-        "--host",
-        "0.0.0.0",
-        "--auth",
-        "strict",
-        "--iam",
-        iam,
-        "--studio",
-        "--studio-port",
-        "0",
+        *("--port", "0", "--host", "0.0.0.0", "--auth", "strict", "--iam", str(iam)),
+        *("--studio", "--studio-port", "0", "--access-log", str(log)),
     )
     with start_command("serve", *options) as it:
-        session = json.loads(send_request(f"{it.startup['studio']}api/session")[1])
-        port = int(it.startup["studio"].rstrip("/").rpartition(":")[2])
+        url = it.startup["studio"].rstrip("/")
+        port = int(url.rpartition(":")[2])
         with socket.socket() as other:
             other.bind(("127.0.0.2", port))  # nobody else listens there: it is on one address alone
+        with Client(base_url=url) as browser:
+            before = browser.get("/api/session")
+            token = re.findall('tavola-token" content="([0-9a-f]+)"', browser.get("/").text)[0]
+            body = {"key_id": key["access_key_id"], "secret": key["secret_access_key"]}
+            signed_in = browser.post("/api/sign-in", json=body, headers={"X-Tavola-Token": token})
+            session = browser.get("/api/session").json()
+        ended = it.stop()
 
+    assert before.status_code == 401
+    assert signed_in.json()["name"] == "admin"
     assert session["directory"] is True
+    assert ended[0] == 0
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [record["eventName"] for record in records] == ["ConsoleLogin", "ListTables"]
+    assert {record["userIdentity"]["userName"] for record in records} == {"admin"}
 
 
 def test_the_demo_has_it_below_its_path(tmp_path: Path) -> None:

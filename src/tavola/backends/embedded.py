@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from itertools import islice
 from types import coroutine
-from typing import Any
+from typing import Any, Protocol
 
 from tavola.client.backend import decode_response, encode_request
 from tavola.clock import monotonic
-from tavola.engine import Engine, RequestContext, StoreError
+from tavola.engine import RequestContext, StoreError
 from tavola.errors import TavolaError
 from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 from tavola.protocol.faults import InternalServerFault
@@ -22,12 +22,55 @@ TURN_S = 0.002
 """The loop gets a turn after this time, so that a task that only makes calls does not starve the others."""
 
 
+class EmbeddedEngine(Protocol):
+    """The methods of an engine that its backends use; a caller inside a strict server has them too."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the engine was closed."""
+        ...
+
+    @property
+    def syncs(self) -> bool:
+        """Whether a commit waits for the disk."""
+        ...
+
+    @property
+    def dirty(self) -> bool:
+        """Whether some writes are not durable yet."""
+        ...
+
+    def execute(
+        self,
+        operation: str,
+        body: bytes,
+        scope: Scope = ...,
+        context: RequestContext | None = None,
+        *,
+        participant: object = None,
+    ) -> bytes:
+        """Return the response to a request, or raise a fault."""
+        ...
+
+    def commit(self, participant: object) -> None:
+        """Commit the group of a participant."""
+        ...
+
+    def commit_pending(self) -> None:
+        """Commit the collected writes now."""
+        ...
+
+    def close(self) -> None:
+        """Close the engine."""
+        ...
+
+
 class EmbeddedBackend:
     """Calls an engine; closing it closes the engine if it is `owned`."""
 
     def __init__(
         self,
-        engine: Engine,
+        engine: EmbeddedEngine,
         scope: Scope = DEFAULT_SCOPE,
         *,
         owned: bool = True,
@@ -79,7 +122,7 @@ class AsyncEmbeddedBackend:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: EmbeddedEngine,
         scope: Scope = DEFAULT_SCOPE,
         *,
         owned: bool = True,
@@ -166,7 +209,7 @@ class _SharedCommit:
     whichever commits first commits for all.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: EmbeddedEngine) -> None:
         self._engine = engine
         self._loop: Any = None  # the loop on which `finish` is scheduled, if any
         self._waiters: list[tuple[object, Any]] = []  # a participant, and the future that it waits for

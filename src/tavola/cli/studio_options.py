@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tavola.engine import Engine
     from tavola.iam.directory import Directory
     from tavola.model.document import Design
+    from tavola.prices import PriceBook
     from tavola.studio import DeclaredDesign, LogQuery, LogReader, Studio, TablesLocation
 
 
@@ -239,7 +240,7 @@ async def open_studio(target: StudioTarget) -> AsyncIterator[Studio]:
             monitor=monitor,
             log=target.log,
             directory=target.directory,
-            book=lambda region: PriceOptions(region=region).load_book(),
+            book=price_book,
         )
         yield studio
     finally:
@@ -248,6 +249,11 @@ async def open_studio(target: StudioTarget) -> AsyncIterator[Studio]:
         if target.engine is not None:
             target.engine.observe(None)
         await db.close()
+
+
+def price_book(region: str | None) -> PriceBook:
+    """Return the prices of a region."""
+    return PriceOptions(region=region).load_book()
 
 
 def load_declared_designs(names: Sequence[str]) -> tuple[DeclaredDesign, ...]:
@@ -301,6 +307,7 @@ def access_log_reader(path: Path) -> LogReader:
             index=query.index,
             error=query.fault,
             decision=query.decision,
+            account=query.account,
             key=query.key if query.item is None else log_key(path, query.item),
             since_s=query.since_s,
             until_s=query.until_s,

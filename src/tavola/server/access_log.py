@@ -289,6 +289,7 @@ class AccessLog:
             "decision": decision,
             **({} if decided_by is None else {"decidedBy": decided_by}),
             **({"deniedStatements": denied} if denied else {}),
+            **({"source": caller.source} if caller.source else {}),
         }
         return b",%b\n" % _encode(members)[1:]
 
@@ -299,7 +300,11 @@ class AccessLog:
 
 def _tail(caller: Caller) -> bytes:
     """Return the end of the records of a caller's accepted calls."""
-    tail = caller.tail = b",%b}\n" % _encode({"decision": caller.decision})[1:]
+    members = {
+        "decision": caller.decision,
+        **({"source": caller.source} if caller.source else {}),
+    }
+    tail = caller.tail = b",%b}\n" % _encode(members)[1:]
     return tail
 
 

@@ -107,18 +107,24 @@ class StrictCallers:
         claim = self._sts_verifier.verify_in_full(method, url, fields, body)
         return self._caller(claim, peer, user_agent_of(fields))
 
+    def make_caller(
+        self, credential: Credential, region: str, peer: Peer, agent: str, source: str = ""
+    ) -> Caller:
+        """Return the caller with a verified key, and the guard that checks its permissions."""
+        principal = credential.principal
+        scope = Scope(principal.account, region)
+        connection = ConnectionProperties(source_ip=peer.address, secure=peer.secure, user_agent=agent)
+        guard = self._guards.guard(self._directory, principal, scope, connection)
+        identity = identity_of(principal, credential.key_id)
+        return Caller(scope, identity, peer.address, agent, peer.secure, "allowed", guard, source)
+
     def _adopt(self, directory: Directory) -> None:
         self._directory = directory
         self._verifier: Verifier[Credential] = Verifier(directory, self._clock)
         self._sts_verifier: Verifier[Credential] = Verifier(directory, self._clock, STS)
 
     def _caller(self, claim: Claim[Credential], peer: Peer, agent: str) -> Caller:
-        principal = claim.credential.principal
-        scope = Scope(principal.account, claim.region)
-        connection = ConnectionProperties(source_ip=peer.address, secure=peer.secure, user_agent=agent)
-        guard = self._guards.guard(self._directory, principal, scope, connection)
-        identity = identity_of(principal, claim.key_id)
-        return Caller(scope, identity, peer.address, agent, peer.secure, "allowed", guard)
+        return self.make_caller(claim.credential, claim.region, peer, agent)
 
 
 class StrictIssuer:

@@ -31,6 +31,7 @@ class Caller:
     secure: bool
     decision: str  # the log's decision on a call that is not refused
     guard: AccessGuard | None = None
+    source: str = ""  # the program in this process that made the call; empty for calls over HTTP
     context: RequestContext | None = None  # reused for each call; set by `Dispatch`
     heads: dict[str, bytes] = field(default_factory=dict)  # start of log records, by operation
     tail: bytes = b""  # end of log records; empty before the first

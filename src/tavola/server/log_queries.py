@@ -35,6 +35,7 @@ class AccessLogQuery:
     error: str | None = None  # a code, "any" or "none"
     decision: str | None = None
     key: str | None = None  # the hash of a key
+    account: str | None = None  # whose caller made the call
     since_s: float | None = None
     until_s: float | None = None
 
@@ -49,6 +50,7 @@ class AccessLogQuery:
             and (self.table is None or any(table.get("tableName") == self.table for table in tables))
             and (self.index is None or any(table.get("indexName") == self.index for table in tables))
             and (self.key is None or any(self.key in table.get("keys", ()) for table in tables))
+            and (self.account is None or record.get("recipientAccountId") == self.account)
             and (self.since_s is None or time_of(record) >= self.since_s)
             and (self.until_s is None or time_of(record) < self.until_s)
         )

@@ -29,6 +29,16 @@ READ_ONLY = frozenset(
 TOKEN_OPERATIONS = frozenset({"AssumeRole", "AssumeRoleWithWebIdentity", "GetCallerIdentity"})
 """Operations of STS. They store nothing."""
 
+SIGN_IN = "ConsoleLogin"
+LOOKUP_EVENTS = "LookupEvents"
+SIMULATE_POLICY = "SimulatePrincipalPolicy"
+
+_OTHER_SOURCES = {  # of events that are not calls of DynamoDB
+    **dict.fromkeys(TOKEN_OPERATIONS, TOKEN_SOURCE),
+    SIGN_IN: "signin.amazonaws.com",
+    LOOKUP_EVENTS: "cloudtrail.amazonaws.com",
+    SIMULATE_POLICY: "iam.amazonaws.com",
+}
 _DATA = (READ_ONLY - {"GetResourcePolicy"}) | {
     *("BatchExecuteStatement", "BatchWriteItem", "DeleteItem", "ExecuteStatement", "ExecuteTransaction"),
     *("PutItem", "TransactWriteItems", "UpdateItem"),
@@ -45,15 +55,15 @@ _TYPES = {
 
 def is_read(operation: str) -> bool:
     """Return whether an operation changes nothing."""
-    return operation in READ_ONLY or operation.startswith(("Describe", "List"))
+    return operation in READ_ONLY or operation.startswith(("Describe", "List", "Lookup", "Simulate"))
 
 
 def head_members(caller: Caller, operation: str) -> dict[str, Any]:
     """Return the members that all records of one caller and operation share."""
     return {
         "eventVersion": VERSION,
-        "eventSource": TOKEN_SOURCE if operation in TOKEN_OPERATIONS else SOURCE,
-        "eventType": "AwsApiCall",
+        "eventSource": _OTHER_SOURCES.get(operation, SOURCE),
+        "eventType": "AwsConsoleSignIn" if operation == SIGN_IN else "AwsApiCall",
         "eventName": operation,
         "eventCategory": "Data" if operation in _DATA else "Management",
         "readOnly": is_read(operation) or operation in TOKEN_OPERATIONS,

@@ -9,9 +9,10 @@ from tavola.studio.app import CONTENT_SECURITY_POLICY, TOKEN_HEADER, create
 from tavola.studio.assets import Assets
 from tavola.studio.endpoint import Endpoint, encode_response
 from tavola.studio.monitoring import Monitor
-from tavola.studio.monitoring.monitor import ObservedBackend
+from tavola.studio.monitoring.monitor import AccountMonitors, ObservedBackend
 from tavola.studio.problems import RequestRefused, problem_of
-from tavola.studio.studio import DeclaredDesign, LogQuery, LogReader, Studio, TablesLocation
+from tavola.studio.sign_in import StudioSignIn
+from tavola.studio.studio import DeclaredDesign, LogQuery, LogReader, SignedInCaller, Studio, TablesLocation
 from tavola.web import Problem
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "CONTENT_SECURITY_POLICY",
     "ENDPOINTS",
     "TOKEN_HEADER",
+    "AccountMonitors",
     "Assets",
     "DeclaredDesign",
     "Endpoint",
@@ -28,7 +30,9 @@ __all__ = [
     "ObservedBackend",
     "Problem",
     "RequestRefused",
+    "SignedInCaller",
     "Studio",
+    "StudioSignIn",
     "TablesLocation",
     "create",
     "encode_response",

@@ -3,8 +3,10 @@
 Request and response types are read from the function's annotations. They validate requests and generate the pages'
 TypeScript types. HTTP is in `app`; here a request is data, and the command line (`tavola api`) calls the same endpoints.
 
-Permission is decided here and nowhere else, by `Endpoint.is_write`: a read-only studio refuses writes, and an endpoint that
-is not declared as a write gets a connection that passes reads only.
+What an endpoint may use is decided here and nowhere else. A read-only studio refuses writes (`Endpoint.is_write`), and an endpoint
+that is not declared as a write gets a connection that passes reads only. In a studio whose users sign in, an endpoint gets the
+engine, the monitor, the access log and the directory only if it names the permission for them (`Endpoint.permission`) and the
+caller has it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,10 @@ from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import Studio
 
 Method = Literal["GET", "POST"]
+SEE_REQUESTS = "cloudtrail:LookupEvents"
+"""The permission for what shows the requests of all callers of an account."""
+SEE_POLICIES = "iam:SimulatePrincipalPolicy"
+"""The permission for what shows the users, roles and policies of an account."""
 Handler = Callable[[Studio, Any], Any]
 
 
@@ -34,6 +40,9 @@ class Endpoint:
     handler: Handler
     is_write: bool = False  # changes tables or items
     cancel_on_disconnect: bool = False  # for long computations
+    permission: str = (
+        ""  # that a signed-in caller needs, because the response shows more than the caller's own requests
+    )
     raw: bool = False  # the handler returns a Starlette response: a download or a stream
     body_bytes_max: int = 4 * 1024 * 1024
 
@@ -93,6 +102,7 @@ class Endpoint:
                 "Restart it without --read-only (for AWS, with --live) to make changes.",
                 status=403,
             )
+        studio = studio.permit(self.permission)
         if isinstance(request, bytes):
             request = self.parse_body(request)
         elif isinstance(request, Mapping):

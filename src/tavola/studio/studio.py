@@ -10,7 +10,7 @@ import asyncio
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from tavola.client.backend import AsOfUnsupported, AsyncAsOfBackend, AsyncBackend
 from tavola.client.connection import AsyncConnection
@@ -100,6 +100,7 @@ class LogQuery:
     fault: str | None = None  # a code; `any`: calls that failed; `none`: calls that did not
     key: str | None = None  # the hash of a key, as in the records
     item: str | None = None  # instead of `key`: a key in DynamoDB JSON, partition key first
+    account: str | None = None  # whose calls; None: those of all accounts
     limit: int = 200
 
 
@@ -110,6 +111,41 @@ class DeclaredDesign:
     name: str  # as given on the command line
     design: Design
     sources: tuple[SourceFile, ...] = ()  # without them, findings have no file and line
+
+
+class SignedInCaller(Protocol):
+    """The person of a studio beside a server that verifies its callers."""
+
+    @property
+    def arn(self) -> str:
+        """The ARN of the user or role session."""
+        ...
+
+    @property
+    def account(self) -> str:
+        """The account whose tables the person sees."""
+        ...
+
+    @property
+    def key_id(self) -> str:
+        """The access key that the person signed in with."""
+        ...
+
+    def is_in_force(self) -> bool:
+        """Return whether the key may still be used."""
+        ...
+
+    def require(self, action: str) -> None:
+        """Raise AccessDeniedFault unless a policy of the person allows an action on everything; log the decision."""
+        ...
+
+
+class StudioFeatures(NamedTuple):
+    """What the studio was started with."""
+
+    monitor: bool  # of all calls to the engine, not only of the studio's own
+    log: bool
+    directory: bool
 
 
 LogReader = Callable[[LogQuery], Iterator[Mapping[str, Any]]]
@@ -133,9 +169,11 @@ class Studio:
     monitor: Monitor | None = None  # of the engine's calls, or else of the studio's own
     log: LogReader | None = None
     directory: Callable[[], Directory] | None = None  # loaded on each call
+    caller: SignedInCaller | None = None  # whose rights `db` has; None: without sign-in
     book: Callable[[str | None], PriceBook] = field(default=lambda region: load_book(region or "us-east-1"))
 
     cache: dict[object, Any] = field(default_factory=dict, init=False, repr=False)  # results about designs
+    features: StudioFeatures = field(init=False)
     _past_connections: dict[str, AsyncConnection] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -143,6 +181,12 @@ class Studio:
 
         Without an engine in this process the studio's own calls are all there is to monitor, so they count.
         """
+        features = StudioFeatures(
+            self.engine is not None and self.monitor is not None,
+            self.log is not None,
+            self.directory is not None,
+        )
+        object.__setattr__(self, "features", features)
         if self.engine is not None:
             object.__setattr__(self, "db", mark_connection(self.db))
 
@@ -153,6 +197,22 @@ class Studio:
         connection = AsyncConnection(ReadOnlyBackend(self.db.backend), self.db.target, self.db.context)
         object.__setattr__(reader, "db", connection)
         return reader
+
+    def permit(self, permission: str) -> Studio:
+        """Return the studio for an endpoint that needs a permission besides those of its requests; "" for none.
+
+        In a studio whose users sign in, the caller must have it. Without one an endpoint gets nothing that shows the requests
+        of others or that goes around the caller's rights: no engine, monitor, access log or directory.
+        """
+        if self.caller is None:
+            return self
+        if permission:
+            self.caller.require(permission)
+            return self
+        own = copy.copy(self)
+        for name in ("engine", "monitor", "log", "directory"):
+            object.__setattr__(own, name, None)
+        return own
 
     async def connection_at(self, as_of: str | None) -> AsyncConnection:
         """Return a connection to the tables as of a moment, or as they are now; the last few are cached."""

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
+from contextlib import closing
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from tavola import AccessDeniedFault, AsyncConnection, Credentials, Engine, connect, connect_async
 from tavola.apps.service_desk import service
 from tavola.apps.service_desk.model import ServiceTickets
 from tavola.apps.service_desk.policies import least_privilege
 from tavola.apps.service_desk.store import ServiceDeskStore
-from tavola.apps.shell import ensure_tables
+from tavola.apps.service_desk.web import create
+from tavola.apps.shell import AppSettings, ensure_tables
 from tavola.clock import SYSTEM_CLOCK
 from tavola.iam import DirectoryFile
+from tavola.server.access_log import AccessLog
 from tavola.server.authorization import StrictCallers
 from tavola.server.listener import running
 from tavola.server.safeguards import Safeguards
@@ -143,3 +148,28 @@ def test_d03_everything_else_is_denied(
 
     with pytest.raises(AccessDeniedFault):
         server.run(POLICY, call)
+
+
+def test_the_application_beside_a_strict_server_is_one_caller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a key in its environment the application acts under that key's policy, and each of its calls is logged as its own."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", DESK[0])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", DESK[1])
+    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
+    users = write_directory(tmp_path / "iam.json", desk=user(DESK, POLICY))
+    with closing(Engine.open()) as engine, closing(AccessLog(tmp_path / "access.log")) as log:
+        safeguards = Safeguards(callers=StrictCallers(DirectoryFile(users), SYSTEM_CLOCK), log=log)
+        with running(engine, safeguards=safeguards) as endpoint:
+            with connect(endpoint.url, region="us-east-1", credentials=Credentials(*WRITER)) as db:
+                db.create_tables(ServiceTickets)
+            settings = AppSettings(target=endpoint.url, region="us-east-1", state=tmp_path / "state")
+            with TestClient(create(settings), base_url="http://localhost") as client:
+                body = {"caller_id": "poc-user-001", "issue_description": "No network"}
+                reported = client.post("/tickets", json=body)
+
+    records = [json.loads(line) for line in (tmp_path / "access.log").read_text().splitlines()]
+    own = [record for record in records if record["userIdentity"].get("userName") == "desk"]
+    assert reported.status_code == 201
+    assert "PutItem" in {record["eventName"] for record in own}
+    assert {record["userIdentity"]["userName"] for record in records} == {"desk", "writer"}

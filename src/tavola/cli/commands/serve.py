@@ -146,12 +146,12 @@ def serve(
         from tavola.cli.server_loop import run_until_signal
         from tavola.cli.studio_beside_server import StudioSettings, serve_both, studio_target
 
-        # The studio does not authenticate, so beside a protected endpoint it is local.
+        # The studio has no TLS, so beside a protected endpoint it is local; `--auth strict` makes its users sign in.
         is_protected = auth == "strict" or tls_cert is not None
         studio_settings = StudioSettings(
             "127.0.0.1" if is_protected else host, studio_port, tuple(studio_design or ()), studio_region
         )
-        target = studio_target(studio_settings, engine, file, access_log, iam)
+        target = studio_target(studio_settings, engine, file, access_log)
         run_until_signal(
             lambda stopping: serve_both(engine, host, port, safeguards, studio_settings, target, stopping),
             lambda addresses: greet(*addresses),
@@ -226,7 +226,8 @@ def _greet(
     if access_log is not None:
         say(f"  access log:   {access_log.absolute()}")
     if studio_url is not None:
-        say(f"  studio:       {studio_url}")
+        sign_in = "" if iam is None else " (sign in with an access key)"
+        say(f"  studio:       {studio_url}{sign_in}")
     key_hint = "" if iam is None else ", and use a key from `tavola iam`"
     say(f"  use it with:  {env_command(endpoint.host, endpoint.port, tls=endpoint.secure)}{key_hint}")
     say("Press Ctrl-C to stop.")

@@ -35,7 +35,7 @@ from tavola.iam import (
 from tavola.protocol.arns import Scope, table_name_of
 from tavola.protocol.operations import OPERATIONS
 from tavola.protocol.resources import TableFacts
-from tavola.studio.endpoint import Endpoint
+from tavola.studio.endpoint import SEE_POLICIES, SEE_REQUESTS, Endpoint
 from tavola.studio.problems import RequestRefused
 from tavola.studio.studio import LogQuery, Studio
 from tavola.studio.table_layouts import parse_layout
@@ -322,7 +322,7 @@ async def explain_access(studio: Studio, params: ExplainRequest) -> AccessExplan
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/access/log", read_log),
-    Endpoint("GET", "/access/principals", list_principals),
-    Endpoint("POST", "/access/explain", explain_access),
+    Endpoint("GET", "/access/log", read_log, permission=SEE_REQUESTS),
+    Endpoint("GET", "/access/principals", list_principals, permission=SEE_POLICIES),
+    Endpoint("POST", "/access/explain", explain_access, permission=SEE_POLICIES),
 )

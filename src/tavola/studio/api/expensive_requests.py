@@ -10,7 +10,7 @@ from tavola.clock import monotonic
 from tavola.errors import TavolaError
 from tavola.protocol.arns import DEFAULT_SCOPE, table_name_of
 from tavola.studio.api.operations import milliseconds
-from tavola.studio.endpoint import Endpoint
+from tavola.studio.endpoint import SEE_REQUESTS, Endpoint
 from tavola.studio.monitoring import count_own_calls
 from tavola.studio.monitoring.expensive_requests import ExpensiveRequest, explain_request, select_requests
 from tavola.studio.monitoring.monitor import METERED, consumed_accesses
@@ -334,8 +334,8 @@ def _target_limit(table: str, index: str | None, described: dict[str, Any], on_d
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/operations/expensive-requests", list_expensive_requests),
-    Endpoint("GET", "/operations/failed-calls", list_failed_calls),
+    Endpoint("GET", "/operations/expensive-requests", list_expensive_requests, permission=SEE_REQUESTS),
+    Endpoint("GET", "/operations/failed-calls", list_failed_calls, permission=SEE_REQUESTS),
     Endpoint("POST", "/operations/replay", replay_read),
     Endpoint("POST", "/operations/sample", make_sample_reads),
     Endpoint("GET", "/operations/limits", list_limits),

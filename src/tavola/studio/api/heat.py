@@ -16,7 +16,7 @@ from tavola.engine import Hottest
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 from tavola.protocol.arns import DEFAULT_SCOPE, scope_of, table_name_of
 from tavola.protocol.faults import ResourceNotFoundFault
-from tavola.studio.endpoint import Endpoint
+from tavola.studio.endpoint import SEE_REQUESTS, Endpoint
 from tavola.studio.monitoring.heat_diagnosis import HeatFinding, diagnose, window_traffic
 from tavola.studio.monitoring.heat_keys import KeyAccesses, hottest_items, hottest_keys
 from tavola.studio.monitoring.heat_map import (
@@ -549,7 +549,7 @@ def _note(studio: Studio, window: HeatWindow, *, log: bool) -> str:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/heat", heat_map),
-    Endpoint("GET", "/heat/cell", heat_cell),
-    Endpoint("GET", "/heat/hottest", heat_hottest),
+    Endpoint("GET", "/heat", heat_map, permission=SEE_REQUESTS),
+    Endpoint("GET", "/heat/cell", heat_cell, permission=SEE_REQUESTS),
+    Endpoint("GET", "/heat/hottest", heat_hottest, permission=SEE_REQUESTS),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from tavola.studio.endpoint import Endpoint
+from tavola.studio.endpoint import SEE_REQUESTS, Endpoint
 from tavola.studio.monitoring.counters import (
     OTHER_KINDS,
     OTHERS,
@@ -275,4 +275,4 @@ def milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 4)
 
 
-ENDPOINTS = (Endpoint("GET", "/operations", summarise_operations),)
+ENDPOINTS = (Endpoint("GET", "/operations", summarise_operations, permission=SEE_REQUESTS),)

@@ -137,6 +137,32 @@ class Monitor:
             self.heat.note(operation, scope, began_s, took_s, accesses, fault, body)
 
 
+class AccountMonitors:
+    """An observer with one monitor for each account, so that no person sees the requests of another account."""
+
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
+        self._monitors: dict[str, Monitor] = {}
+
+    def monitor(self, account: str) -> Monitor:
+        """Return the monitor of an account."""
+        known = self._monitors.get(account)
+        return known if known is not None else self._monitors.setdefault(account, Monitor(self._clock))
+
+    def note(
+        self,
+        operation: str,
+        scope: Scope,
+        began_s: float,
+        took_s: float,
+        accesses: Sequence[ItemAccess],
+        fault: Fault | None,
+        body: bytes,
+    ) -> None:
+        """Record a call with the monitor of the caller's account."""
+        self.monitor(scope.account).note(operation, scope, began_s, took_s, accesses, fault, body)
+
+
 METERED = frozenset(
     {
         *("BatchExecuteStatement", "BatchGetItem", "BatchWriteItem", "DeleteItem", "ExecuteStatement"),

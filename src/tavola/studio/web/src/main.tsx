@@ -1,8 +1,9 @@
-// Main: renders the shell.
+// Main: renders the shell, after sign-in where the studio has one.
 import { render } from "preact";
 import { pageNamed } from "./app/pages";
 import { route } from "./app/router";
 import { Shell } from "./app/shell";
+import { Gate } from "./app/sign_in";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/parts.css";
@@ -16,5 +17,10 @@ pageNamed(route.value.page)
 const holder = document.getElementById("studio");
 if (holder) {
   holder.textContent = "";
-  render(<Shell />, holder);
+  render(
+    <Gate>
+      <Shell />
+    </Gate>,
+    holder,
+  );
 }

@@ -1,5 +1,6 @@
 // API: requests to the server, typed by the types generated from Python; every failure is a Problem.
 import type { Endpoints, Problem } from "../generated/api";
+import { adoptPerson, endPerson, type Person, signsIn } from "./person";
 import { renewToken, token, url } from "./server";
 
 export type EndpointName = keyof Endpoints;
@@ -60,10 +61,18 @@ export async function send<E extends EndpointName>(
   } catch (thrown) {
     // A restarted server has another token, and rejects the request before doing anything.
     if (!(thrown instanceof ApiProblem) || thrown.problem.code !== "token-refused") throw thrown;
-    const renewed = tokenBefore !== token() || (await renewToken().catch(() => false));
+    const renewed = tokenBefore !== token() || (await renew().catch(() => false));
     if (!renewed) throw thrown;
     return await sendOnce(endpoint, request, token(), options);
   }
+}
+
+/** Fetch the token again; return whether it changed. After sign-in it is that of the session, which another tab may have opened. */
+async function renew(): Promise<boolean> {
+  if (!signsIn) return renewToken();
+  const before = token();
+  adoptPerson((await (await sendToStudio(url("/api/sign-in"), { cache: "no-store" })).json()) as Person);
+  return token() !== before;
 }
 
 async function sendOnce<E extends EndpointName>(
@@ -73,7 +82,7 @@ async function sendOnce<E extends EndpointName>(
   options: { signal?: AbortSignal },
 ): Promise<Response> {
   const [method, path] = endpoint.split(" ") as [string, string];
-  const init: RequestInit = { method, signal: options.signal ?? null, credentials: "same-origin" };
+  const init: RequestInit = { method, signal: options.signal ?? null };
   let target = url(`/api${path}`);
   if (method === "GET") {
     target += queryString(request as object);
@@ -81,9 +90,14 @@ async function sendOnce<E extends EndpointName>(
     init.headers = { "Content-Type": "application/json", "X-Tavola-Token": token };
     init.body = JSON.stringify(request);
   }
+  return sendToStudio(target, init);
+}
+
+/** Send a request to the studio's server; throw an ApiProblem if it fails. Without a session the sign-in page opens. */
+export async function sendToStudio(target: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(target, init);
+    response = await fetch(target, { ...init, credentials: "same-origin" });
   } catch (thrown) {
     if (wasAborted(thrown)) throw thrown;
     throw new ApiProblem({
@@ -94,7 +108,11 @@ async function sendOnce<E extends EndpointName>(
       status: 0,
     });
   }
-  if (!response.ok) throw new ApiProblem(await responseProblem(response));
+  if (!response.ok) {
+    const problem = await responseProblem(response);
+    if (problem.code === "sign-in-required") endPerson(true);
+    throw new ApiProblem(problem);
+  }
   return response;
 }
 

@@ -58,7 +58,9 @@ export function useQuery<E extends EndpointName>(
         setState({ data, problem: null, loading: false, body });
       } catch (thrown) {
         if (wasAborted(thrown)) return;
-        setState((before) => ({ ...before, problem: problemOf(thrown), loading: false }));
+        const problem = problemOf(thrown);
+        setState((before) => ({ ...before, problem, loading: false }));
+        if (problem.status === 401 || problem.status === 403) return; // a refusal does not change by itself
       }
       again();
     };

@@ -8,6 +8,8 @@ import { NoTables } from "./no_tables";
 import { type PageEntry, needsTables, pageNamed, PAGES } from "./pages";
 import { Palette, paletteOpen, ShortcutSheet, sheetOpen } from "./palette";
 import { follow, go, href, route } from "./router";
+import { PersonNote, signOut } from "./sign_in";
+import { signsIn } from "./person";
 import { currentTable, refreshSession, session, sessionProblem } from "./session";
 import { PastBanner, TimeButton } from "./past_banner";
 import { type Theme, theme } from "./theme";
@@ -49,6 +51,7 @@ export function Shell() {
       group: "General",
       run: () => void refreshSession(),
     },
+    ...(signsIn ? [{ id: "sign-out", title: "Sign out", group: "General", run: () => void signOut() }] : []),
     ...(["light", "dark", "system"] as const).map((name) => ({
       id: `theme-${name}`,
       title: name === "system" ? "Theme: match system" : `Theme: ${name}`,
@@ -238,6 +241,7 @@ function Navigation({ open, close }: { open: boolean; close: () => void }) {
           </ul>
         </div>
       ) : null}
+      {session.value ? <PersonNote isLocal={["memory", "file"].includes(session.value.where.kind)} /> : null}
     </nav>
   );
 }

@@ -31,6 +31,8 @@ interface FieldProps<E extends HTMLElement> {
   placeholder?: string;
   mono?: boolean;
   title?: string;
+  name?: string;
+  autocomplete?: string;
   inputRef?: Ref<E>;
   onKeyDown?: (event: TargetedEvent<E, KeyboardEvent>) => void;
   "data-autofocus"?: boolean;
@@ -69,7 +71,7 @@ function useField<E extends HTMLElement>(props: FieldProps<E>) {
 
 interface TextInputProps extends FieldProps<HTMLInputElement> {
   value: string;
-  type?: "text" | "search" | "number" | "date";
+  type?: "text" | "search" | "number" | "date" | "password";
   onInput?: (value: string) => void;
   /** The id of a datalist with suggestions. */
   list?: string;
