@@ -101,7 +101,7 @@ def seconds(planting: Planting, count: int) -> Iterator[int]:
 
 
 def test_a_partition_is_found_in_a_key_however_many_values_its_hash_has() -> None:
-    """The checksum of a key reveals how many values its partition key has."""
+    """The position at the start of a key reveals how many values its partition key has."""
     many = KeySchema(tuple(KeyAttribute(name, "S") for name in "abc"), (KeyAttribute("r", "N"),))
     made = many.key_of({**{name: {"S": name * 3} for name in "abc"}, "r": {"N": "7"}})
 
