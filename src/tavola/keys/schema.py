@@ -228,7 +228,7 @@ def successor(prefix: bytes) -> bytes | None:
 
 
 def values_of(schema: KeySchema, key: bytes) -> dict[str, Value]:
-    """Return the attributes of a key; those of its partition alone where the key is no longer."""
+    """Return the attributes of a key without a tie; those of its partition alone where the key is no longer."""
     values: dict[str, Value] = {}
     at = POSITION_BYTES
     for attribute in schema.hash:
@@ -237,12 +237,12 @@ def values_of(schema: KeySchema, key: bytes) -> dict[str, Value]:
         values[attribute.name] = _value(attribute, key[start:at])
     if at == len(key):
         return values
-    for attribute in schema.range if schema.ties else schema.range[:-1]:
+    for attribute in schema.range[:-1]:
         end = _end_of_part(attribute, key, at)
         part = key[at:end] if attribute.type == "N" else unescape_part(key[at : end - len(_CLOSING)])
         values[attribute.name] = _value(attribute, part)
         at = end
-    for attribute in () if schema.ties else schema.range[-1:]:
+    for attribute in schema.range[-1:]:
         values[attribute.name] = _value(attribute, key[at:])
     return values
 

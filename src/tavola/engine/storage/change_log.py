@@ -50,7 +50,9 @@ class ChangeLog:
         select = f"SELECT {_COLUMNS} FROM {table}"
         where = "WHERE id > ? AND id <= ?"
         self._read = f"{select} {where} ORDER BY id LIMIT ?"
-        self._read_hashes = f"{select} {where} AND partition_hash(key) BETWEEN ? AND ? - 1 ORDER BY id LIMIT ?"
+        self._read_hashes = (
+            f"{select} {where} AND partition_hash(key) BETWEEN ? AND ? - 1 ORDER BY id LIMIT ?"
+        )
         self._first_change = f"{select} WHERE key = ? AND id > ? ORDER BY id LIMIT 1"
         self._changes_of = f"{select} WHERE key = ? AND id > ? ORDER BY id LIMIT ?"
         first = (

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, TypeAlias
 import apsw
 import msgspec
 
+from tavola.engine.storage.errors import damage_error
 from tavola.keys import LENGTH_BYTES, POSITION_BYTES, hashed_form, position_of
 
 _SLICE_ROWS = 1_000
@@ -51,9 +52,14 @@ def order_rows_by_position(
     cursor: apsw.Cursor, state: dict[str, Any] | None
 ) -> Iterator[tuple[dict[str, Any], float]]:
     """Rewrite all keys and entries, a slice of rows at a time."""
-    if state is None:
-        _restart_jobs(cursor)
-    work = _find_work(cursor)
+    try:
+        if state is None:
+            _restart_jobs(cursor)
+        work = _find_work(cursor)
+    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        raise damage_error(
+            f"the definition of a table or the state of a job cannot be read: {error}"
+        ) from error
     last_rows = [int(_value(cursor, f"SELECT max(id) FROM {each.name}") or 0) for each in work]
     total = sum(last_rows)
     started = ("", 0) if state is None else (state["table"], state["row"])
@@ -102,7 +108,9 @@ def _rewrite(rewrite: _Rewrite, value: Any, key: Any) -> Any:
 
 def _find_work(cursor: apsw.Cursor) -> list[_Rewriting]:
     """Return the tables with rows and logs whose definitions are known, ordered by name."""
-    existing = {str(name) for (name,) in cursor.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    existing = {
+        str(name) for (name,) in cursor.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    }
     work: dict[str, _Rewriting] = {}
     for number, definition in _definitions(cursor):
         types = [definition["types"][name] for name in _names(definition["hash"])]
@@ -200,7 +208,11 @@ def _rewrite_of_entry(definition: dict[str, Any], index: dict[str, Any]) -> _Rew
 def _end_of_part(entry: bytes, offset: int, type_: str) -> int:
     """Return where a terminated range value ends."""
     if type_ == "N":
-        return offset + 1 if entry[offset] == 0x80 else entry.index(b"\x00" if entry[offset] == 0x81 else b"\xff", offset + 2) + 1
+        return (
+            offset + 1
+            if entry[offset] == 0x80
+            else entry.index(b"\x00" if entry[offset] == 0x81 else b"\xff", offset + 2) + 1
+        )
     return entry.index(_END, offset) + len(_END)
 
 

@@ -52,7 +52,8 @@ class Store:
         self._connection = connection
         self._cursor = connection.cursor()
         self._wal_pages = 0
-        connection.create_scalar_function("partition_hash", partition_hash, 1, deterministic=True)
+        hash_function: Any = partition_hash  # of the one argument that the statements of `ChangeLog` pass
+        connection.create_scalar_function("partition_hash", hash_function, 1, deterministic=True)
         if not in_memory:
             connection.wal_autocheckpoint(0)
             connection.set_wal_hook(self._note_wal_pages)
