@@ -33,6 +33,7 @@ from tavola.engine.storage.scan_order import order_rows_by_position
 
 _log = logging.getLogger("tavola.engine")
 _CHECKPOINT_SLICES = 16
+_QUIET_SLICES = 20  # take less than a second and are not worth a line in the log
 _KIND = "upgrade"  # of the record of an unfinished step
 
 StepState: TypeAlias = dict[str, Any]
@@ -117,7 +118,7 @@ def _run_step(connection: apsw.Connection, step: FormatStep, state: StepState | 
             raise
         if done is None:
             return
-        if tenths < int(done[1] * 10) < 10:  # an upgrade in one slice is not worth a line
+        if number > _QUIET_SLICES and tenths < int(done[1] * 10) < 10:
             tenths = int(done[1] * 10)
             _log.warning(
                 "Upgrading the store to format %d (%s): %d %% done; it may be interrupted",
