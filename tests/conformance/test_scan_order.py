@@ -228,13 +228,14 @@ def test_ties_of_an_index_that_was_added_later(client: DynamoDBClient, tables: T
     """A backfilled index has the order of one that was there from the beginning."""
     table = tables("pk")
     put(client, table, *[item(pk=f"p{at}", g="one") for at in range(9)])
+    created: Any = index("by-g", "g")
     client.update_table(
         TableName=table,
         AttributeDefinitions=[
             {"AttributeName": "pk", "AttributeType": "S"},
             {"AttributeName": "g", "AttributeType": "S"},
         ],
-        GlobalSecondaryIndexUpdates=[{"Create": index("by-g", "g")}],
+        GlobalSecondaryIndexUpdates=[{"Create": created}],
     )
     settle(client, table)
 

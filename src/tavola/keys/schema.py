@@ -32,7 +32,6 @@ from tavola.values import Value, canonical_number, digits_of
 
 LENGTH_BYTES = 2  # before each hash value
 _LENGTHS = tuple(length.to_bytes(LENGTH_BYTES, "big") for length in range(HASH_KEY_BYTES_MAX + 1))
-_PREFIXES_MAX = 4096  # cached, of up to 2 KB each
 
 
 class KeyAttribute(Struct, frozen=True):
@@ -48,15 +47,18 @@ class KeySchema(Struct, frozen=True):
     hash: tuple[KeyAttribute, ...]
     range: tuple[KeyAttribute, ...] = ()
     ties: tuple[KeyAttribute, ...] = ()  # of a global index: the key of its table, which orders equal keys
-    attributes: tuple[KeyAttribute, ...] = ()  # derived, as are the two below
+    attributes: tuple[KeyAttribute, ...] = ()  # derived, as are those below
     names: tuple[str, ...] = ()
     _texts: tuple[str, ...] | None = None  # the two names if the key is a string and a string
+    _tie_texts: tuple[str, ...] | None = None  # the names if the ties are strings
 
     def __post_init__(self) -> None:
         force_setattr(self, "attributes", self.hash + self.range)
         force_setattr(self, "names", tuple(attribute.name for attribute in self.attributes))
         two_texts = len(self.hash) == 1 and [attribute.type for attribute in self.attributes] == ["S", "S"]
         force_setattr(self, "_texts", self.names if two_texts else None)
+        texts = all(attribute.type == "S" for attribute in self.ties)
+        force_setattr(self, "_tie_texts", tuple(attribute.name for attribute in self.ties) if texts else None)
 
     def key_of(self, item: Mapping[str, Any]) -> bytes:
         """Return the key of an item as ordered bytes; raise `KeyRefused` if it makes none."""
@@ -77,12 +79,13 @@ class KeySchema(Struct, frozen=True):
             if hash_ not in item and range_ not in item:
                 return None
             try:
-                prefix = _prefix_of_text(item[hash_]["S"])
+                hash_part: bytes = item[hash_]["S"].encode()
                 range_part: bytes = item[range_]["S"].encode()
             except KeyError:
                 pass
             else:
-                if prefix and 0 < len(range_part) <= RANGE_KEY_BYTES_MAX:
+                if 0 < len(hash_part) <= HASH_KEY_BYTES_MAX and 0 < len(range_part) <= RANGE_KEY_BYTES_MAX:
+                    prefix = position_of(hash_part) + _LENGTHS[len(hash_part)] + hash_part
                     if not self.ties:
                         return prefix + range_part
                     return prefix + terminate_part("S", range_part) + self._tie_of(item)
@@ -119,6 +122,11 @@ class KeySchema(Struct, frozen=True):
 
     def _tie_of(self, item: Mapping[str, Any]) -> bytes:
         """Return what orders an item among those with the same key in a global index."""
+        if self._tie_texts is not None:
+            try:
+                return position_of("".join([item[name]["S"] for name in self._tie_texts]).encode())
+            except KeyError:
+                pass  # refused below, with the reason
         parts = _parts(self.ties, item)
         if parts is None:
             missing = next(attribute for attribute in self.ties if attribute.name not in item)
@@ -128,13 +136,6 @@ class KeySchema(Struct, frozen=True):
                 [hashed_form(attribute.type, part) for attribute, part in zip(self.ties, parts, strict=True)]
             )
         )
-
-
-@lru_cache(maxsize=_PREFIXES_MAX)
-def _prefix_of_text(text: str) -> bytes:
-    """Return what the keys of one partition start with, if its key is one string; nothing if the string does not fit."""
-    part = text.encode()
-    return position_of(part) + _LENGTHS[len(part)] + part if 0 < len(part) <= HASH_KEY_BYTES_MAX else b""
 
 
 def partition_prefix(attributes: Sequence[KeyAttribute], parts: Sequence[bytes]) -> bytes:

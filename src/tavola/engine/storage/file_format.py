@@ -32,8 +32,8 @@ from tavola.engine.storage.errors import StoreError
 from tavola.engine.storage.scan_order import order_rows_by_position
 
 _log = logging.getLogger("tavola.engine")
-_CHECKPOINT_SLICES = 16
-_QUIET_SLICES = 20  # take less than a second and are not worth a line in the log
+_CHECKPOINT_SLICES = 8
+_QUIET_SLICES = 5  # take about a second and are not worth a line in the log
 _KIND = "upgrade"  # of the record of an unfinished step
 
 StepState: TypeAlias = dict[str, Any]

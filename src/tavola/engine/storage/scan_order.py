@@ -31,7 +31,7 @@ import msgspec
 from tavola.engine.storage.errors import damage_error
 from tavola.keys import LENGTH_BYTES, POSITION_BYTES, hashed_form, position_of
 
-_SLICE_ROWS = 1_000
+_SLICE_ROWS = 4_000
 _SLICE_BYTES = 16 * 1024 * 1024  # of items, which are written again with their rows
 _LOG_BYTES = "ifnull(length(old), 0) + ifnull(length(new), 0)"
 _END = b"\x00\x00"
