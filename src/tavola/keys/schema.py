@@ -92,6 +92,8 @@ class KeySchema(Struct, frozen=True):
         hash_bytes = _parts(self.hash, item)
         if hash_bytes is not None and sum(map(len, hash_bytes)) > HASH_KEY_BYTES_MAX:
             raise KeyRefused("hash-size", self.hash[0].name, self.hash[0].type)
+        if not self.range and not self.ties:
+            return None if hash_bytes is None else partition_prefix(self.hash, hash_bytes)
         range_bytes = _parts(self.range, item)
         if range_bytes is None:
             return None
@@ -106,7 +108,7 @@ class KeySchema(Struct, frozen=True):
             return key + self._tie_of(item)
         for attribute, part in zip(self.range[:-1], range_bytes, strict=False):
             key += terminate_part(attribute.type, part)
-        return key + range_bytes[-1] if range_bytes else key
+        return key + range_bytes[-1]
 
     def without_tie(self, key: bytes) -> bytes:
         """Return a key of a global index as it is in a schema without ties: equal for items with equal keys."""
