@@ -285,7 +285,7 @@ def test_a_row_that_the_upgrade_left_out_is_reported(tmp_path: Path, monkeypatch
         _fill(engine, clock)
     write_format_2(path)
     monkeypatch.setattr(scan_order, "_rewrite_of_entry", lambda *_: lambda entry, _: entry)
-    monkeypatch.setattr(scan_order, "_moved", lambda _: lambda key, _: key)
+    monkeypatch.setattr(scan_order, "_move_by", lambda _: lambda key, _: key)
     with closing(_open(path)):
         pass
 

@@ -117,12 +117,12 @@ def _find_work(cursor: apsw.Cursor) -> list[_Rewriting]:
         types = [definition["types"][name] for name in _names(definition["hash"])]
         log = f"log{number}"
         if log in existing:
-            work[log] = _Rewriting(log, _LOG_BYTES, {"key": _moved(types)})
+            work[log] = _Rewriting(log, _LOG_BYTES, {"key": _move_by(types)})
         name = f"rack{number}"
         if name not in existing or name in work:
             continue
         columns = {str(row[0]) for row in cursor.execute(f"SELECT name FROM pragma_table_info('{name}')")}
-        rewrites = {"key": _moved(types)}
+        rewrites = {"key": _move_by(types)}
         for index in definition.get("indexes", ()):
             if f"x{index['slot']}" in columns:
                 rewrites[f"x{index['slot']}"] = _rewrite_of_entry(definition, index)
@@ -158,7 +158,7 @@ def _value(cursor: apsw.Cursor, statement: str) -> Any:
 # Keys and entries
 
 
-def _moved(types: Sequence[str]) -> _Rewrite:
+def _move_by(types: Sequence[str]) -> _Rewrite:
     """Return what puts a key, or an entry of a local index, at the position of its partition."""
     return lambda key, _: _move(key, types)
 
@@ -190,7 +190,7 @@ def _rewrite_of_entry(definition: dict[str, Any], index: dict[str, Any]) -> _Rew
     types = definition["types"]
     hash_types = [types[name] for name in _names(index["hash"])]
     if index["kind"] != "global":
-        return _moved(hash_types)
+        return _move_by(hash_types)
     range_types = [types[name] for name in _names(index["range"])]
     table_types = [types[definition["hash"]], *[types[name] for name in _names(definition["range"])]]
 
