@@ -11,6 +11,7 @@ import msgspec
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.engine.catalog import TimeToLive
+from tavola.engine.storage.file_format import FORMAT
 from tavola.protocol.arns import DEFAULT_SCOPE
 
 START = 1_700_000_000
@@ -79,4 +80,4 @@ def test_a_store_says_which_format_it_has(tmp_path: Path) -> None:
     found = connection.pragma("user_version")
     connection.close()
 
-    assert found == 2
+    assert found == FORMAT

@@ -8,6 +8,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from hashlib import md5
 from typing import Any
 
 Value = dict[str, Any]
@@ -32,6 +33,43 @@ def number_bytes_counted(text: str) -> int:
     if not whole and not fraction:
         return 1
     return 1 + (len(whole) + 1) // 2 + (len(fraction) + 1) // 2 + sign
+
+
+def position(values: Iterable[Any]) -> bytes:
+    """Return the hash by which AWS orders the partition, or the equal index key, with these key values."""
+    hashed = b"Outliers"
+    for value in values:
+        ((tag, content),) = value.items()
+        if tag == "N":
+            hashed += _hashed_number(Decimal(content))
+        else:
+            hashed += (
+                content.encode()
+                if tag == "S"
+                else content
+                if isinstance(content, bytes)
+                else b64decode(content)
+            )
+    return md5(hashed).digest()
+
+
+def _hashed_number(number: Decimal) -> bytes:
+    """Return a number as the captured rule spells it: 0.d1d2… times ten to e, in pairs, first a byte for e."""
+    if number == 0:
+        return bytes([0x80])
+    sign, places, power = number.as_tuple()
+    assert isinstance(power, int)
+    written = "".join(str(place) for place in places).lstrip("0")
+    e = len(written) + power
+    written = written.rstrip("0")
+    prefix = e % 2
+    written = "0" * prefix + written
+    written += "0" * (len(written) % 2)
+    first = ((e + prefix) // 2 - 64) % 256
+    pairs = [int(written[at] + written[at + 1]) for at in range(0, len(written), 2)]
+    if not sign:
+        return bytes([first] + [pair + 1 for pair in pairs])
+    return bytes([~first & 0xFF] + [101 - pair for pair in pairs] + [102] * (len(pairs) < 20))
 
 
 def value_bytes(value: Value) -> int:

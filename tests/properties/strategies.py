@@ -121,18 +121,23 @@ TYPES = st.sampled_from(["S", "N", "B"])
 
 @st.composite
 def schemas(draw: st.DrawFn, ranges_min: int = 0) -> KeySchema:
-    """Draw a key schema of one to four hash and up to four range attributes."""
+    """Draw a key schema of one to four hash and up to four range attributes, of an index or of a table."""
     hashes = draw(st.lists(TYPES, min_size=1, max_size=4))
     ranges = draw(st.lists(TYPES, min_size=ranges_min, max_size=4))
     return KeySchema(
         tuple(KeyAttribute(f"h{place}", type_) for place, type_ in enumerate(hashes)),
         tuple(KeyAttribute(f"r{place}", type_) for place, type_ in enumerate(ranges)),
+        tuple(
+            KeyAttribute(f"t{place}", type_) for place, type_ in enumerate(draw(st.lists(TYPES, max_size=2)))
+        ),
     )
 
 
 def keys(schema: KeySchema) -> st.SearchStrategy[Item]:
-    """Draw the key attributes of an item under a schema."""
-    return st.fixed_dictionaries({each.name: key_values(each.type) for each in schema.attributes})
+    """Draw the key attributes of an item under a schema, and those that order equal keys."""
+    return st.fixed_dictionaries(
+        {each.name: key_values(each.type) for each in (*schema.attributes, *schema.ties)}
+    )
 
 
 @st.composite
@@ -141,7 +146,7 @@ def key_sets(draw: st.DrawFn, ranges_min: int = 0) -> tuple[KeySchema, list[Item
     schema = draw(schemas(ranges_min))
     drawn = draw(st.lists(keys(schema), min_size=2, max_size=8))
     mixed = [
-        {name: draw(st.sampled_from(drawn))[name] for name in schema.names}
+        {name: draw(st.sampled_from(drawn))[name] for name in drawn[0]}
         for _ in range(draw(st.integers(0, 6)))
     ]
     return schema, drawn + mixed

@@ -7,9 +7,17 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tavola.keys import Bounds, KeySchema, SortCondition, partition_bounds, segment_bounds, successor
-from tests.properties.naive import identity, satisfies, sort_key
-from tests.properties.strategies import Item, key_sets, key_values, schemas
+from tavola.keys import (
+    Bounds,
+    KeyAttribute,
+    KeySchema,
+    SortCondition,
+    partition_bounds,
+    segment_bounds,
+    successor,
+)
+from tests.properties.naive import identity, position, satisfies, sort_key
+from tests.properties.strategies import NUMBERS, Item, key_sets, key_values, schemas
 
 OPERATORS = ("<", "<=", ">", ">=", "BETWEEN", "begins_with")
 
@@ -23,7 +31,8 @@ def test_two_keys_are_one_only_if_they_are_equal(drawn: tuple[KeySchema, list[It
     """Encoded keys collide exactly when all their values are the same."""
     schema, keys = drawn
 
-    assert len({schema.key_of(key) for key in keys}) == len({identity(key, schema.names) for key in keys})
+    names = [*schema.names, *[each.name for each in schema.ties]]
+    assert len({schema.key_of(key) for key in keys}) == len({identity(key, names) for key in keys})
 
 
 @given(key_sets(ranges_min=1))
@@ -36,6 +45,37 @@ def test_keys_of_a_partition_sort_as_their_values(drawn: tuple[KeySchema, list[I
     assert [_range(schema, key) for key in sorted(keys, key=schema.key_of)] == sorted(
         _range(schema, key) for key in keys
     )
+
+
+@given(key_sets())
+def test_a_key_without_its_tie_is_that_of_a_schema_without_ties(
+    drawn: tuple[KeySchema, list[Item]],
+) -> None:
+    """What an index adds to a key can be taken away, whatever bytes the key has."""
+    schema, keys = drawn
+    plain = KeySchema(schema.hash, schema.range)
+
+    assert [schema.without_tie(schema.key_of(key)) for key in keys] == [plain.key_of(key) for key in keys]
+
+
+@given(key_sets())
+def test_partitions_sort_by_their_hash(drawn: tuple[KeySchema, list[Item]]) -> None:
+    """A key begins with four bytes of the hash that AWS orders partitions by, as a second account of it has them."""
+    schema, keys = drawn
+
+    for key in keys:
+        encoded = schema.key_of(key)
+        assert encoded[:4] == position([key[each.name] for each in schema.hash])[:4]
+        if schema.ties:
+            assert encoded[-4:] == position([key[each.name] for each in schema.ties])[:4]
+
+
+@given(NUMBERS)
+def test_a_number_is_hashed_as_the_rule_spells_it(number: str) -> None:
+    """For numbers of any sign, exponent and up to 38 digits, zero included."""
+    schema = KeySchema((KeyAttribute("n", "N"),))
+
+    assert schema.key_of({"n": {"N": number}})[:4] == position([{"N": number}])[:4]
 
 
 @given(st.data(), key_sets(ranges_min=1))

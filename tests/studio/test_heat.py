@@ -101,12 +101,14 @@ def seconds(planting: Planting, count: int) -> Iterator[int]:
 
 
 def test_a_partition_is_found_in_a_key_however_many_values_its_hash_has() -> None:
-    """The checksum of a key reveals how many values its partition key has."""
+    """The position at the start of a key reveals how many values its partition key has."""
     many = KeySchema(tuple(KeyAttribute(name, "S") for name in "abc"), (KeyAttribute("r", "N"),))
     made = many.key_of({**{name: {"S": name * 3} for name in "abc"}, "r": {"N": "7"}})
 
     assert hash_count(made) == 3
     assert partition_of(made, 3) == made[: 4 + 3 * 5]
+    mixed = KeySchema((KeyAttribute("a", "N"), KeyAttribute("b", "S"), KeyAttribute("c", "N")))
+    assert hash_count(mixed.key_of({"a": {"N": "-1.5"}, "b": {"S": "x"}, "c": {"N": "0"}})) == 3
     assert hash_count(key("one")) == 1
     assert hash_count(b"none") is None
 

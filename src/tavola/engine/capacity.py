@@ -162,11 +162,12 @@ def index_entry_units(write: ItemWrite) -> list[tuple[str, float, bytes | None]]
         if isinstance(before, bytes) and isinstance(after, bytes) and before != after:
             size = sizes_of(table, write.size, write.entries)[position]
             put = write_units(0, size or 0)
-            entries.append((index.name, put, after))
-            entries.append((index.name, cost - put, before))
+            entries.append((index.name, put, index.schema.without_tie(after)))
+            entries.append((index.name, cost - put, index.schema.without_tie(before)))
         else:
             entry = before if after is None else after
-            entries.append((index.name, cost, entry if isinstance(entry, bytes) else None))
+            plain = index.schema.without_tie(entry) if isinstance(entry, bytes) else None
+            entries.append((index.name, cost, plain))
     return entries
 
 

@@ -208,13 +208,13 @@ class StoredIndex:
     def __init__(self, definition: IndexDefinition, table: TableDefinition) -> None:
         self.definition = definition
         self.name = definition.name
-        self.schema = _schema(definition.hash, definition.range, table.types)
+        ties = _key_names(table) if definition.kind == "global" else ()
+        self.schema = _schema(definition.hash, definition.range, table.types, ties)
         self.column = f"x{definition.slot}"
         self.projected: frozenset[str] | None = None  # None: everything
         self.size_column = "size"
         if definition.projection != "ALL":
-            keys = (table.hash, *((table.range,) if table.range else ()), *self.schema.names)
-            self.projected = frozenset((*keys, *definition.named))
+            self.projected = frozenset((*_key_names(table), *self.schema.names, *definition.named))
             self.size_column = f"s{definition.slot}"
 
     @property
@@ -503,13 +503,12 @@ class Catalog:
             self.time.tick()  # the first log of a store may begin in the middle of a call
             self._store.create_log(definition.number)
             self._logs.add(definition.number)
-        names = (definition.hash, *((definition.range,) if definition.range else ()))
         return Journal(
             log,
             self.time,
             view,
             history=history,
-            key_names=names,
+            key_names=_key_names(definition),
             brief=not self._store.in_memory,
         )
 
@@ -525,8 +524,15 @@ def _number(definition: TableDefinition) -> str:
     return f"{definition.number:010d}"
 
 
-def _schema(hash_: tuple[str, ...], range_: tuple[str, ...], types: Mapping[str, str]) -> KeySchema:
+def _key_names(table: TableDefinition) -> tuple[str, ...]:
+    return (table.hash, table.range) if table.range else (table.hash,)
+
+
+def _schema(
+    hash_: tuple[str, ...], range_: tuple[str, ...], types: Mapping[str, str], ties: tuple[str, ...] = ()
+) -> KeySchema:
     return KeySchema(
         tuple(KeyAttribute(name, types[name]) for name in hash_),
         tuple(KeyAttribute(name, types[name]) for name in range_),
+        tuple(KeyAttribute(name, types[name]) for name in ties),
     )

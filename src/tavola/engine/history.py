@@ -18,7 +18,6 @@ from tavola.limits import PAST_CHANGES_MAX
 from tavola.protocol.faults import ValidationFault
 
 _CHUNK_ROWS = 32  # a change may have two images of 400 KB
-_EVERYTHING = Bounds(b"", None)
 
 
 class PastEntry(NamedTuple):
@@ -50,7 +49,7 @@ class IndexHistory:
             return
         entries: list[PastEntry] = []
         while self.reached < last:
-            changes = log.read(self.reached, last, _EVERYTHING, _CHUNK_ROWS)
+            changes = log.read(self.reached, last, _CHUNK_ROWS)
             for change in changes:
                 if change.key in self.changed:
                     continue

@@ -329,7 +329,7 @@ class AsOfTableStore:
     ) -> Iterator[_IndexedItem]:
         """Yield the entries that changed rows had then, with their items."""
         for entry, key, size, change in past.between(bounds, after, reverse=reverse):
-            image = self._log.read(change - 1, change, _EVERYTHING, 1)[0].old
+            image = self._log.read(change - 1, change, 1)[0].old
             assert image is not None, "every past entry comes from an old image"
             yield entry, key, image, size
 

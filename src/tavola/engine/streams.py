@@ -18,7 +18,6 @@ from tavola.engine.catalog import Catalog, StoredTable
 from tavola.engine.journal import BY_SERVICE, INSERT, KEYS_ALONE, KIND_BITS, MODIFY, REMOVE, new_image
 from tavola.engine.storage import ChangeLog, ChangeLogRow, Store
 from tavola.engine.store_time import StoreTime
-from tavola.keys import Bounds
 from tavola.limits import (
     ON_DEMAND_WARM_READS_PER_S,
     ON_DEMAND_WARM_WRITES_PER_S,
@@ -32,7 +31,7 @@ from tavola.protocol.arns import Scope, stream_arn
 from tavola.values import Item, decode_item, item_size
 
 _KIND = "stream"
-_HASHES = 2**32  # a key begins with four bytes of the hash of its partition
+_HASHES = 2**32  # of partitions, as `ChangeLog.read` divides them
 _SEQUENCE_BASE = 10**20  # AWS's numbers have 21 digits at least
 _WALK_ROWS = 10_000  # maximum of log rows that one read goes through
 _CHUNK_ROWS = 32
@@ -56,10 +55,9 @@ class StreamShard(msgspec.Struct, frozen=True):
     closed_at_s: float | None = None
 
     @property
-    def bounds(self) -> Bounds:
-        """Return the bounds of the keys whose changes belong to this shard."""
-        upper = None if self.high == _HASHES else self.high.to_bytes(4, "big")
-        return Bounds(self.low.to_bytes(4, "big"), upper)
+    def hashes(self) -> tuple[int, int] | None:
+        """Return the range of partition hashes whose changes belong to this shard; None: all."""
+        return None if (self.low, self.high) == (0, _HASHES) else (self.low, self.high)
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -295,7 +293,7 @@ def read_shard(log: ChangeLog, shard: StreamShard, after: int, limit: int) -> tu
     total = 0
     while len(rows) < limit and total < STREAM_RESPONSE_BYTES_MAX:
         count = min(_CHUNK_ROWS, limit - len(rows))
-        chunk = log.read(rows[-1].id if rows else after, upto, shard.bounds, count)
+        chunk = log.read(rows[-1].id if rows else after, upto, count, shard.hashes)
         total += sum(len(row.old or b"") + len(row.new or b"") for row in chunk)
         rows += chunk
         if len(chunk) < count:

@@ -36,14 +36,13 @@ from tavola.engine.storage.store import SQL_TABLE_PREFIX
 from tavola.engine.store_time import StoreTime
 from tavola.engine.vectors import Vector
 from tavola.engine.writes import entry_of, every_index, expiry_of
-from tavola.keys import Bounds, KeyRefused
+from tavola.keys import KeyRefused
 from tavola.protocol.faults import ValidationFault
 from tavola.values import Item, decode_item, item_size
 
 _SLICE_ROWS = 512
 _CACHE_MB = 256
 _LISTED_MAX = 100
-_EVERYTHING = Bounds(b"", None)
 PROBLEMS_MAX = 1_000  # reported; the others are only counted
 Progress = Callable[[int], None]
 
@@ -88,7 +87,7 @@ def verify(
     _check_form(path, key)
     report = VerificationReport()
     try:
-        store = Store.open(path, sync="full", cache_mb=_CACHE_MB, key=key, check_pages=False)
+        store = Store.open(path, sync="full", cache_mb=_CACHE_MB, key=key, check_pages=False, upgrade=False)
     except StoreDamaged as error:
         report.add("file", str(error))
         return report
@@ -119,6 +118,7 @@ def _verify_store(store: Store, clock: Clock, report: VerificationReport, progre
     unreadable: list[StoreProblem] = []
     try:
         store.begin()  # rolled back at the end, with any log that reading the catalog creates
+        store.upgrade_for_now()
         checks += [
             _TableVerification(store, table, report, progress)
             for table in Catalog(store, StoreTime(store, clock)).tables()
@@ -331,7 +331,7 @@ def _verify_log(log: ChangeLog, place: str, report: VerificationReport) -> None:
         before: ChangeLogRow | None = None
         after = first - 1
         while after < last:
-            changes = log.read(after, last, _EVERYTHING, _SLICE_ROWS)
+            changes = log.read(after, last, _SLICE_ROWS)
             for change in changes:
                 _verify_change(change, before, place, report)
                 if isinstance(change.at_us, int):

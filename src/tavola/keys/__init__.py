@@ -8,10 +8,13 @@ from tavola.keys.bounds import Bounds, KeySpan, SortCondition, bounds_around, pa
 from tavola.keys.errors import KeyPartMissing, KeyPartRefused, KeyRefused, TemplateRefused
 from tavola.keys.part import Part
 from tavola.keys.parts import part_for
-from tavola.keys.schema import KeyAttribute, KeySchema, successor, values_of
+from tavola.keys.position import POSITION_BYTES, hashed_form, position_of
+from tavola.keys.schema import LENGTH_BYTES, KeyAttribute, KeySchema, successor, values_of
 from tavola.keys.template import BoundTemplate, Placeholder, Template
 
 __all__ = [
+    "LENGTH_BYTES",
+    "POSITION_BYTES",
     "BoundTemplate",
     "Bounds",
     "KeyAttribute",
@@ -26,8 +29,10 @@ __all__ = [
     "Template",
     "TemplateRefused",
     "bounds_around",
+    "hashed_form",
     "part_for",
     "partition_bounds",
+    "position_of",
     "segment_bounds",
     "successor",
     "values_of",

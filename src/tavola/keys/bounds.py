@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from tavola.keys.errors import KeyRefused
+from tavola.keys.position import POSITION_BYTES, POSITIONS
 from tavola.keys.schema import (
-    HASH_BYTES,
-    HASH_SPACE,
-    LENGTH_BYTES,
     KeyAttribute,
     KeySchema,
+    end_of_partition,
     escape_part,
     hash_parts,
     key_bytes,
@@ -52,8 +51,8 @@ def partition_bounds(
     last: SortCondition | None = None,
 ) -> Bounds:
     """Return the keys of a partition whose first range attributes equal `range_values` and meet `last`."""
-    prefix = partition_prefix(hash_parts(schema, hash_values))
-    final = len(schema.range) - 1
+    prefix = partition_prefix(schema.hash, hash_parts(schema, hash_values))
+    open_place = -1 if schema.ties else len(schema.range) - 1  # where the value is not terminated
     size = 0
     for place, value in enumerate(range_values):
         attribute = schema.range[place]
@@ -61,29 +60,28 @@ def partition_bounds(
         size += len(part)
         if size > RANGE_KEY_BYTES_MAX:
             raise KeyRefused("range-size", attribute.name, attribute.type)
-        prefix += part if place == final else terminate_part(attribute.type, part)
+        prefix += part if place == open_place else terminate_part(attribute.type, part)
     if len(range_values) == len(schema.range):
-        return Bounds(prefix, prefix + b"\x00")
+        return Bounds(prefix, successor(prefix) if schema.ties else prefix + b"\x00")
     if last is None:
         return Bounds(prefix, successor(prefix))
     attribute = schema.range[len(range_values)]
-    return _narrow(prefix, attribute, len(range_values) == final, last)
+    return _narrow(prefix, attribute, len(range_values) == open_place, last)
 
 
 def bounds_around(schema: KeySchema, key: bytes) -> Bounds:
     """Return the bounds of the partition that a key lies in."""
-    end = HASH_BYTES
-    for _ in schema.hash:
-        end += LENGTH_BYTES + int.from_bytes(key[end : end + LENGTH_BYTES], "big")
-    return Bounds(key[:end], successor(key[:end]))
+    prefix = key[: end_of_partition(schema, key)]
+    return Bounds(prefix, successor(prefix))
 
 
 def segment_bounds(segment: int, total: int) -> Bounds:
     """Return the keys of one of `total` equal segments of the hash space."""
-    lower = -(-HASH_SPACE * segment // total)
-    upper = -(-HASH_SPACE * (segment + 1) // total)
+    lower = -(-POSITIONS * segment // total)
+    upper = -(-POSITIONS * (segment + 1) // total)
     return Bounds(
-        lower.to_bytes(HASH_BYTES, "big"), None if upper == HASH_SPACE else upper.to_bytes(HASH_BYTES, "big")
+        lower.to_bytes(POSITION_BYTES, "big"),
+        None if upper == POSITIONS else upper.to_bytes(POSITION_BYTES, "big"),
     )
 
 

@@ -1,8 +1,14 @@
 """KeySchema: the hash and range attributes of a table or index, and the encoded key of an item.
 
-The encoded key is four bytes of the partition's hash, the hash values with their lengths, then the range values in sort
-order. A partition is therefore a prefix, a query is a range of bytes, and a scan, which proceeds by hash, can be split into
-segments at any hash.
+The encoded key is four bytes of the partition's hash (see `position`), the hash values with their lengths, then the range values
+in sort order. A partition is therefore a prefix, a query is a range of bytes, and a scan, which proceeds by hash, reads rows in the
+order in which they are stored and can be split into segments at any hash.
+
+Items of one table may have equal keys in a global index. AWS orders them by a hash of their table keys, so an index's key ends with four
+bytes of it, its tie, and its last range value is terminated:
+
+    table, local index    hash │ length, hash value │ … │ range value
+    global index          hash │ length, hash value │ … │ range value, end │ tie
 
 Strings sort by their UTF-8 bytes and binary values by unsigned bytes, so both are encoded as themselves. A number becomes a sign
 byte, an exponent byte and its digits in pairs. A value that another one follows is terminated, so that it never runs into the
@@ -15,17 +21,15 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
-from zlib import crc32
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from tavola.keys.errors import KeyRefused
+from tavola.keys.position import POSITION_BYTES, hashed_form, position_of
 from tavola.limits import HASH_KEY_BYTES_MAX, RANGE_KEY_BYTES_MAX
 from tavola.values import Value, canonical_number, digits_of
 
-HASH_BYTES = 4  # of a key, at its start
-HASH_SPACE = 1 << 8 * HASH_BYTES
 LENGTH_BYTES = 2  # before each hash value
 _LENGTHS = tuple(length.to_bytes(LENGTH_BYTES, "big") for length in range(HASH_KEY_BYTES_MAX + 1))
 
@@ -42,15 +46,19 @@ class KeySchema(Struct, frozen=True):
 
     hash: tuple[KeyAttribute, ...]
     range: tuple[KeyAttribute, ...] = ()
-    attributes: tuple[KeyAttribute, ...] = ()  # derived, as are the two below
+    ties: tuple[KeyAttribute, ...] = ()  # of a global index: the key of its table, which orders equal keys
+    attributes: tuple[KeyAttribute, ...] = ()  # derived, as are those below
     names: tuple[str, ...] = ()
     _texts: tuple[str, ...] | None = None  # the two names if the key is a string and a string
+    _tie_texts: tuple[str, ...] | None = None  # the names if the ties are strings
 
     def __post_init__(self) -> None:
         force_setattr(self, "attributes", self.hash + self.range)
         force_setattr(self, "names", tuple(attribute.name for attribute in self.attributes))
         two_texts = len(self.hash) == 1 and [attribute.type for attribute in self.attributes] == ["S", "S"]
         force_setattr(self, "_texts", self.names if two_texts else None)
+        texts = all(attribute.type == "S" for attribute in self.ties)
+        force_setattr(self, "_tie_texts", tuple(attribute.name for attribute in self.ties) if texts else None)
 
     def key_of(self, item: Mapping[str, Any]) -> bytes:
         """Return the key of an item as ordered bytes; raise `KeyRefused` if it makes none."""
@@ -77,13 +85,15 @@ class KeySchema(Struct, frozen=True):
                 pass
             else:
                 if 0 < len(hash_part) <= HASH_KEY_BYTES_MAX and 0 < len(range_part) <= RANGE_KEY_BYTES_MAX:
-                    body = _LENGTHS[len(hash_part)] + hash_part
-                    return crc32(body).to_bytes(HASH_BYTES, "big") + body + range_part
+                    prefix = position_of(hash_part) + _LENGTHS[len(hash_part)] + hash_part
+                    if not self.ties:
+                        return prefix + range_part
+                    return prefix + terminate_part("S", range_part) + self._tie_of(item)
         hash_bytes = _parts(self.hash, item)
         if hash_bytes is not None and sum(map(len, hash_bytes)) > HASH_KEY_BYTES_MAX:
             raise KeyRefused("hash-size", self.hash[0].name, self.hash[0].type)
-        if not self.range:
-            return None if hash_bytes is None else partition_prefix(hash_bytes)
+        if not self.range and not self.ties:
+            return None if hash_bytes is None else partition_prefix(self.hash, hash_bytes)
         range_bytes = _parts(self.range, item)
         if range_bytes is None:
             return None
@@ -91,19 +101,53 @@ class KeySchema(Struct, frozen=True):
             raise KeyRefused("range-size", self.range[0].name, self.range[0].type)
         if hash_bytes is None:
             return None
-        key = partition_prefix(hash_bytes)
+        key = partition_prefix(self.hash, hash_bytes)
+        if self.ties:
+            for attribute, part in zip(self.range, range_bytes, strict=True):
+                key += terminate_part(attribute.type, part)
+            return key + self._tie_of(item)
         for attribute, part in zip(self.range[:-1], range_bytes, strict=False):
             key += terminate_part(attribute.type, part)
         return key + range_bytes[-1]
 
+    def without_tie(self, key: bytes) -> bytes:
+        """Return a key of a global index as it is in a schema without ties: equal for items with equal keys."""
+        if not self.ties:
+            return key
+        key = key[:-POSITION_BYTES]
+        if not self.range or self.range[-1].type == "N":
+            return key
+        at = end_of_partition(self, key)
+        for attribute in self.range[:-1]:
+            at = _end_of_part(attribute, key, at)
+        return key[:at] + unescape_part(key[at : -len(_CLOSING)])
 
-def partition_prefix(parts: Sequence[bytes]) -> bytes:
+    def _tie_of(self, item: Mapping[str, Any]) -> bytes:
+        """Return what orders an item among those with the same key in a global index."""
+        if self._tie_texts is not None:
+            try:
+                return position_of("".join([item[name]["S"] for name in self._tie_texts]).encode())
+            except KeyError:
+                pass  # refused below, with the reason
+        parts = _parts(self.ties, item)
+        if parts is None:
+            missing = next(attribute for attribute in self.ties if attribute.name not in item)
+            raise KeyRefused("missing", missing.name, missing.type)
+        return position_of(
+            b"".join(
+                [hashed_form(attribute.type, part) for attribute, part in zip(self.ties, parts, strict=True)]
+            )
+        )
+
+
+def partition_prefix(attributes: Sequence[KeyAttribute], parts: Sequence[bytes]) -> bytes:
     """Return what the keys of one partition start with, from the bytes of its hash values."""
     if len(parts) == 1:
-        body = _LENGTHS[len(parts[0])] + parts[0]
-    else:
-        body = b"".join([_LENGTHS[len(part)] + part for part in parts])
-    return crc32(body).to_bytes(HASH_BYTES, "big") + body
+        part = parts[0]
+        return position_of(hashed_form(attributes[0].type, part)) + _LENGTHS[len(part)] + part
+    hashed = [hashed_form(attribute.type, part) for attribute, part in zip(attributes, parts, strict=True)]
+    body = [_LENGTHS[len(part)] + part for part in parts]
+    return position_of(b"".join(hashed)) + b"".join(body)
 
 
 def hash_parts(schema: KeySchema, values: Sequence[Value]) -> list[bytes]:
@@ -135,6 +179,7 @@ def _parts(attributes: tuple[KeyAttribute, ...], item: Mapping[str, Any]) -> lis
 
 
 _ZERO = b"\x80"
+_CLOSING = b"\x00\x00"
 _EXPONENT_BIAS = 129  # the exponents -129 … 126 of 0.DIGITS fill one byte
 
 
@@ -164,12 +209,17 @@ def terminate_part(type_: str, part: bytes) -> bytes:
     """Return a sort part so that another may follow it without disturbing the order."""
     if type_ == "N":
         return part
-    return escape_part(part) + b"\x00\x00"
+    return escape_part(part) + _CLOSING
 
 
 def escape_part(part: bytes) -> bytes:
     """Return the open form of a part that others follow: its prefix, for begins_with."""
     return part.replace(b"\x00", b"\x00\xff")
+
+
+def unescape_part(part: bytes) -> bytes:
+    """Return a part from its open form."""
+    return part.replace(b"\x00\xff", b"\x00")
 
 
 def successor(prefix: bytes) -> bytes | None:
@@ -180,14 +230,10 @@ def successor(prefix: bytes) -> bytes | None:
     return trimmed[:-1] + bytes([trimmed[-1] + 1])
 
 
-_EXPONENT_BIAS = 129
-_CLOSING = b"\x00\x00"
-
-
 def values_of(schema: KeySchema, key: bytes) -> dict[str, Value]:
-    """Return the attributes of a key; those of its partition alone where the key is no longer."""
+    """Return the attributes of a key without a tie; those of its partition alone where the key is no longer."""
     values: dict[str, Value] = {}
-    at = HASH_BYTES
+    at = POSITION_BYTES
     for attribute in schema.hash:
         start = at + LENGTH_BYTES
         at = start + int.from_bytes(key[at:start], "big")
@@ -195,21 +241,32 @@ def values_of(schema: KeySchema, key: bytes) -> dict[str, Value]:
     if at == len(key):
         return values
     for attribute in schema.range[:-1]:
-        at, values[attribute.name] = _closed_value(attribute, key, at)
+        end = _end_of_part(attribute, key, at)
+        part = key[at:end] if attribute.type == "N" else unescape_part(key[at : end - len(_CLOSING)])
+        values[attribute.name] = _value(attribute, part)
+        at = end
     for attribute in schema.range[-1:]:
         values[attribute.name] = _value(attribute, key[at:])
     return values
 
 
-def _closed_value(attribute: KeyAttribute, key: bytes, offset: int) -> tuple[int, Value]:
+def end_of_partition(schema: KeySchema, key: bytes) -> int:
+    """Return the length of what all keys of a key's partition start with."""
+    end = POSITION_BYTES
+    for _ in schema.hash:
+        end += LENGTH_BYTES + int.from_bytes(key[end : end + LENGTH_BYTES], "big")
+    return end
+
+
+def _end_of_part(attribute: KeyAttribute, key: bytes, offset: int) -> int:
+    """Return where a terminated part ends that begins at an offset."""
     if attribute.type == "N":
-        end = _number_end(key, offset)
-        return end, _value(attribute, key[offset:end])
+        return _number_end(key, offset)
     end = offset
     while key[end : end + 2] != _CLOSING:
         # A zero byte of the value itself is followed by all ones, and never by another zero.
         end += 2 if key[end] == 0 else 1
-    return end + 2, _value(attribute, key[offset:end].replace(b"\x00\xff", b"\x00"))
+    return end + 2
 
 
 def _value(attribute: KeyAttribute, part: bytes) -> Value:

@@ -329,7 +329,7 @@ def _status_load(shards: int, *, seconds: int = 30) -> Outcome:
 
 
 def test_a_status_keyed_index_throttles_where_a_sharded_one_does_not() -> None:
-    """Under one load the index by status refuses two thirds of the table's writes, the one in shards none.
+    """Under one load the index by status refuses two thirds of the table's writes, the one in shards hardly any.
 
     All new tickets are OPEN, so one partition of the index takes every write, and no split can help: the
     tickets of a status come in the order of their time. The table itself is asked for evenly and has room.
@@ -339,7 +339,7 @@ def test_a_status_keyed_index_throttles_where_a_sharded_one_does_not() -> None:
 
     assert (by_status.done, by_status.refused) == (1550, 2950)  # 50 a second, and a second's worth saved
     assert (halved.done, halved.refused) == (3100, 1400)
-    assert (in_shards.done, in_shards.refused) == (4500, 0)
+    assert (in_shards.done, in_shards.refused) == (4362, 138)  # six shards are in one partition
     assert set(by_status.reasons) == set(halved.reasons) == {"IndexWriteKeyRangeThroughputExceeded"}
 
 

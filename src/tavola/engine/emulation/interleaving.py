@@ -13,7 +13,6 @@ from itertools import groupby, islice
 from tavola.engine.emulation.chance import share_of
 from tavola.engine.storage import ChangeLog, ChangeLogRow
 from tavola.engine.streams import StreamShard
-from tavola.keys import Bounds
 
 _BLOCK_ROWS = 256  # records of a busy window are reordered within blocks of this size
 _CHUNK_ROWS = 1024
@@ -51,12 +50,12 @@ def read_interleaved(
     window_us = max(1, round(window_s * 1_000_000))
     last = log.id_at(window_start_us(now_us, window_s) - 1)  # the last change of past windows
     upto = last if shard.last is None else min(shard.last, last)
-    first = log.read(after, upto, shard.bounds, 1)
+    first = log.read(after, upto, 1, shard.hashes)
     if not first:
         return [], max(after, upto)
     begin = max(log.id_at(window_start_us(first[0].at_us, window_s) - 1), shard.first - 1)
     reordered: list[ChangeLogRow] = []
-    for block in _blocks(_rows(log, shard.bounds, begin, upto), window_us):
+    for block in _blocks(_rows(log, shard.hashes, begin, upto), window_us):
         if block[-1].id > after:
             reordered.extend(row for row in interleave(block, seed) if row.id > after)
         if len(reordered) >= limit:
@@ -64,9 +63,9 @@ def read_interleaved(
     return reordered, max(after, upto)
 
 
-def _rows(log: ChangeLog, bounds: Bounds, after: int, upto: int) -> Iterator[ChangeLogRow]:
+def _rows(log: ChangeLog, hashes: tuple[int, int] | None, after: int, upto: int) -> Iterator[ChangeLogRow]:
     while True:
-        rows = log.read(after, upto, bounds, _CHUNK_ROWS)
+        rows = log.read(after, upto, _CHUNK_ROWS, hashes)
         yield from rows
         if len(rows) < _CHUNK_ROWS:
             return

@@ -101,7 +101,8 @@ def page_charge(span: ReadRange, units: float) -> Charge:
     """
     index = span.index
     if span.after is not None:
-        key = span.after[0] or span.after[1]
+        entry, key = span.after
+        key = key if index is None else index.schema.without_tie(entry)
     else:
         key = span.bounds.lower
     owner = index if index is not None and index.is_global else None
@@ -113,7 +114,11 @@ def _entries(
 ) -> list[tuple[Entry, int | None]]:
     if image is None:
         return [(None, None)] * len(table.indexes)
-    return list(zip(keys_of(table, image[2]), sizes_of(table, image[1], image[2]), strict=True))
+    keys = [
+        index.schema.without_tie(key) if isinstance(key, bytes) else None
+        for index, key in zip(table.indexes, keys_of(table, image[2]), strict=True)
+    ]
+    return list(zip(keys, sizes_of(table, image[1], image[2]), strict=True))
 
 
 _PEAK_WINDOW_S = 60.0  # over which on-demand traffic is measured

@@ -53,6 +53,7 @@ from tavola.values import (
 _EVERYTHING = Bounds(b"", None)
 _FETCHES_PER_STEP = 32
 _START_INVALID = "The provided starting key is invalid"
+_START_MISMATCH = f"{_START_INVALID}: {KEY_MISMATCH}"
 _INVALID = "One or more parameter values were invalid: "
 
 
@@ -304,11 +305,7 @@ def query_start_position(
     _check_start_names(table, index, start)
     schema = table.schema if index is None else index.schema
     entry = _encode_start_key(schema, start, KEY_MISMATCH)
-    key = (
-        _encode_start_key(table.schema, start, f"{_START_INVALID}: {KEY_MISMATCH}")
-        if index is not None
-        else entry
-    )
+    key = entry if index is None else _encode_start_key(table.schema, start)
     if index is None and key_range.at_most_one:
         raise ValidationFault("The query can return at most one row and cannot be restarted")
     if not partition_bounds(schema, key_range.hash_values).holds(entry):
@@ -324,15 +321,14 @@ def scan_start_position(
     table: StoredTable, index: StoredIndex | None, start: Item, request: ScanRequest
 ) -> tuple[bytes, bytes]:
     """Return the (index entry, key) position that a scan continues after; refuse one of another segment."""
-    mismatch = f"{_START_INVALID}: {KEY_MISMATCH}"
     if index is None:
         if set(start) != set(table.schema.names):
-            raise ValidationFault(mismatch)
-        entry = key = _encode_start_key(table.schema, start, mismatch)
+            raise ValidationFault(_START_MISMATCH)
+        entry = key = _encode_start_key(table.schema, start)
     else:
         _check_start_names(table, index, start)
-        entry = _encode_start_key(index.schema, start, mismatch)
-        key = _encode_start_key(table.schema, start, mismatch)
+        entry = _encode_start_key(index.schema, start)
+        key = _encode_start_key(table.schema, start)
     if request.total_segments is not None and request.segment is not None:
         bounds: Bounds = segment_bounds(request.segment, request.total_segments)
         if not bounds.holds(entry):
@@ -351,11 +347,12 @@ def _check_start_names(table: StoredTable, index: StoredIndex | None, start: Ite
         raise ValidationFault(_START_INVALID)
 
 
-def _encode_start_key(schema: KeySchema, start: Item, message: str) -> bytes:
+def _encode_start_key(schema: KeySchema, start: Item, message: str = _START_MISMATCH) -> bytes:
+    """Return the key of a start; refuse one whose own attributes make no key with `message`."""
     try:
         return schema.key_of(start)
     except KeyRefused as refused:
-        raise ValidationFault(message) from refused
+        raise ValidationFault(message if refused.name in schema.names else _START_MISMATCH) from refused
 
 
 def _render_key_attribute(start: Item, name: str) -> str:

@@ -6,7 +6,8 @@ over it. An index entry refers to its row and never copies the item, so a write 
 changes. A `ChangeLog` holds the changes of one table in order. A record is anything small that must be committed
 together with the rows: a table's definition, a token.
 
-Storage knows bytes, order and durability, and nothing of DynamoDB. Every page of a file carries a checksum (SQLite's
+Storage knows bytes, order and durability, and nothing of DynamoDB; only a step that upgrades an older file (`file_format`)
+reads definitions. Every page of a file carries a checksum (SQLite's
 checksum VFS), so a damaged page is an error and never a wrong answer. A page's checksum does not know the page's
 position, so each row of a file carries a checksum of its item as well. An encrypted file needs neither: its pages are
 authenticated together with their positions.

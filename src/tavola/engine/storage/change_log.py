@@ -2,19 +2,31 @@
 
 The log is ordered by id. An order by key, which as-of reads need, is an index that is created when the past is first
 read and dropped some time after the last such read (see `engine.snapshots`).
+
+A part of the changes, a shard of a stream, is chosen by a hash of their partitions. It is a hash of its own and not the one at
+the start of a key: it must not change as long as someone reads a stream, or a record would move to a shard that its
+reader has already read.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import apsw
 
 from tavola.engine.storage.errors import damage_error, store_error, translate_errors
-from tavola.keys import Bounds
+from tavola.keys import LENGTH_BYTES, POSITION_BYTES, Bounds
 
+_LENGTH_END = POSITION_BYTES + LENGTH_BYTES
 _TOP = b"\xff" * 5  # above every key
 _COLUMNS = "id, at, key, mark, old, new"
+
+
+def partition_hash(key: bytes) -> int:
+    """Return the hash by which the changes of a table are divided; all keys of a partition have the same."""
+    length = int.from_bytes(key[POSITION_BYTES:_LENGTH_END], "big")
+    return crc32(key[POSITION_BYTES : _LENGTH_END + length])
 
 
 class ChangeLogRow(NamedTuple):
@@ -36,7 +48,11 @@ class ChangeLog:
         self._table = table = f"log{number}"
         self._append = f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?)"
         select = f"SELECT {_COLUMNS} FROM {table}"
-        self._read = f"{select} WHERE id > ? AND id <= ? AND key >= ? AND key < ? ORDER BY id LIMIT ?"
+        where = "WHERE id > ? AND id <= ?"
+        self._read = f"{select} {where} ORDER BY id LIMIT ?"
+        self._read_hashes = (
+            f"{select} {where} AND partition_hash(key) BETWEEN ? AND ? - 1 ORDER BY id LIMIT ?"
+        )
         self._first_change = f"{select} WHERE key = ? AND id > ? ORDER BY id LIMIT 1"
         self._changes_of = f"{select} WHERE key = ? AND id > ? ORDER BY id LIMIT ?"
         first = (
@@ -53,10 +69,16 @@ class ChangeLog:
             raise store_error(error) from error
 
     @translate_errors
-    def read(self, after: int, upto: int, bounds: Bounds, limit: int) -> list[ChangeLogRow]:
-        """Return up to `limit` changes of keys within bounds, with ids greater than `after` and at most `upto`."""
-        upper = _TOP if bounds.upper is None else bounds.upper
-        return _rows(self._execute(self._read, (after, upto, bounds.lower, upper, limit)))
+    def read(
+        self, after: int, upto: int, limit: int, hashes: tuple[int, int] | None = None
+    ) -> list[ChangeLogRow]:
+        """Return up to `limit` changes with ids greater than `after` and at most `upto`.
+
+        With `hashes`, only changes of partitions whose hash is at least the first and less than the second.
+        """
+        if hashes is None:
+            return _rows(self._execute(self._read, (after, upto, limit)))
+        return _rows(self._execute(self._read_hashes, (after, upto, *hashes, limit)))
 
     @translate_errors
     def span(self) -> tuple[int, int, int]:

@@ -15,8 +15,9 @@ from zlib import crc32
 
 import apsw
 
-from tavola.engine.storage.change_log import ChangeLog
+from tavola.engine.storage.change_log import ChangeLog, partition_hash
 from tavola.engine.storage.errors import StoreError, damage_error, store_error, translate_errors
+from tavola.engine.storage.file_format import FORMAT, check_format, upgrade_format
 from tavola.engine.storage.files import (
     connect_file,
     find_damaged_pages,
@@ -28,7 +29,6 @@ from tavola.engine.storage.files import (
 from tavola.engine.storage.table_store import Entry, ItemPage, ItemRow, KeyedRow, StoredRow
 from tavola.keys import Bounds
 
-_FORMAT = 2  # 1 had no change logs; a version that would bypass them must not open this store
 _CHECKPOINT_PAGES = 4096
 _COLUMNS_MAX = 256
 _SYNC = {"full": "FULL", "off": "OFF"}
@@ -52,6 +52,8 @@ class Store:
         self._connection = connection
         self._cursor = connection.cursor()
         self._wal_pages = 0
+        hash_function: Any = partition_hash  # of the one argument that the statements of `ChangeLog` pass
+        connection.create_scalar_function("partition_hash", hash_function, 1, deterministic=True)
         if not in_memory:
             connection.wal_autocheckpoint(0)
             connection.set_wal_hook(self._note_wal_pages)
@@ -65,10 +67,12 @@ class Store:
         cache_mb: int,
         key: str | None = None,
         check_pages: bool = True,
+        upgrade: bool = True,
     ) -> Store:
         """Open or create the store at `path`, or one in memory; raise StoreInUse if the file is open elsewhere.
 
         With a key the file is encrypted and opens with that key only. With `check_pages`, a small file is checked in full.
+        A file of an older format is upgraded, unless the caller does it (see `upgrade_for_now`).
         """
         if sync not in _SYNC:
             raise StoreError(f"sync must be one of {', '.join(_SYNC)}, not {sync!r}")
@@ -82,7 +86,7 @@ class Store:
             connection.pragma("cache_size", -1024 * cache_mb)
             connection.pragma("temp_store", 2)
             store = cls(connection, in_memory=path is None, syncs=path is not None and sync == "full")
-            store._prepare()
+            store._prepare(upgrade=upgrade)
             return store
         except (apsw.Error, StoreError) as error:
             if connection is not None:
@@ -92,21 +96,25 @@ class Store:
             raise opening_error(path, error, encrypted=key is not None) from error
 
     @translate_errors
-    def _prepare(self) -> None:
-        version = self._connection.pragma("user_version")
-        if version == 0:
+    def _prepare(self, *, upgrade: bool) -> None:
+        if self._connection.pragma("user_version") == 0:
             self._cursor.execute("BEGIN IMMEDIATE")
             self._cursor.execute(
                 "CREATE TABLE record (kind TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
                 " due REAL, PRIMARY KEY (kind, name)) WITHOUT ROWID"
             )
             self._cursor.execute("CREATE INDEX record_due ON record (kind, due) WHERE due IS NOT NULL")
-            self._connection.pragma("user_version", _FORMAT)
+            self._connection.pragma("user_version", FORMAT)
             self._cursor.execute("COMMIT")
-        elif version < _FORMAT:
-            self._connection.pragma("user_version", _FORMAT)
-        elif version > _FORMAT:
-            raise StoreError("the store was written by a newer Tavola; open it with that version or later")
+            return
+        check_format(self._connection)
+        if upgrade:
+            upgrade_format(self._connection)
+
+    @translate_errors
+    def upgrade_for_now(self) -> None:
+        """Bring a store of an older format to the present one within the open transaction, which is not committed."""
+        upgrade_format(self._connection, commits=False)
 
     def _note_wal_pages(self, _: apsw.Connection, __: str, pages: int) -> int:
         self._wal_pages = pages

@@ -7,15 +7,14 @@ string by value, so that keys created one after the other are adjacent.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
-from zlib import crc32
 
-from tavola.keys import KeySchema, values_of
+from tavola.keys import LENGTH_BYTES, POSITION_BYTES, KeySchema, hashed_form, position_of, values_of
+from tavola.limits import MULTI_KEY_ATTRIBUTES_MAX
 from tavola.values import Value
 
-_HASH_BYTES = 4
-_LENGTH_BYTES = 2
 _NUMBERED = re.compile(r"(?<![0-9A-Za-z])([A-Za-z]*)0*([0-9]+)(?![0-9A-Za-z])")  # not a ULID
 _SHOWN = 120  # characters of a key in a label
 
@@ -47,10 +46,10 @@ class SchemaKeys:
 
     def order(self, partition: bytes) -> Order:
         """Return the values of a partition key as they sort, and the key itself."""
-        at = _HASH_BYTES
+        at = POSITION_BYTES
         parts: list[object] = []
         for attribute in self.schema.hash:
-            start = at + _LENGTH_BYTES
+            start = at + LENGTH_BYTES
             at = start + int.from_bytes(partition[at:start], "big")
             part = partition[start:at]
             parts.append(natural(part.decode("utf-8", "replace")) if attribute.type == "S" else part)
@@ -100,20 +99,33 @@ def _by_value(match: re.Match[str]) -> str:
 
 
 def hash_count(key: bytes) -> int | None:
-    """Return the number of values in a key's hash, found by its checksum; None if it is not an encoded key."""
-    hash_value = int.from_bytes(key[:_HASH_BYTES], "big")
-    at, count = _HASH_BYTES, 0
-    while at + _LENGTH_BYTES <= len(key):
-        at += _LENGTH_BYTES + int.from_bytes(key[at : at + _LENGTH_BYTES], "big")
+    """Return the number of values in a key's hash, found by its position; None if it is not an encoded key.
+
+    A key does not say which of its values are numbers, so each value is tried as one if it can be.
+    """
+    at, count = POSITION_BYTES, 0
+    hashed = [b""]  # the hashed forms of the values so far, as texts or numbers
+    while at + LENGTH_BYTES <= len(key) and count < MULTI_KEY_ATTRIBUTES_MAX:
+        start = at + LENGTH_BYTES
+        at = start + int.from_bytes(key[at:start], "big")
         count += 1
-        if at <= len(key) and crc32(key[_HASH_BYTES:at]) == hash_value:
+        forms = _hashed_forms(key[start:at])
+        hashed = [before + form for before in hashed for form in forms]
+        if at <= len(key) and any(position_of(each) == key[:POSITION_BYTES] for each in hashed):
             return count
     return None
 
 
+def _hashed_forms(part: bytes) -> list[bytes]:
+    forms = [hashed_form("S", part)]
+    with suppress(ValueError, IndexError):
+        forms.append(hashed_form("N", part))
+    return forms
+
+
 def partition_of(key: bytes, count: int) -> bytes:
     """Return the partition key part of a key whose hash has `count` values."""
-    at = _HASH_BYTES + _LENGTH_BYTES + (key[_HASH_BYTES] << 8 | key[_HASH_BYTES + 1])
+    at = POSITION_BYTES + LENGTH_BYTES + (key[POSITION_BYTES] << 8 | key[POSITION_BYTES + 1])
     for _ in range(count - 1):
-        at += _LENGTH_BYTES + (key[at] << 8 | key[at + 1])
+        at += LENGTH_BYTES + (key[at] << 8 | key[at + 1])
     return key[:at]
