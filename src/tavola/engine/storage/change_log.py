@@ -32,6 +32,7 @@ class ChangeLog:
     """The changes of one table, in a SQLite table of their own."""
 
     def __init__(self, cursor: apsw.Cursor, number: int) -> None:
+        self._connection = cursor.connection
         self._execute = cursor.execute
         self._table = table = f"log{number}"
         self._append = f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?)"
@@ -50,7 +51,7 @@ class ChangeLog:
         try:
             self._execute(self._append, row)
         except apsw.Error as error:
-            raise store_error(error) from error
+            raise store_error(error, self._connection) from error
 
     @translate_errors
     def read(self, after: int, upto: int, bounds: Bounds, limit: int) -> list[ChangeLogRow]:
@@ -100,7 +101,7 @@ class ChangeLog:
                 ).get
             )
         except apsw.Error as error:
-            raise store_error(error) from error
+            raise store_error(error, self._connection) from error
 
     @translate_errors
     def set_key_index(self, *, enabled: bool) -> None:
