@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from stat import S_IMODE
 
 import pytest
 
@@ -17,6 +18,18 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
 
     assert file.read_text() == "second"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_private_file_is_for_its_owner_only(tmp_path: Path) -> None:
+    """A file that exists keeps its mode, whatever it is."""
+    file = tmp_path / "users.json"
+    write_whole(file, "first", private=True)
+    assert S_IMODE(file.stat().st_mode) == 0o600
+
+    for mode in (0o640, 0o600):
+        file.chmod(mode)
+        write_whole(file, "second", private=mode == 0o640)
+        assert S_IMODE(file.stat().st_mode) == mode
 
 
 def test_what_cannot_be_written_leaves_what_stood(tmp_path: Path) -> None:

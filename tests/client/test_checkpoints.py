@@ -49,7 +49,7 @@ def test_the_file_is_on_the_disk_before_it_takes_its_name(
     assert len(steps) == 3
     assert steps[1] == "replace"
     if Path("/proc/self/fd").exists():
-        assert steps == ["place.json.new", "replace", tmp_path.name]
+        assert steps == [".place.json.new", "replace", tmp_path.name]
 
 
 def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:

@@ -148,9 +148,17 @@ def full_disk(disk: Disk, seed: int, plant: str | None, tally: Counter[str]) -> 
                     yield answer
 
 
-def fill(kind: str, folder: Path) -> list[str] | None:
+def refuse(folder: Path) -> list[str]:
+    """Run the child whose disk refuses writes for one reason after another."""
+    child = [sys.executable, "-m", "tests.durability.refused", str(folder)]
+    done = subprocess.run(child, capture_output=True, text=True, timeout=120, check=False)
+    wrong = done.stdout.splitlines()
+    return wrong if done.returncode == 0 else [*wrong, done.stderr[-500:]]
+
+
+def fill(kind: str, folder: Path, module: str = "full") -> list[str] | None:
     """Run one of the full-disk children; None where the machine does not let us mount."""
-    child = [sys.executable, "-m", "tests.durability.full", kind, str(folder)]
+    child = [sys.executable, "-m", f"tests.durability.{module}", kind, str(folder)]
     if kind == "tmpfs":
         mount = f'mount -t tmpfs -o size=3m none "{folder}" || exit 77; exec "$@"'
         child = ["unshare", "-m", "sh", "-c", mount, "sh", *child]

@@ -6,6 +6,7 @@ the process. So `install` comes before the first store is opened, in a process o
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -42,6 +43,7 @@ class Plan:
     sticky: bool = False
     full: bool = False  # as a full disk does, and not as a broken one
     short: bool = False  # half of the bytes are written before a write fails
+    number: int = errno.EIO  # what the system gives as the reason
 
 
 class Disk(apsw.VFS):
@@ -85,6 +87,10 @@ class Disk(apsw.VFS):
         error = apsw.IOError(f"planted: {kind} failed")
         error.extendedresult = _CODES[kind]  # type: ignore[attr-defined]  # apsw looks for it
         return error
+
+    def xGetLastError(self) -> tuple[int, str]:  # noqa: N802
+        """Return what the system says of a planted failure: the disk is broken."""
+        return errno.EIO if self.plan is None else self.plan.number, "planted"
 
     def excepthook(
         self, etype: type[BaseException] | None, evalue: BaseException | None, etraceback: Any

@@ -19,7 +19,7 @@ from tests.durability import history as work
 from tests.durability.history import open_store
 from tests.durability.state import faults_in, scan, settle
 
-_ROOM = "the disk is full"
+_REASONS = ("the disk is full", "raise the limit on the size of files")
 
 
 def fill(engine: Engine, acknowledged: dict[str, str], most: int = 5000) -> str:
@@ -45,28 +45,31 @@ def faults(engine: Engine, acknowledged: dict[str, str], when: str) -> list[str]
     return wrong
 
 
-def run(folder: Path, free: Callable[[], None], *, goes_on: bool) -> list[str]:
-    """Fill a store to the brim, free some room, and go on; `goes_on`: without opening it again."""
+def run(folder: Path, free: Callable[[], None]) -> list[str]:
+    """Fill a store to the brim, free some room, and go on without opening it again."""
     path = folder / "store.db"
     acknowledged: dict[str, str] = {}
     engine = open_store(path)
     engine.call(*work.create_table())
     result = fill(engine, acknowledged)
     wrong = [] if result else ["the disk never became full"]
-    if goes_on and _ROOM not in result:
+    if not any(reason in result for reason in _REASONS):
         wrong.append(f"a full disk is reported as: {result}")
     wrong += faults(engine, acknowledged, "full")
-    if goes_on:
-        if engine.write_failure is not None:
-            wrong.append(f"a full disk is taken for a broken one: {engine.write_failure}")
-        again = fill(engine, acknowledged)
-        wrong += faults(engine, acknowledged, "still full")
-        free()
-        before = len(acknowledged)
-        after = fill(engine, acknowledged, 50)
-        if len(acknowledged) == before:
-            wrong.append(f"with room again, nothing can be written: {after} (before: {again})")
-        wrong += faults(engine, acknowledged, "with room again")
+    if engine.write_failure is not None:
+        wrong.append(f"a full disk is taken for a broken one: {engine.write_failure}")
+    if engine.unready_reason != result:
+        wrong.append(
+            f"the engine is unready because of {engine.unready_reason}, but refused because of {result}"
+        )
+    again = fill(engine, acknowledged)
+    wrong += faults(engine, acknowledged, "still full")
+    free()
+    before = len(acknowledged)
+    after = fill(engine, acknowledged, 50)
+    if len(acknowledged) == before:
+        wrong.append(f"with room again, nothing can be written: {after} (before: {again})")
+    wrong += faults(engine, acknowledged, "with room again")
     try:
         engine.close()
     except StoreError:
@@ -94,11 +97,11 @@ def on_small_disk(folder: Path) -> list[str]:
             with ballast.open("r+b") as file:
                 file.truncate(max(0, size - (1 << 19)))
 
-    return run(folder, free, goes_on=True)
+    return run(folder, free)
 
 
 def under_a_limit(folder: Path) -> list[str]:
-    """Let no file grow past a limit; the system calls that an error and not a full disk."""
+    """Let no file grow past a limit, which the system reports with another error than a full disk."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, hard))
@@ -106,7 +109,7 @@ def under_a_limit(folder: Path) -> list[str]:
     def free() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 26, hard))
 
-    return run(folder, free, goes_on=False)
+    return run(folder, free)
 
 
 if __name__ == "__main__":

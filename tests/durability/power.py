@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from tavola.engine import Engine, StoreError, isolation, writes
-from tavola.engine.storage import SqliteTableStore, Store, files, store
+from tavola.engine.storage import SqliteTableStore, Store, files, open_file, store, wal_binding
 from tests.durability.disk import Disk, Event, Plan
 from tests.durability.history import (
     History,
@@ -30,12 +30,12 @@ NAME = "store.db"
 @contextmanager
 def checkpoint_every(pages: int) -> Iterator[None]:
     """Fold the log into the file much sooner than a store does by itself."""
-    before = store._CHECKPOINT_PAGES
-    store._CHECKPOINT_PAGES = pages
+    before = open_file._CHECKPOINT_PAGES
+    open_file._CHECKPOINT_PAGES = pages
     try:
         yield
     finally:
-        store._CHECKPOINT_PAGES = before
+        open_file._CHECKPOINT_PAGES = before
 
 
 @contextmanager
@@ -127,6 +127,9 @@ def planted(fault: str | None) -> Iterator[Perform | None]:
             yield None
     elif fault == "no-record":
         with _replaced(writes, "_log_modification", lambda *_: None):
+            yield None
+    elif fault == "no-number":
+        with _replaced(wal_binding, "_bind_wal", lambda _: None):
             yield None
     elif fault == "no-token":
         with _replaced(isolation.ClientTokens, "save_receipt", lambda *_: None):

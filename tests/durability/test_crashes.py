@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.durability.campaign import fill
+from tests.durability.campaign import fill, refuse
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,10 +48,11 @@ def test_a_power_cut_loses_nothing_acknowledged() -> None:
         ("stale-index", "I4"),
         ("no-record", "I5"),
         ("no-token", "I7"),
+        ("no-number", "I10"),
     ],
 )
 def test_a_power_cut_finds_a_planted_fault(plant: str, invariant: str) -> None:
-    """Without syncs, or with an answer too early, a group in parts, a forgotten index, record or token."""
+    """Without syncs, or with an answer too early, a group in parts, a forgotten index, record, token or WAL number."""
     result = _run("power", trials=150, plant=plant)
 
     assert result["failed"]
@@ -160,6 +161,22 @@ def test_the_checker_finds_a_planted_fault(plant: str) -> None:
 def test_a_full_disk_is_reported_and_recovered_from(kind: str, tmp_path: Path) -> None:
     """I1 I2: a full disk refuses cleanly, keeps what was acknowledged, and takes writes again with room."""
     wrong = fill(kind, tmp_path)
+
+    if wrong is None:
+        pytest.skip("no small file system can be mounted here")
+    assert wrong == []
+
+
+def test_a_refused_write_gives_its_reason_and_passes(tmp_path: Path) -> None:
+    """A quota, a limit, a read-only mount and a lost permission pass like a full disk; a failed sync never does."""
+    assert refuse(tmp_path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["tmpfs", "limit", "deleted"])
+def test_a_server_says_why_it_refuses_writes_and_recovers(kind: str, tmp_path: Path) -> None:
+    """Each refusal and /readyz give the reason, the log says it once, and writing resumes without a restart."""
+    wrong = fill(kind, tmp_path, "full_served")
 
     if wrong is None:
         pytest.skip("no small file system can be mounted here")

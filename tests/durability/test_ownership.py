@@ -147,3 +147,29 @@ def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """The sentence says what to check."""
     with pytest.raises(StoreError, match="check that its folder exists"):
         Engine.open(tmp_path / "nowhere" / "store.db")
+
+
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
+    """The sentence says what to check: permissions, or a mount that is read-only."""
+    path = tmp_path / "store.db"
+    Engine.open(path).close()
+    mount = f'mount --bind -o ro "{tmp_path}" "{tmp_path}" && mount -o remount,bind,ro "{tmp_path}" || exit 77; exec "$@"'
+    program = "import sys; from tavola.engine import Engine; Engine.open(sys.argv[1])"
+    try:
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", mount, "sh", sys.executable, "-c", program, str(path)],
+            env={"PYTHONPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no unshare")
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip("nothing can be mounted here")
+
+    assert (
+        "store.db cannot be written; check its permissions, and that its file system is not mounted"
+        in done.stderr
+    )

@@ -21,7 +21,7 @@ class StandIn:
         self.tended = 0
         self.more_to_tend = 0
         self.commit_error: Exception | None = None
-        self.write_failure: str | None = None
+        self.unready_reason: str | None = None
         self.answer_bytes = 0  # of Scan
         self.read_slices = 3  # of ExecuteStatement
         self.fails_in_slice = 0

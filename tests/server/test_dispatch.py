@@ -211,7 +211,7 @@ def test_probes_are_answered_in_json(dispatch: Dispatch, engine: StandIn) -> Non
     assert _dispatch(dispatch, b"", method=b"GET", url=b"/healthz")[::2] == (200, b'{"status":"ok"}')
     assert _dispatch(dispatch, b"", method=b"GET", url=b"/readyz?x=1")[::2] == (200, b'{"status":"ok"}')
 
-    engine.write_failure = "the disk did not sync"
+    engine.unready_reason = "the disk did not sync"
     status, _, body = _dispatch(dispatch, b"", method=b"GET", url=b"/readyz")
     assert (status, json.loads(body)) == (503, {"status": "failing", "reason": "the disk did not sync"})
     assert _dispatch(dispatch, b"", method=b"GET", url=b"/healthz")[0] == 200
@@ -222,7 +222,7 @@ def test_a_strict_server_reports_only_the_status_to_probes(engine: StandIn) -> N
     strict = Dispatch(
         engine, ResponseEncoder(ManualClock(), SeededEntropy(1)), engine.collect_writes, callers=OpenCallers()
     )
-    engine.write_failure = "the disk of /srv/secret failed"
+    engine.unready_reason = "the disk of /srv/secret failed"
 
     assert _dispatch(strict, b"", method=b"GET", url=b"/readyz")[::2] == (503, b'{"status":"failing"}')
 

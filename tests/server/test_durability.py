@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from tavola.engine import StoreFull
 from tests.server.raw import Raw, request, send_request, served
 from tests.server.standin import StandIn
 
@@ -26,6 +27,22 @@ def test_a_failed_commit_fails_all_that_waited_for_it(caplog: pytest.LogCaptureF
         client.send(request(body=b'{"key":"lost"}'))
         assert client.answer().body == b"{}"
     assert "the disk is gone" in caplog.text
+
+
+def test_a_store_that_refuses_writes_says_why_and_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Each client gets the reason; the log gets it once and without a traceback, and once more for another reason."""
+    engine = StandIn()
+    reason = "shop.db cannot be written: the disk is full"
+    engine.commit_error, engine.unready_reason = StoreFull(reason), reason
+    with served(engine) as endpoint, Raw(endpoint) as client:
+        for _ in range(50):
+            client.send(request("PutItem", b'{"key":"lost"}'))
+            answer = client.answer()
+            assert answer.status == 500
+            assert reason.encode() in answer.body
+
+    assert caplog.text.count(reason) == 1
+    assert "Traceback" not in caplog.text
 
 
 def test_writes_of_many_clients_share_commits() -> None:

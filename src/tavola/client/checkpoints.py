@@ -12,12 +12,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from tavola.errors import TavolaError
-from tavola.folders import sync_folder
+from tavola.folders import write_whole
 
 
 class CheckpointRefused(TavolaError):
@@ -82,15 +81,8 @@ class CheckpointFile:
         return checkpoint
 
     def save(self, checkpoint: Mapping[str, Any]) -> None:
-        """Write a new file beside the old one and rename it; both the file and its name are durable on return."""
-        new_path = self.path.with_name(f"{self.path.name}.new")
-        with new_path.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(checkpoint))
-            file.flush()
-            os.fsync(file.fileno())  # before the rename, or a power cut leaves an empty file under the name
-        new_path.replace(self.path)
-        with suppress(PermissionError):  # Windows cannot open folders, and does not need to
-            sync_folder(self.path.parent)
+        """Replace the file's content; it is durable on return. A new file is readable by its owner only."""
+        write_whole(self.path, json.dumps(checkpoint), private=True)
 
     def clear(self) -> None:
         """Remove the file."""

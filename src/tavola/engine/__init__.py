@@ -9,12 +9,17 @@ from tavola.engine.emulation import SWITCHES, EmulationRefused, HotItem, Hottest
 from tavola.engine.engine import Engine, PendingRead
 from tavola.engine.request_context import AccessGuard, ItemAccess, Observer, ObserverNotifier, RequestContext
 from tavola.engine.storage import (
+    FileBackupExists,
+    FileBackupFailed,
     StoreDamaged,
     StoreError,
     StoreFailed,
     StoreFull,
     StoreInUse,
     StoreLocked,
+    StoreMismatch,
+    StoreReplaced,
+    back_up_file,
     change_key,
 )
 from tavola.engine.transfer import Buckets
@@ -26,6 +31,8 @@ __all__ = [
     "Buckets",
     "EmulationRefused",
     "Engine",
+    "FileBackupExists",
+    "FileBackupFailed",
     "HotItem",
     "Hottest",
     "ItemAccess",
@@ -39,8 +46,11 @@ __all__ = [
     "StoreFull",
     "StoreInUse",
     "StoreLocked",
+    "StoreMismatch",
     "StoreProblem",
+    "StoreReplaced",
     "VerificationReport",
+    "back_up_file",
     "change_key",
     "verify",
 ]

@@ -36,8 +36,9 @@ participant's write was lost and before that participant knows. Without particip
 
 Separate from the states, and permanent until the store is opened again: after a failed write or fsync the content of
 the disk is uncertain, so `write_failure` refuses all later writes while reads continue; and if even the rollback
-fails, the catalog in memory may differ from the store, so `read_failure` refuses everything. A full disk is neither:
-the rollback leaves a sound state, and the next write may succeed.
+fails, the catalog in memory may differ from the store, so `read_failure` refuses everything. Both are also set when another
+program has replaced the file. A full disk is neither: the rollback leaves a sound state, and the next write may succeed. Until
+one does, `space_failure` holds the reason, for those who ask whether the store is ready.
 
 The cost: a request waits for at most the rest of the loop's turn and one fsync. Given up: isolation between
 participants. One failed write rolls back the others of its group, which have to be retried by their clients.
@@ -51,7 +52,7 @@ from threading import get_ident
 
 from tavola.engine.catalog import Catalog
 from tavola.engine.request_context import ObserverNotifier
-from tavola.engine.storage import Store, StoreError, StoreFailed
+from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull, StoreReplaced
 from tavola.protocol.faults import InternalServerFault
 
 
@@ -84,6 +85,7 @@ class CommitGroup:
         "error",
         "observing",
         "read_failure",
+        "space_failure",
         "state",
         "write_failure",
     )
@@ -101,6 +103,7 @@ class CommitGroup:
         self.call_has_written = False  # the current call opened the transaction, or wrote in it
         self.write_failure: str | None = None  # why every write is refused
         self.read_failure: str | None = None  # why every request is refused
+        self.space_failure: str | None = None  # why the last write was refused by a full or read-only disk
         self.observing: ObserverNotifier | None = None  # notified when calls become durable, or are undone
 
     def collect(self) -> None:
@@ -181,11 +184,12 @@ class CommitGroup:
             self.roll_back(StoreError(f"the commit was interrupted ({error!r})"))
             raise
         self.state = _IDLE
+        self.space_failure = None
         self._participants.clear()
         if self.observing is not None:
             self.observing.report_durable()
         if self._store.trouble is not None:
-            self.write_failure = str(self._store.trouble)
+            self.refuse_writes(self._store.trouble)
 
     def fail_call(self, error: StoreError) -> None:
         """Roll back if the failed call had written, or if SQLite rolled back by itself.
@@ -198,16 +202,25 @@ class CommitGroup:
     def roll_back(self, error: StoreError) -> None:
         """Undo the open transaction and all writes of its participants, and re-read the state in memory."""
         if isinstance(error, StoreFailed):
-            self.write_failure = str(error)
+            self.refuse_writes(error)
+        elif isinstance(error, StoreFull):
+            self.space_failure = str(error)
         had_begun = self.state in (_OPEN, _COMMITTING)
         self._end_undone(error, str(error))
         try:
             self._store.rollback()
-            if had_begun:
+            if had_begun and self.read_failure is None:  # otherwise nothing is read any more
                 self._catalog.load()
                 self._reload()
         except StoreError as second:
-            self.write_failure = self.read_failure = str(second)
+            self.read_failure = self.read_failure or str(second)
+            self.write_failure = self.write_failure or self.read_failure
+
+    def refuse_writes(self, error: StoreError) -> None:
+        """Refuse every later write, and every read too if the content of the file was changed."""
+        self.write_failure = str(error)
+        if isinstance(error, StoreReplaced) and not error.is_readable:
+            self.read_failure = str(error)
 
     def close(self) -> None:
         """Undo the open transaction because the engine closes; its participants get an error."""

@@ -30,7 +30,7 @@ from tavola.engine.operations import HANDLERS, EmulatedCall, OperationCall, Serv
 from tavola.engine.reads import Steps
 from tavola.engine.request_context import ObservedContext, Observer, ObserverNotifier, RequestContext
 from tavola.engine.signed_tokens import TokenSigner
-from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull
+from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull, StoreReplaced
 from tavola.engine.store_time import StoreTime
 from tavola.engine.streams import Streams
 from tavola.engine.transfer import Buckets
@@ -42,6 +42,7 @@ from tavola.protocol.requests import parse, parse_coerced, unknown_operation
 from tavola.values import ValueMalformed
 
 _BACKGROUND_CALLER_S = 5.0
+_FILE_CHECK_S = 1.0  # how often background work checks the files, and whether a full disk has space again
 
 
 class PendingRead:
@@ -101,6 +102,7 @@ class Engine:
         self._group = CommitGroup(store, self._catalog, self._reload)
         self._observing: ObserverNotifier | None = None  # None: no observer
         self._background_called_at_s = -_BACKGROUND_CALLER_S  # when `run_background_work` was last called
+        self._file_checked_at_s = monotonic()
         self._services = Services(
             catalog=self._catalog,
             tokens=ClientTokens(store, time),
@@ -441,9 +443,30 @@ class Engine:
 
         While this is called regularly, calls do no background work themselves.
         """
-        self._background_called_at_s = monotonic()
+        now_s = self._background_called_at_s = monotonic()
         with self._lock:
+            if now_s - self._file_checked_at_s >= _FILE_CHECK_S and not self._closed:
+                self._file_checked_at_s = now_s
+                self._check_file()
             return self._run_tasks(budget_ms)
+
+    def _check_file(self) -> None:
+        """Refuse writes if the file was replaced; after a full disk, find out whether it can be written again."""
+        group = self._group
+        try:
+            self._store.check_file()
+        except StoreReplaced as error:
+            group.refuse_writes(error)
+            return
+        if group.space_failure is not None and group.write_failure is None and group.state is GroupState.IDLE:
+            try:
+                self._store.write_probe()
+            except StoreFull as error:
+                group.space_failure = str(error)
+            except StoreError as error:
+                group.refuse_writes(error)
+            else:
+                group.space_failure = None
 
     def _run_tasks(self, budget_ms: float) -> bool:
         """Run due tasks, each in its own transaction, until the budget is used; not while a group is open."""
@@ -486,8 +509,13 @@ class Engine:
 
     @property
     def write_failure(self) -> str | None:
-        """Why writes are refused since the disk failed; None while they are accepted."""
+        """Why writes are refused until the store is opened again; None while they are accepted."""
         return self._group.write_failure
+
+    @property
+    def unready_reason(self) -> str | None:
+        """Why a write would be refused now: `write_failure`, or a full or read-only disk, which may pass; None if it would not."""
+        return self._group.write_failure or self._group.space_failure
 
     def close(self) -> None:
         """Close the store; a second call does nothing."""

@@ -117,7 +117,9 @@ def _verify_store(store: Store, clock: Clock, report: VerificationReport, progre
     logs: dict[int, ChangeLog] = {}
     unreadable: list[StoreProblem] = []
     try:
-        store.begin()  # rolled back at the end, with any log that reading the catalog creates
+        store.begin(
+            will_commit=False
+        )  # rolled back at the end, with any log that reading the catalog creates
         store.upgrade_for_now()
         checks += [
             _TableVerification(store, table, report, progress)

@@ -25,10 +25,11 @@ import msgspec
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.engine import ItemAccess
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
+from tavola.folders import PRIVATE_MODE
 from tavola.protocol.faults import AccessDeniedFault, Fault, InternalServerFault
 from tavola.server.callers import Caller
 from tavola.server.errors import AccessLogUnusable
-from tavola.server.log_files import PRIVATE, LogFiles, check_regular_file
+from tavola.server.log_files import LogFiles, check_regular_file
 from tavola.server.records import (
     accessed_parameters,
     consumed_units,
@@ -324,7 +325,7 @@ def secret_of(path: Path, entropy: Entropy = SYSTEM_ENTROPY) -> bytes:
     check_regular_file(path)  # before a secret is created beside it
     try:
         try:
-            file = os.open(secret_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+            file = os.open(secret_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE)
         except FileExistsError:
             secret = bytes.fromhex(secret_file.read_text("ascii"))
         else:

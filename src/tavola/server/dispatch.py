@@ -31,6 +31,7 @@ from tavola.protocol.instants import AS_OF_HEADER, parse_instant
 from tavola.protocol.operations import OPERATIONS
 from tavola.server.access_log import AccessLog
 from tavola.server.callers import Caller, CallerVerifier, Peer, RoleIssuer, make_anonymous_caller
+from tavola.server.failure_log import FailureLog
 from tavola.server.hosts import Hosts
 from tavola.server.records import is_read
 from tavola.server.responses import (
@@ -115,6 +116,7 @@ class Dispatch:
         "_callers",
         "_encoder",
         "_engine",
+        "_failures",
         "_hosts",
         "_identifies_callers",
         "_log",
@@ -132,6 +134,7 @@ class Dispatch:
         hosts: Hosts | None = None,
         callers: CallerVerifier | None = None,
         log: AccessLog | None = None,
+        failures: FailureLog | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Check requests with `hosts` and identify callers with `callers`; without the latter, nothing is verified."""
@@ -144,6 +147,7 @@ class Dispatch:
         self._shows_reasons = callers is None  # health checks are unsigned: a strict server gives no reasons
         self._log = log
         self._accesses: list[ItemAccess] | None = None if log is None else []
+        self._failures = failures or FailureLog()
         self._now = clock.now
         self._token_service = SecurityTokenService(encoder, self._callers.role_issuer(), log, clock.now)
 
@@ -281,7 +285,9 @@ class Dispatch:
         """
         if isinstance(error, Fault):
             fault = error
-            if fault.status >= 500:
+            if fault.status >= 500 and self._engine.unready_reason is not None:
+                self._failures.count_refusals(self._engine.unready_reason)
+            elif fault.status >= 500:
                 _log.error("Request %s, %s: %s", request_id.decode(), operation, fault)
         else:
             fault = InternalServerFault()
@@ -377,7 +383,7 @@ class Dispatch:
             case b"/healthz":  # the process is alive
                 return 200, PLAIN_JSON, b'{"status":"ok"}'
             case b"/readyz":  # it also accepts writes
-                failure = self._engine.write_failure
+                failure = self._engine.unready_reason
                 if failure is None:
                     return 200, PLAIN_JSON, b'{"status":"ok"}'
                 status = {"status": "failing", **({"reason": failure} if self._shows_reasons else {})}

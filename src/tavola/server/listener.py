@@ -23,6 +23,7 @@ from tavola.server.connection import ClientConnection, Service
 from tavola.server.dispatch import Dispatch
 from tavola.server.endpoint import ServerEndpoint
 from tavola.server.errors import AddressInUse, AddressUnusable
+from tavola.server.failure_log import FailureLog
 from tavola.server.hosts import Hosts
 from tavola.server.responses import PendingWork, ResponseEncoder, ResponseQueue, ServedEngine
 from tavola.server.safeguards import NO_SAFEGUARDS, Safeguards, ServerLimits
@@ -65,6 +66,7 @@ class Server:
         self._engine = engine
         self._clock = clock
         self._encoder = ResponseEncoder(clock, entropy)
+        self._failures = FailureLog()
         self._limits = limits
         self._safeguards = safeguards
         self._hosts = Hosts(host, safeguards.hosts, verified=safeguards.callers is not None)
@@ -79,7 +81,7 @@ class Server:
         """Start accepting connections."""
         loop = asyncio.get_running_loop()
         safeguards = self._safeguards
-        responses = ResponseQueue(self._engine, self._encoder, loop, safeguards.log)
+        responses = ResponseQueue(self._engine, self._encoder, loop, safeguards.log, self._failures)
         dispatch = Dispatch(
             self._engine,
             self._encoder,
@@ -87,6 +89,7 @@ class Server:
             hosts=self._hosts,
             callers=safeguards.callers,
             log=safeguards.log,
+            failures=self._failures,
             clock=self._clock,
         )
         if safeguards.log is not None:
@@ -152,6 +155,7 @@ class Server:
             has_more = self._engine.run_background_work(BACKGROUND_SLICE_MS)
         except Exception:  # noqa: BLE001 - the server goes on even if background work fails
             _log.exception("Background work failed; it will be retried.")
+        self._failures.update(self._engine.unready_reason)
         clients_active = service.responses.response_count != self._seen_response_count
         self._seen_response_count = service.responses.response_count
         delay_s = BACKGROUND_IDLE_DELAY_S

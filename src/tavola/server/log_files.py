@@ -13,7 +13,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from stat import S_IMODE
 
+from tavola.folders import PRIVATE_MODE
 from tavola.server.errors import AccessLogUnusable
 
 _log = logging.getLogger("tavola.server")
@@ -22,7 +24,6 @@ QUEUED_BYTES_MAX = 64 * 1024 * 1024
 RETRY_S = 1.0  # between attempts to write
 CLOSE_TIMEOUT_S = 10.0  # how long `close` waits for the last lines
 _CHUNKS_MAX = 1000  # in one writev, which allows 1,024
-PRIVATE = 0o600  # owner only: the log shows who made which calls
 
 
 class LogFiles:
@@ -129,6 +130,8 @@ class LogFiles:
         if self._files_max == 1:
             self._path.unlink(missing_ok=True)
         file = _open(self._path)
+        if sys.platform != "win32":
+            os.fchmod(file, S_IMODE(os.fstat(self._file).st_mode))
         os.close(self._file)
         self._file = file
         self._size = os.fstat(file).st_size
@@ -167,4 +170,6 @@ def _end_line(file: int, path: Path) -> int:
 
 
 def _open(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, PRIVATE)
+    return os.open(
+        path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, PRIVATE_MODE
+    )  # it shows who made which calls

@@ -26,11 +26,12 @@ from http import HTTPStatus
 from typing import Protocol
 
 from tavola.clock import Clock
-from tavola.engine import PendingRead, RequestContext
+from tavola.engine import PendingRead, RequestContext, StoreError
 from tavola.entropy import Entropy
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault, InternalServerFault
 from tavola.server.access_log import AccessLog
+from tavola.server.failure_log import FailureLog
 
 try:  # twelve times as fast as zlib's for a large page, with the same result
     from isal.isal_zlib import crc32
@@ -191,8 +192,8 @@ class ServedEngine(Protocol):
         ...
 
     @property
-    def write_failure(self) -> str | None:
-        """Why writes are refused; None while they are accepted."""
+    def unready_reason(self) -> str | None:
+        """Why writes are refused now; None while they are accepted."""
         ...
 
 
@@ -225,7 +226,16 @@ PendingTurn = tuple[
 class ResponseQueue:
     """The responses that wait for the commit at the end of the loop's turn."""
 
-    __slots__ = ("_encoder", "_engine", "_log", "_loop", "_waiting", "group_is_open", "response_count")
+    __slots__ = (
+        "_encoder",
+        "_engine",
+        "_failures",
+        "_log",
+        "_loop",
+        "_waiting",
+        "group_is_open",
+        "response_count",
+    )
 
     def __init__(
         self,
@@ -233,11 +243,13 @@ class ResponseQueue:
         encoder: ResponseEncoder,
         loop: AbstractEventLoop,
         log: AccessLog | None = None,
+        failures: FailureLog | None = None,
     ) -> None:
         self._engine = engine
         self._encoder = encoder
         self._loop = loop
         self._log = log
+        self._failures = failures or FailureLog()
         self._waiting: list[tuple[Client, Response, bool]] = []
         self.group_is_open = False  # `commit_and_send` is scheduled; until then writes may be lost
         self.response_count = (
@@ -271,20 +283,29 @@ class ResponseQueue:
         waiting, self._waiting = self._waiting, []
         try:
             self._engine.commit()
-        except Exception:  # noqa: BLE001 - after any failure, no client may believe that its write was kept
-            _log.exception("A group commit failed; %d responses are replaced with an error.", len(waiting))
+        except Exception as error:  # noqa: BLE001 - after any failure, no client may believe that its write was kept
+            fault = InternalServerFault()
+            reason = self._engine.unready_reason
+            if isinstance(error, StoreError) and reason is not None:
+                fault = InternalServerFault(str(error))
+                self._failures.count_refusals(reason, len(waiting))
+            else:
+                _log.exception(
+                    "A group commit failed; %d responses are replaced with an error.", len(waiting)
+                )
             request_ids = {_request_id(response) for _, response, _ in waiting}
-            waiting = [(client, self._error(response, close), close) for client, response, close in waiting]
+            waiting = [
+                (client, self._error(response, close, fault), close) for client, response, close in waiting
+            ]
             if self._log is not None:
                 self._log.mark_failed(request_ids)
         for client, response, close in waiting:
             client.send(response, close)
 
-    def _error(self, response: Response, close: bool) -> Payload:
+    def _error(self, response: Response, close: bool, fault: InternalServerFault) -> Payload:
         """Return the error that replaces a response whose writes were rolled back."""
         if response == b"" or response is CONTINUE:  # reveals nothing of the engine
             return response
-        fault = InternalServerFault()
         if not isinstance(response, bytes | tuple):
             response.abandon(fault)
         return self._encoder.encode(fault.status, JSON, fault.body(), close, _request_id(response) or None)

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import starmap
 from pathlib import Path
+from stat import S_IMODE
 from types import TracebackType
 from typing import Any
 
@@ -231,6 +232,7 @@ class CheckpointLog:
         try:
             _write_all(new_file, lines)
             os.fsync(new_file)
+            path.chmod(S_IMODE(os.fstat(self._file).st_mode))
             os.replace(path, self.path)
         except BaseException:
             os.close(new_file)

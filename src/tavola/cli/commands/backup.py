@@ -1,23 +1,100 @@
-"""`tavola backup` and `tavola restore`: back tables up and restore them, showing progress."""
+"""`tavola backup` and `tavola restore`: back up files and tables and restore them, showing progress."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
+import click
+
 from tavola.cli.errors import CommandError, reporting_errors
-from tavola.cli.output import count_noun, note, say, say_json
+from tavola.cli.files import check_parent_exists
+from tavola.cli.keys import StoreKeyOptions
+from tavola.cli.output import bar, count_noun, note, say, say_json
 from tavola.cli.parameters import BUNDLE, Argument, AsJson, CommandGroup, Option
-from tavola.cli.targets import TIME_FORMS_HELP, Target, TargetOptions, parse_moment
+from tavola.cli.targets import TIME_FORMS_HELP, Target, TargetOptions, missing_file, parse_moment
 from tavola.cli.terminal import align_columns
 from tavola.errors import ErrorKind
 
-app = CommandGroup("backup", help="Create, list, restore and delete backups of tables.", no_args_is_help=True)
+_FILE_COMMAND = "file"
+_WORD = re.compile(r"[a-z][a-z-]*")
+_MB = 1024 * 1024
+
+
+class _BackupGroup(CommandGroup):
+    """The commands for backups; `tavola backup FILE TO` stands for `tavola backup file FILE TO`."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name, and `file` for a path."""
+        return super().get_command(ctx, _FILE_COMMAND if self._is_path(cmd_name) else cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name."""
+        return super().resolve_command(ctx, [_FILE_COMMAND, *args] if self._is_path(args[0]) else args)
+
+    def _is_path(self, name: str) -> bool:
+        """Return whether an argument is the path of a file; a plain word is a command unless there is such a file."""
+        if name in self.commands or name.startswith("-"):
+            return False
+        return _WORD.fullmatch(name) is None or Path(name).is_file()
+
+
+app = _BackupGroup(
+    "backup",
+    help="Back up a database file, or manage backups of tables.\n\n"
+    "`tavola backup FILE TO` is short for `tavola backup file FILE TO`.",
+    no_args_is_help=True,
+)
 
 ArnArgument = Annotated[str, Argument(help="ARN of the backup, as `tavola backup list` prints it.")]
 TargetTable = Annotated[str, Option("--target-table", metavar="NAME", help="Name of the new table.")]
 NoIndexes = Annotated[bool, Option("--no-indexes", help="Restore without secondary indexes.")]
+
+
+@app.add
+def file(
+    file: Annotated[Path, Argument(help="Database file; a server or program may be using it.")],
+    to: Annotated[Path, Argument(help="File to write the backup to.")],
+    force: Annotated[bool, Option("--force", help="Replace TO if it exists.")] = False,
+    rate_mb: Annotated[
+        int, Option("--rate-mb", min=0, help="Copy at most this many megabytes per second; 0 is no limit.")
+    ] = 128,
+    as_json: AsJson = False,
+    store_key: StoreKeyOptions = BUNDLE,
+) -> None:
+    """Copy a database file while it is in use.
+
+    The copy is the state of the file at one moment: it contains every write that was confirmed before the command began, and
+    some later ones. Every page is checked before the copy gets its name. An encrypted file stays encrypted; pass its key.
+    """
+    with reporting_errors(f"Cannot back up {file}."):
+        from tavola.design.text import format_size
+        from tavola.engine import back_up_file
+
+        if not file.is_file():
+            raise missing_file(file)
+        check_parent_exists(to)
+        if to.is_dir():
+            raise CommandError(f"{to} is a folder.", f"Name a file in it, such as {to / file.name}.")
+        with bar(f"Copying {file.name}", file.stat().st_size) as show:
+            size = back_up_file(
+                str(file),
+                str(to),
+                store_key.read_key(),
+                replace=force,
+                bytes_per_s=rate_mb * _MB,
+                progress=lambda done, _total: show(done),
+            )
+    if as_json:
+        members = {"file": str(file.absolute()), "backup": str(to.absolute()), "bytes": size}
+        say_json("tavola.file-backup/1", members)
+    else:
+        say(f"Backed up {file} to {to}: {format_size(size)}, verified.")
 
 
 @app.add

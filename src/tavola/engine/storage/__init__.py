@@ -22,7 +22,10 @@ from tavola.engine.storage.errors import (
     StoreFull,
     StoreInUse,
     StoreLocked,
+    StoreMismatch,
+    StoreReplaced,
 )
+from tavola.engine.storage.file_backups import FileBackupExists, FileBackupFailed, back_up_file
 from tavola.engine.storage.files import change_key, form_of
 from tavola.engine.storage.store import SqliteTableStore, Store
 from tavola.engine.storage.table_store import (
@@ -38,6 +41,8 @@ __all__ = [
     "ChangeLog",
     "ChangeLogRow",
     "Entry",
+    "FileBackupExists",
+    "FileBackupFailed",
     "ItemPage",
     "ItemRow",
     "KeyedRow",
@@ -50,8 +55,11 @@ __all__ = [
     "StoreFull",
     "StoreInUse",
     "StoreLocked",
+    "StoreMismatch",
+    "StoreReplaced",
     "StoredRow",
     "TableStore",
+    "back_up_file",
     "change_key",
     "form_of",
 ]

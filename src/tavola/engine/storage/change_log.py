@@ -44,6 +44,7 @@ class ChangeLog:
     """The changes of one table, in a SQLite table of their own."""
 
     def __init__(self, cursor: apsw.Cursor, number: int) -> None:
+        self._connection = cursor.connection
         self._execute = cursor.execute
         self._table = table = f"log{number}"
         self._append = f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?)"
@@ -66,7 +67,7 @@ class ChangeLog:
         try:
             self._execute(self._append, row)
         except apsw.Error as error:
-            raise store_error(error) from error
+            raise store_error(error, self._connection) from error
 
     @translate_errors
     def read(
@@ -122,7 +123,7 @@ class ChangeLog:
                 ).get
             )
         except apsw.Error as error:
-            raise store_error(error) from error
+            raise store_error(error, self._connection) from error
 
     @translate_errors
     def set_key_index(self, *, enabled: bool) -> None:

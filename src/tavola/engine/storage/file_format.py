@@ -1,6 +1,6 @@
 """The format of a store: its number, and the steps that bring an older file to the present one.
 
-The number is SQLite's `user_version`. A store of a newer format is refused; one of an older format is upgraded when it is opened,
+The number is the lower part of SQLite's `user_version` (see `wal_binding` for the upper one). A store of a newer format is refused; one of an older format is upgraded when it is opened,
 one step after the other. To change the format, write a function that yields after each slice of its work, and append it to
 `FORMAT_STEPS` with the next number; a change that needs no rewriting has a function that does nothing.
 
@@ -30,6 +30,7 @@ import msgspec
 
 from tavola.engine.storage.errors import StoreError
 from tavola.engine.storage.scan_order import order_rows_by_position
+from tavola.engine.storage.wal_binding import move_wal, read_format, write_format
 
 _log = logging.getLogger("tavola.engine")
 _CHECKPOINT_SLICES = 8
@@ -69,12 +70,17 @@ FORMAT = FORMAT_STEPS[-1].format
 
 def check_format(connection: apsw.Connection) -> None:
     """Raise StoreError if a store has a newer format than this version reads."""
-    version: int = connection.pragma("user_version")
+    version = read_format(connection)
     if version > FORMAT:
         raise StoreError(
             f"the store has format {version}, which a newer Tavola wrote; this version reads formats up to {FORMAT}. "
             "Nothing was changed: open it with that version or a later one"
         )
+
+
+def needs_upgrade(connection: apsw.Connection) -> bool:
+    """Return whether a store has an older format, or one whose last step is unfinished."""
+    return read_format(connection) < FORMAT or _read_state(connection, FORMAT_STEPS[-1]) is not None
 
 
 def upgrade_format(
@@ -84,7 +90,7 @@ def upgrade_format(
 
     Without `commits`, all of it happens in the caller's open transaction, for the caller to roll back.
     """
-    version: int = connection.pragma("user_version")
+    version = read_format(connection)
     for step in steps:
         state = _read_state(connection, step)
         if step.format > version or state is not None:
@@ -101,7 +107,7 @@ def _run_step(connection: apsw.Connection, step: FormatStep, state: StepState | 
         if commits:
             cursor.execute("BEGIN IMMEDIATE")
         try:
-            connection.pragma("user_version", step.format)
+            write_format(connection, step.format)
             done = next(slices, None)
             if done is None:
                 cursor.execute("DELETE FROM record WHERE kind = ? AND name = ?", (_KIND, name))
@@ -111,7 +117,7 @@ def _run_step(connection: apsw.Connection, step: FormatStep, state: StepState | 
             if commits:
                 cursor.execute("COMMIT")
                 if number % _CHECKPOINT_SLICES == 0:
-                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+                    move_wal(connection)
         except BaseException:
             if commits and connection.in_transaction:
                 cursor.execute("ROLLBACK")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from stat import S_IMODE
 from typing import Literal, TypeAlias
+from urllib.parse import quote
 
 import apsw
 import apsw.sqlite_extra
@@ -22,13 +24,15 @@ from tavola.engine.storage.errors import (
     damage_error,
     store_error,
 )
+from tavola.engine.storage.wal_binding import check_not_orphaned, check_wal, read_binding
+from tavola.folders import PRIVATE_MODE
 
-_APPLICATION_ID = 0x7461766F  # "tavo", in the file's header
+APPLICATION_ID = 0x7461766F  # "tavo", in the file's header
 _CHECKSUM_VFS = "cksmvfs"
 _CHECKSUM_BYTES = 8
 _CIPHER = "aegis"
 _COPIED_BYTES = 1024 * 1024
-_PAGE_BYTES = 4096
+PAGE_BYTES = 4096
 _BUSY_TIMEOUT_MS = 2000
 _CHECKED_BYTES_MAX = 8 * 1024 * 1024  # smaller stores are checked in full when they are opened, about 20 ms
 _CHUNK_PAGES = 256
@@ -66,6 +70,10 @@ def opening_error(path: object, error: apsw.Error | StoreError, *, encrypted: bo
         return StoreError(
             f"{path} cannot be opened; check that its folder exists and that you may write to it"
         )
+    if isinstance(error, apsw.ReadOnlyError | apsw.IOError) and not os.access(str(path), os.W_OK):
+        return StoreError(
+            f"{path} cannot be written; check its permissions, and that its file system is not mounted read-only"
+        )
     return store_error(error)
 
 
@@ -74,13 +82,73 @@ def connect_file(path: str, key: str | None) -> apsw.Connection:
 
     AEGIS-256 authenticates each page together with its position, so a page that was changed or moved does not decrypt.
     On processors with AES instructions it costs no more than the checksums it replaces.
+
+    A file that does not exist is created for its owner only, and so are its WAL and its journal, which get its mode.
     """
-    if key is not None:
-        connection = apsw.Connection(path, vfs=_cipher_vfs())
-        connection.pragma("cipher", _CIPHER)
-        connection.pragma("key", key)
-        return connection
-    return apsw.Connection(path, vfs=_checksum_vfs())
+    is_new = not os.path.exists(path)
+    connection = _connect(path, key, apsw.SQLITE_OPEN_CREATE)
+    if is_new:
+        # Before anything is in it. Creating it ourselves and closing it again could release a lock that another thread
+        # of this process has taken meanwhile.
+        os.chmod(path, PRIVATE_MODE)
+    return connection
+
+
+def _connect(path: str, key: str | None, flags: int) -> apsw.Connection:
+    if not flags & apsw.SQLITE_OPEN_READONLY:
+        flags |= apsw.SQLITE_OPEN_READWRITE
+    if key is None:
+        return apsw.Connection(path, flags, vfs=_checksum_vfs())
+    connection = apsw.Connection(path, flags, vfs=_cipher_vfs())
+    connection.pragma("cipher", _CIPHER)
+    connection.pragma("key", key)
+    return connection
+
+
+def _uri(path: str, **parameters: str) -> str:
+    """Return the URI of a file, with parameters for SQLite."""
+    listed = "&".join(f"{name}={quote(value)}" for name, value in parameters.items())
+    return f"file:{quote(os.path.abspath(path))}?{listed}"
+
+
+def _read_checkpointed_binding(path: str, key: str | None) -> int | None:
+    """Return the binding in a file without its WAL; None if its first page cannot be read."""
+    try:
+        connection = _connect(
+            _uri(path, immutable="1"), key, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        )
+        try:
+            return read_binding(connection)
+        finally:
+            connection.close(True)
+    except apsw.Error:
+        return None
+
+
+def own_file(connection: apsw.Connection, key: str | None) -> int:
+    """Lock a file for this connection, and return its application id.
+
+    Raises StoreMismatch if the WAL beside it belongs to another file. Nothing is changed, except that SQLite rolls back
+    what a crash left unfinished.
+    """
+    path = connection.filename
+    check_not_orphaned(path)
+    connection.pragma("locking_mode", "EXCLUSIVE")
+    # Take the lock now, not at the first write: two engines must not both believe that they own the file.
+    connection.execute("BEGIN IMMEDIATE")
+    owner: int = connection.pragma("application_id")
+    connection.execute("ROLLBACK")
+    try:
+        check_wal(connection, _read_checkpointed_binding(path, key))
+    except StoreError:
+        keep_wal(connection)
+        raise
+    return owner
+
+
+def keep_wal(connection: apsw.Connection) -> None:
+    """Let a connection leave the WAL as it is when it is closed."""
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
 
 def change_key(path: str, key: str | None, new: str | None) -> None:
@@ -92,11 +160,7 @@ def change_key(path: str, key: str | None, new: str | None) -> None:
     copy = f"{path}.rekeyed"
     connection = connect_file(path, key)
     try:
-        connection.pragma("locking_mode", "EXCLUSIVE")
-        connection.execute("BEGIN IMMEDIATE")
-        owner = connection.pragma("application_id")
-        connection.execute("ROLLBACK")
-        if owner != _APPLICATION_ID:
+        if own_file(connection, key) != APPLICATION_ID:
             raise StoreForeign(f"{path} is not a Tavola database file.")
         connection.pragma("journal_mode", "DELETE")  # moves the WAL into the file and keeps the lock
         _copy(path, copy)
@@ -113,11 +177,12 @@ def change_key(path: str, key: str | None, new: str | None) -> None:
 
 
 def _copy(path: str, copy: str) -> None:
-    """Copy a file, readable by its owner only. It is read through SQLite, which keeps our lock on it."""
+    """Copy a file with its mode. It is read through SQLite, which keeps our lock on it."""
     flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY
     source = apsw.VFSFile("unix" if os.name == "posix" else "win32", path, [flags, 0])
     try:
-        with open(copy, "wb", opener=lambda name, how: os.open(name, how, 0o600)) as target:
+        with open(copy, "wb", opener=lambda name, how: os.open(name, how, PRIVATE_MODE)) as target:
+            os.chmod(copy, S_IMODE(os.stat(path).st_mode))
             size, done = source.xFileSize(), 0
             while done < size:
                 target.write(source.xRead(min(_COPIED_BYTES, size - done), done))
@@ -178,33 +243,30 @@ def _is_unencrypted(path: str) -> bool:
 
 
 def set_up_file(
-    connection: apsw.Connection, synchronous: str, *, encrypted: bool, check_pages: bool = True
+    connection: apsw.Connection, synchronous: str, key: str | None, *, check_pages: bool = True
 ) -> None:
     """Lock the file for this connection, and raise StoreError unless it is a complete Tavola store.
 
     With `check_pages`, a small file is checked in full; a caller that checks it anyway can turn that off.
     """
+    encrypted = key is not None
     if not encrypted:
         # Has an effect on a new file only, as the page size has.
         connection.reserve_bytes("main", _CHECKSUM_BYTES)
-    connection.pragma("page_size", _PAGE_BYTES)
-    connection.pragma("locking_mode", "EXCLUSIVE")
-    # Take the lock now, not at the first write: two engines must not both believe that they own the file. After
-    # this, SQLite has also rolled back what a crash left unfinished, and nothing in the file was changed by us.
-    connection.execute("BEGIN IMMEDIATE")
-    owner = connection.pragma("application_id")
-    connection.execute("ROLLBACK")
+    connection.pragma("page_size", PAGE_BYTES)
+    owner = own_file(connection, key)
     # A second engine has been refused above, at once. The first one waits until the others have closed.
     connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
     new = not os.path.getsize(connection.filename)
-    if owner != _APPLICATION_ID and not new:
+    if owner != APPLICATION_ID and not new:
         raise StoreForeign(f"{connection.filename} is an SQLite database, but not a Tavola database file.")
     if new:
         # Before the WAL exists, so that the file identifies itself from its first page on.
-        connection.pragma("application_id", _APPLICATION_ID)
+        connection.pragma("application_id", APPLICATION_ID)
     connection.pragma("journal_mode", "WAL")
     connection.pragma("synchronous", synchronous)
     _check_complete(connection, encrypted=encrypted, check_pages=check_pages)
+    connection.wal_autocheckpoint(0)
 
 
 def _check_complete(connection: apsw.Connection, *, encrypted: bool, check_pages: bool) -> None:
@@ -223,7 +285,7 @@ def _check_complete(connection: apsw.Connection, *, encrypted: bool, check_pages
     if not os.path.exists(log) or not os.path.getsize(log):
         # With a WAL, the newest pages may not be in the file yet; without one, the file must hold them all.
         pages: int = connection.pragma("page_count")
-        if size < pages * _PAGE_BYTES:
+        if size < pages * PAGE_BYTES:
             raise damage_error(f"{path} is shorter than its content")
     if check_pages and size <= _CHECKED_BYTES_MAX:
         result = connection.execute("PRAGMA integrity_check(1)").get
@@ -236,7 +298,7 @@ def form_of(path: str | os.PathLike[str]) -> Form:
 
     Encryption leaves a few bytes of SQLite's header in clear, by which an encrypted store is recognized.
     """
-    file = _open_raw(os.fspath(path))
+    file = open_raw(os.fspath(path))
     try:
         size = file.xFileSize()
         head = file.xRead(min(size, _CLEAR_HEADER.stop), 0)
@@ -246,7 +308,7 @@ def form_of(path: str | os.PathLike[str]) -> Form:
         return "store"
     if head[_CLEAR_HEADER] == _ENCRYPTED:
         return "encrypted"
-    return "other" if size % _PAGE_BYTES else "pages"
+    return "other" if size % PAGE_BYTES else "pages"
 
 
 def has_checksums(connection: apsw.Connection) -> bool:
@@ -259,16 +321,16 @@ def find_damaged_pages(connection: apsw.Connection, count_max: int) -> list[tupl
 
     The pages are read past SQLite's pager, which would stop at the first damaged one.
     """
-    file = _open_raw(connection.filename)
+    file = open_raw(connection.filename)
     damaged: list[int] = []
     try:
         size = file.xFileSize()
-        for start in range(0, size, _CHUNK_PAGES * _PAGE_BYTES):
-            chunk = file.xRead(min(_CHUNK_PAGES * _PAGE_BYTES, size - start), start)
-            for position in range(0, len(chunk), _PAGE_BYTES):
-                page = chunk[position : position + _PAGE_BYTES]
+        for start in range(0, size, _CHUNK_PAGES * PAGE_BYTES):
+            chunk = file.xRead(min(_CHUNK_PAGES * PAGE_BYTES, size - start), start)
+            for position in range(0, len(chunk), PAGE_BYTES):
+                page = chunk[position : position + PAGE_BYTES]
                 if connection.execute("SELECT verify_checksum(?)", (page,)).get != 1:
-                    damaged.append((start + position) // _PAGE_BYTES + 1)
+                    damaged.append((start + position) // PAGE_BYTES + 1)
             if len(damaged) >= count_max:
                 break
     finally:
@@ -292,7 +354,7 @@ def find_damaged_trees(connection: apsw.Connection) -> list[str]:
     return damaged
 
 
-def _open_raw(path: str) -> apsw.VFSFile:
+def open_raw(path: str) -> apsw.VFSFile:
     """Open a file read-only through the VFS of the platform, without checksums or decryption."""
     platform_vfs = next(name for name in apsw.vfs_names() if name.startswith(_CIPHERS)).removeprefix(_CIPHERS)
     path = os.path.abspath(path)

@@ -17,7 +17,7 @@ import apsw
 
 from tavola.engine.storage.change_log import ChangeLog, partition_hash
 from tavola.engine.storage.errors import StoreError, damage_error, store_error, translate_errors
-from tavola.engine.storage.file_format import FORMAT, check_format, upgrade_format
+from tavola.engine.storage.file_format import FORMAT, check_format, needs_upgrade, upgrade_format
 from tavola.engine.storage.files import (
     connect_file,
     find_damaged_pages,
@@ -26,14 +26,16 @@ from tavola.engine.storage.files import (
     opening_error,
     set_up_file,
 )
+from tavola.engine.storage.open_file import OpenFile
 from tavola.engine.storage.table_store import Entry, ItemPage, ItemRow, KeyedRow, StoredRow
+from tavola.engine.storage.wal_binding import read_format, write_format
 from tavola.keys import Bounds
 
-_CHECKPOINT_PAGES = 4096
 _COLUMNS_MAX = 256
 _SYNC = {"full": "FULL", "off": "OFF"}
 SQL_TABLE_PREFIX = "rack"  # part of the file format
 _CHUNK_ROWS = 64
+_PROBE = ("probe", "space")  # kind and name of a record that is written to find out whether there is space
 _TOP = b"\xff" * 5  # above every key: the fifth byte of a key is the high byte of a length below 2,049
 
 
@@ -48,15 +50,11 @@ class Store:
     def __init__(self, connection: apsw.Connection, *, in_memory: bool, syncs: bool) -> None:
         self.in_memory = in_memory
         self.syncs = syncs  # a commit waits for the disk
-        self.trouble: StoreError | None = None  # why no more writes are possible after a durable commit
         self._connection = connection
         self._cursor = connection.cursor()
-        self._wal_pages = 0
         hash_function: Any = partition_hash  # of the one argument that the statements of `ChangeLog` pass
         connection.create_scalar_function("partition_hash", hash_function, 1, deterministic=True)
-        if not in_memory:
-            connection.wal_autocheckpoint(0)
-            connection.set_wal_hook(self._note_wal_pages)
+        self._file = None if in_memory else OpenFile(connection)
 
     @classmethod
     def open(
@@ -82,7 +80,7 @@ class Store:
                 connection = apsw.Connection(":memory:")
             else:
                 connection = connect_file(os.fspath(path), key)
-                set_up_file(connection, _SYNC[sync], encrypted=key is not None, check_pages=check_pages)
+                set_up_file(connection, _SYNC[sync], key, check_pages=check_pages)
             connection.pragma("cache_size", -1024 * cache_mb)
             connection.pragma("temp_store", 2)
             store = cls(connection, in_memory=path is None, syncs=path is not None and sync == "full")
@@ -97,28 +95,33 @@ class Store:
 
     @translate_errors
     def _prepare(self, *, upgrade: bool) -> None:
-        if self._connection.pragma("user_version") == 0:
+        if read_format(self._connection) == 0:
             self._cursor.execute("BEGIN IMMEDIATE")
             self._cursor.execute(
                 "CREATE TABLE record (kind TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
                 " due REAL, PRIMARY KEY (kind, name)) WITHOUT ROWID"
             )
             self._cursor.execute("CREATE INDEX record_due ON record (kind, due) WHERE due IS NOT NULL")
-            self._connection.pragma("user_version", FORMAT)
+            write_format(self._connection, FORMAT)
             self._cursor.execute("COMMIT")
             return
         check_format(self._connection)
-        if upgrade:
+        if upgrade and needs_upgrade(self._connection):
+            if self._file is not None:
+                self._file.begin_wal()
             upgrade_format(self._connection)
+            if self._file is not None:
+                self._file.note_checkpoint()
 
     @translate_errors
     def upgrade_for_now(self) -> None:
         """Bring a store of an older format to the present one within the open transaction, which is not committed."""
         upgrade_format(self._connection, commits=False)
 
-    def _note_wal_pages(self, _: apsw.Connection, __: str, pages: int) -> int:
-        self._wal_pages = pages
-        return apsw.SQLITE_OK
+    @property
+    def trouble(self) -> StoreError | None:
+        """Why no more writes are possible after a durable commit."""
+        return None if self._file is None else self._file.trouble
 
     def table(self, number: int, columns: Sequence[str]) -> SqliteTableStore:
         """Return the rows of the table with this number, which has these columns in this order."""
@@ -225,7 +228,7 @@ class Store:
                 "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)", (kind, name, data, due_s)
             )
         except apsw.Error as error:
-            raise store_error(error) from error
+            raise store_error(error, self._connection) from error
 
     @translate_errors
     def get_record(self, kind: str, name: str) -> bytes | None:
@@ -255,30 +258,47 @@ class Store:
         """Whether a transaction is open."""
         return self._connection.in_transaction
 
-    def begin(self) -> None:
-        """Start a transaction."""
+    def begin(self, *, will_commit: bool = True) -> None:
+        """Start a transaction; one that will be rolled back leaves the file as it is, to the byte."""
         try:
+            if will_commit and self._file is not None and not self._file.wal_is_bound:
+                self._file.begin_wal()
             self._cursor.execute("BEGIN IMMEDIATE")
         except apsw.Error as error:
-            raise store_error(error) from error
+            raise store_error(error, self._connection) from error
 
     def commit(self) -> None:
         """Make the transaction durable, or roll it back and raise; then checkpoint a long WAL.
 
         If the checkpoint fails, the commit is durable all the same, so the error goes to `trouble` and is not raised.
         """
+        if self._file is not None:
+            self._file.check_sometimes()
         try:
             self._cursor.execute("COMMIT")
         except apsw.Error as error:
-            raise store_error(error) from error
-        if self._wal_pages >= _CHECKPOINT_PAGES:
-            self._wal_pages = 0
+            raise store_error(error, self._connection) from error
+        if self._file is not None:
+            self._file.checkpoint_if_long()
+
+    def check_file(self) -> None:
+        """Raise StoreReplaced if another program deleted, replaced or changed the files of this store."""
+        if self._file is not None:
+            self._file.check()
+
+    def write_probe(self) -> None:
+        """Write and remove a small record, each in its own transaction; raise if the disk refuses, with nothing changed."""
+        for data in (bytes(65_536), None):
+            self.begin()
             try:
-                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            except apsw.FullError:
-                pass  # the WAL holds everything, and is moved into the file when there is space
-            except apsw.Error as error:
-                self.trouble = store_error(error)
+                if data is None:
+                    self.delete_record(*_PROBE)
+                else:
+                    self.put_record(*_PROBE, data)
+                self.commit()
+            except StoreError:
+                self.rollback()
+                raise
 
     def rollback(self) -> None:
         """Roll the transaction back; even if that fails, a store that is opened again does not have it."""
@@ -287,10 +307,12 @@ class Store:
                 self._cursor.execute("ROLLBACK")
             except apsw.Error as error:
                 if self._connection.in_transaction:
-                    raise store_error(error) from error
+                    raise store_error(error, self._connection) from error
 
     def close(self) -> None:
-        """Close the file, with the WAL moved into it if possible; uncommitted changes are lost."""
+        """Close the file, with the WAL moved into it if possible and safe; uncommitted changes are lost."""
+        if self._file is not None:
+            self._file.close()
         try:
             self._connection.close()
         except apsw.Error as error:
@@ -339,7 +361,7 @@ class SqliteTableStore:
                 _check_checksum(row[0], row[2])
             return row  # type: ignore[no-any-return]  # as selected
         except apsw.Error as error:
-            raise store_error(error) from error
+            raise store_error(error, self._connection) from error
 
     def find(self, key: bytes) -> StoredRow | None:
         """Return the whole row with this key."""
@@ -349,14 +371,14 @@ class SqliteTableStore:
                 _check_checksum(row[2], row[3])
             return row  # type: ignore[no-any-return]  # as selected
         except apsw.Error as error:
-            raise store_error(error) from error
+            raise store_error(error, self._connection) from error
 
     def insert(self, key: bytes, size: int, item: bytes, entries: Sequence[Entry]) -> None:
         """Add a row whose key does not exist yet."""
         try:
             self._execute(self._insert, (key, size, self._checksum(item), item, *entries))
         except apsw.Error as error:
-            raise store_error(error) from error
+            raise store_error(error, self._connection) from error
 
     def replace(
         self, row: int, size: int, item: bytes, old: Sequence[Entry], entries: Sequence[Entry]
@@ -370,7 +392,7 @@ class SqliteTableStore:
             statement = self._updates.get(changed) or self._make_update(changed)
             self._execute(statement, (size, self._checksum(item), item, *compress(entries, changed), row))
         except apsw.Error as error:
-            raise store_error(error) from error
+            raise store_error(error, self._connection) from error
 
     def _checksum(self, item: bytes) -> int:
         return crc32(item) if self._has_checksums else 0
@@ -477,7 +499,7 @@ class SqliteTableStore:
             cursor.close(True)
             return rows, total
         except apsw.Error as error:
-            raise store_error(error) from error
+            raise store_error(error, self._connection) from error
 
     @translate_errors
     def rows(self, bounds: Bounds, limit: int, *, reverse: bool = False) -> list[KeyedRow]:
@@ -560,7 +582,7 @@ class SqliteTableStore:
         try:
             yield from cast("Iterator[tuple[bytes, bytes]]", self._connection.execute(statement))
         except apsw.Error as error:
-            raise store_error(error) from error
+            raise store_error(error, self._connection) from error
 
     @translate_errors
     def walk(self, after_row: int, limit: int) -> list[StoredRow]:
