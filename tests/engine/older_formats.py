@@ -16,6 +16,7 @@ import apsw
 import msgspec
 
 from tavola.engine.storage.files import connect_file
+from tavola.engine.storage.wal_binding import read_format
 from tavola.keys.schema import number_bytes
 
 Definition = dict[str, Any]
@@ -42,7 +43,7 @@ def write_format_2(path: Path, key: str | None = None) -> None:
 def format_of(path: Path, key: str | None = None) -> tuple[int, list[Any]]:
     """Return the format of a closed store and the states of its unfinished upgrades."""
     connection = connect_file(str(path), key)
-    version = connection.pragma("user_version")
+    version = read_format(connection)
     states = connection.execute("SELECT data FROM record WHERE kind = 'upgrade'").fetchall()
     connection.close()
     return version, [msgspec.json.decode(data) for (data,) in states]  # type: ignore[arg-type]  # a BLOB
