@@ -8,6 +8,7 @@ Depends on no key, expression or table.
 from tavola.values.admission import (
     TOO_DEEP,
     TOO_LARGE,
+    AdmittedMap,
     admit_item,
     admit_value,
     binary_size,
@@ -22,6 +23,17 @@ from tavola.values.admission import (
     union,
     value_size,
     write_units,
+)
+from tavola.values.segments import (
+    ATTRIBUTES,
+    LARGE_ITEM_BYTES,
+    VALUE,
+    Steps,
+    admit_container,
+    decode_item_in_steps,
+    encode_admitted,
+    find_large_containers,
+    remove_contents,
 )
 from tavola.values.value import (
     TAGS,
@@ -45,6 +57,16 @@ from tavola.values.value import (
 )
 
 __all__ = [
+    "ATTRIBUTES",
+    "LARGE_ITEM_BYTES",
+    "VALUE",
+    "AdmittedMap",
+    "Steps",
+    "admit_container",
+    "decode_item_in_steps",
+    "encode_admitted",
+    "find_large_containers",
+    "remove_contents",
     "TAGS",
     "TOO_DEEP",
     "TOO_LARGE",

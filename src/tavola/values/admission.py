@@ -49,9 +49,27 @@ TOO_DEEP = (
 )
 
 
+class AdmittedMap(dict[str, Any]):
+    """Members of a large map that are admitted already, with the bytes they count for and their text; see `segments`."""
+
+    __slots__ = ("data", "size")
+
+    size: int
+    data: bytes
+
+
+class AdmittedList(list[Any]):
+    """Elements of a large list or set that are admitted already, with the bytes they count for and their text."""
+
+    __slots__ = ("data", "size")
+
+    size: int
+    data: bytes
+
+
 def admit_item(raw: dict[str, Any]) -> int:
     """Admit a map of attributes in place and return the bytes it counts for."""
-    return _admit_members(raw, 0)
+    return raw.size if type(raw) is AdmittedMap else admit_members(raw, 0)
 
 
 def admit_value(raw: Any, depth: int = 0) -> int:
@@ -63,6 +81,8 @@ def admit_value(raw: Any, depth: int = 0) -> int:
     for tag, content in raw.items():
         if content is None:
             raise ValueRefused(_EMPTY, bare=True)
+        if type(content) is AdmittedList or type(content) is AdmittedMap:
+            return admitted_size(tag, content)
         if tag == "S":
             _expect(content, str)
             return len(content) if content.isascii() else len(content.encode())
@@ -74,7 +94,7 @@ def admit_value(raw: Any, depth: int = 0) -> int:
             _expect(content, dict if tag == "M" else list)
             if depth >= NESTING_LEVELS_MAX:
                 raise ValueRefused(TOO_DEEP, bare=True)
-            admit = _admit_members if tag == "M" else _admit_elements
+            admit = admit_members if tag == "M" else admit_elements
             return (
                 CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content) + admit(content, depth + 1)
             )
@@ -94,7 +114,7 @@ def admit_value(raw: Any, depth: int = 0) -> int:
     raise ValueRefused(_EMPTY, bare=True)
 
 
-def _admit_members(members: dict[str, Any], depth: int) -> int:
+def admit_members(members: dict[str, Any], depth: int) -> int:
     """Admit named values in place and return the bytes of names and values.
 
     What most attributes are is admitted here and not one call further in; `admit_value` has the rest, and
@@ -120,11 +140,11 @@ def _admit_members(members: dict[str, Any], depth: int) -> int:
             elif depth < NESTING_LEVELS_MAX:
                 if kind is dict and tag == "M":
                     size += CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
-                    size += _admit_members(content, depth + 1)
+                    size += admit_members(content, depth + 1)
                     continue
                 if kind is list and tag == "L":
                     size += CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
-                    size += _admit_elements(content, depth + 1)
+                    size += admit_elements(content, depth + 1)
                     continue
         size += admit_value(value, depth)
         if size > ADMITTED_BYTES_MAX:
@@ -132,7 +152,7 @@ def _admit_members(members: dict[str, Any], depth: int) -> int:
     return size
 
 
-def _admit_elements(elements: list[Any], depth: int) -> int:
+def admit_elements(elements: list[Any], depth: int) -> int:
     """Admit the values of a list in place and return their bytes."""
     size = 0
     for value in elements:
@@ -140,12 +160,19 @@ def _admit_elements(elements: list[Any], depth: int) -> int:
             content = value.get("M")
             if type(content) is dict and depth < NESTING_LEVELS_MAX:
                 size += CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
-                size += _admit_members(content, depth + 1)
+                size += admit_members(content, depth + 1)
                 continue
         size += admit_value(value, depth)
         if size > ADMITTED_BYTES_MAX:
             raise ValueRefused(TOO_LARGE, bare=True)
     return size
+
+
+def admitted_size(tag: str, content: AdmittedList | AdmittedMap) -> int:
+    """Return the bytes that a value with this tag and admitted content counts for."""
+    if tag in ("L", "M"):
+        return CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content) + content.size
+    return content.size
 
 
 def _expect(content: object, kind: type) -> None:
@@ -264,6 +291,11 @@ def _repeat_first(members: list[str], ordered: list[str]) -> list[str]:
     return members
 
 
+def admit_set(tag: str, members: list[Any]) -> int:
+    """Admit the members of a set in place and return the bytes they count for."""
+    return _SET_ADMISSIONS[tag](members)
+
+
 _SET_ADMISSIONS = {"SS": _admit_strings, "NS": _admit_numbers, "BS": _admit_binaries}
 
 
@@ -283,6 +315,8 @@ def binary_size(text: str) -> int:
 def value_size(value: Value) -> int:
     """Return the bytes that one admitted value counts for."""
     for tag, content in value.items():
+        if type(content) is AdmittedList or type(content) is AdmittedMap:
+            return admitted_size(tag, content)
         match tag:
             case "S":
                 return text_size(content)
