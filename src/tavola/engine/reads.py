@@ -19,9 +19,8 @@ The last step, which joins the items to one response, does not pause: a few mill
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
-from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -30,17 +29,13 @@ from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.storage import ItemPage, ItemRow
 from tavola.keys import Bounds
 from tavola.limits import PAGE_BYTES_MAX
-from tavola.values import Item, decode_item, encode_item
+from tavola.values import LARGE_ITEM_BYTES, Item, Steps, decode_item, decode_item_in_steps, encode_item
 
 _FILTERS_MAX = 512
 _STEP_ROWS = 1_024  # read before a pause; about half a millisecond
 _JOINED_ROWS = 4_096  # joined before a pause
 _STEP_ROWS_FILTERED = 16  # a filter may have 300 operators
 _STEP_BYTES_FILTERED = 16 * 1024
-
-T = TypeVar("T")
-Steps = Generator[None, None, T]
-"""Work that pauses now and then, and returns its result at the end."""
 
 _building = Lock()
 _filters: dict[frozenset[str], AttributeFilter] = {}
@@ -86,7 +81,7 @@ def read_page(span: ReadRange, limit: int | None, is_current: Callable[[], bool]
             return ReadPage(rows, total, more=True)
         if len(batch) != rows_max:
             return ReadPage(rows, total, more=False)
-        after = _position_of(span, decode_item(batch[-1][0]))
+        after = _position_of(span, key_attributes(span, batch[-1][0]))
         yield
         if not is_current():
             return ReadPage(rows, total, more=True)
@@ -108,12 +103,23 @@ def _position_of(span: ReadRange, item: Item) -> tuple[bytes, bytes]:
     return (b"" if span.index is None else span.index.schema.key_of(item)), span.table.schema.key_of(item)
 
 
-def last_key(span: ReadRange, item: Item) -> Item:
-    """Return the LastEvaluatedKey of a page that ended at this item."""
-    names = dict.fromkeys(span.table.schema.names)
-    if span.index is not None:
-        names |= dict.fromkeys(span.index.schema.names)
+def last_key(span: ReadRange, data: bytes) -> Item:
+    """Return the LastEvaluatedKey of a page that ended at this stored item."""
+    names = _key_names(span)
+    item = key_attributes(span, data)
     return {name: item[name] for name in names}
+
+
+def key_attributes(span: ReadRange, data: bytes) -> Item:
+    """Return at least the key attributes of a stored item; the others of a large one are not decoded."""
+    if len(data) < LARGE_ITEM_BYTES:
+        return decode_item(data)
+    return decode_item(attribute_filter(frozenset(_key_names(span)))([data])[0])
+
+
+def _key_names(span: ReadRange) -> dict[str, None]:
+    names = dict.fromkeys(span.table.schema.names)
+    return names if span.index is None else names | dict.fromkeys(span.index.schema.names)
 
 
 def select(
@@ -130,7 +136,7 @@ def select(
             seen_rows = seen_bytes = 0
         seen_rows += 1
         seen_bytes += size
-        item = decode_item(data)
+        item = decode_item(data) if len(data) < LARGE_ITEM_BYTES else (yield from decode_item_in_steps(data))
         if keep is None or keep(item):
             chosen.append(data if shape is None else encode_item(shape(item)))
     return chosen

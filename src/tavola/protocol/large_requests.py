@@ -101,7 +101,11 @@ def _put_back(request: Any, path: tuple[str | int, ...], content: Any) -> None:
             msgspec.structs.force_setattr(target, _attribute_name(target, last), content)
         else:
             target[last] = content
-    except (LookupError, TypeError, AttributeError) as error:  # the same name twice, with something else the second time
+    except (
+        LookupError,
+        TypeError,
+        AttributeError,
+    ) as error:  # the same name twice, with something else the second time
         raise ValueMalformed("a name appears twice") from error
 
 

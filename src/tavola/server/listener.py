@@ -26,6 +26,7 @@ from tavola.server.errors import AddressInUse, AddressUnusable
 from tavola.server.hosts import Hosts
 from tavola.server.responses import PendingWork, ResponseEncoder, ResponseQueue, ServedEngine
 from tavola.server.safeguards import NO_SAFEGUARDS, Safeguards, ServerLimits
+from tavola.server.turns import TurnQueue
 
 new_loop: Callable[[], asyncio.AbstractEventLoop]
 try:  # a third faster than the loop of the standard library, which is used where uvloop is missing
@@ -91,8 +92,9 @@ class Server:
         )
         if safeguards.log is not None:
             safeguards.log.attach(loop, lambda: responses.group_is_open)
-        work = PendingWork(loop, responses, self._limits.reads_max)
-        service = self._service = Service(loop, self._encoder, dispatch, responses, work, self._limits)
+        work = PendingWork(loop, responses, self._limits.pending_max)
+        turns = TurnQueue(loop, self._limits.turn_s)
+        service = self._service = Service(loop, self._encoder, dispatch, responses, work, turns, self._limits)
         for listening in self._sockets:
             self._servers.append(
                 await loop.create_server(

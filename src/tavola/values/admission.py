@@ -349,6 +349,68 @@ def item_size(item: Item) -> int:
     return sum(text_size(name) + value_size(value) for name, value in item.items())
 
 
+def measure_change(old: Value | None, new: Value | None, level: int = 0) -> tuple[int, int]:
+    """Return by how many bytes a value grew, and the deepest level of containers in what changed.
+
+    `level` containers are around the value. None is no value. What both values share is skipped, so an update of one element
+    of a long list costs little.
+    """
+    if old is new:
+        return 0, 0
+    if old is not None and new is not None:
+        for tag, after in new.items():
+            before = old.get(tag)
+            if before is not None and tag == "M":
+                return _measure_members(before, after, level + 1)
+            if before is not None and tag == "L":
+                return _measure_elements(before, after, level + 1)
+    growth = (0 if new is None else value_size(new)) - (0 if old is None else value_size(old))
+    return growth, 0 if new is None else level + nesting_levels(new)
+
+
+def _measure_members(before: dict[str, Value], after: dict[str, Value], level: int) -> tuple[int, int]:
+    growth, deepest = 0, level
+    for name in before.keys() | after.keys():
+        old, new = before.get(name), after.get(name)
+        if old is new:
+            continue
+        more, levels = measure_change(old, new, level)
+        growth += more
+        deepest = max(deepest, levels)
+        if old is None or new is None:
+            growth += (text_size(name) + ELEMENT_OVERHEAD_BYTES) * (1 if old is None else -1)
+    return growth, deepest
+
+
+def _measure_elements(before: list[Value], after: list[Value], level: int) -> tuple[int, int]:
+    shorter = min(len(before), len(after))
+    head = _equal_elements(before, after, shorter)
+    tail = _equal_elements(before[:head:-1], after[:head:-1], max(0, shorter - head - 1))
+    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
+    growth, deepest = ELEMENT_OVERHEAD_BYTES * (len(after) - len(before)), level
+    for position in range(max(len(old), len(new))):
+        more, levels = measure_change(
+            old[position] if position < len(old) else None,
+            new[position] if position < len(new) else None,
+            level,
+        )
+        growth += more
+        deepest = max(deepest, levels)
+    return growth, deepest
+
+
+def _equal_elements(one: list[Value], other: list[Value], length_max: int) -> int:
+    """Return how many elements at the start are equal, at most `length_max`, by binary search."""
+    equal, different = 0, length_max + 1
+    while different - equal > 1:
+        middle = (equal + different) // 2
+        if one[equal:middle] == other[equal:middle]:
+            equal = middle
+        else:
+            different = middle
+    return equal
+
+
 def read_units(bytes_: int, *, consistent: bool) -> float:
     """Return the units of reading so many bytes at once; nothing there costs as much as the least."""
     units = max(1, -(-bytes_ // READ_UNIT_BYTES))

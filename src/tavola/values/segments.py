@@ -60,8 +60,12 @@ Kind = Any
 ATTRIBUTES = "attributes"  # a map of names to attribute values
 VALUE = "value"  # one attribute value: a tag with its content
 ELEMENTS = "elements"  # a list of attribute values
-_KIND_OF_TAG: dict[bytes | None, Kind] = {b'"M"': ATTRIBUTES, b'"L"': ELEMENTS} | {
-    f'"{tag}"'.encode(): tag for tag in ("SS", "NS", "BS")
+_KIND_OF_TAG: dict[bytes | None, Kind] = {
+    b'"M"': ATTRIBUTES,
+    b'"L"': ELEMENTS,
+    b'"SS"': "SS",
+    b'"NS"': "NS",
+    b'"BS"': "BS",
 }
 _CUT = frozenset(_KIND_OF_TAG.values())
 _LEVELS_MAX = 2 * NESTING_LEVELS_MAX + 32  # of brackets
@@ -105,16 +109,31 @@ class LargeContainer:
         self.end = -1  # of the content, before the bracket
         self.level = level  # of containers around its members, as the limit on nesting counts them
         self.path = path  # from the root of the text: names of members and positions in lists
-        self.parts: list[tuple[int, int, LargeContainer | None]] = []  # some members, or one that contains a large container
+        self.parts: list[
+            tuple[int, int, LargeContainer | None]
+        ] = []  # some members, or one that contains a large container
 
 
 class _Frame:
     """An open container of the scan."""
 
-    __slots__ = ("closing", "cut_at", "key", "kind", "large", "level", "member_at", "nested", "position", "start")
+    __slots__ = (
+        "closing",
+        "cut_at",
+        "cuts",
+        "key",
+        "kind",
+        "large",
+        "level",
+        "member_at",
+        "nested",
+        "position",
+        "start",
+    )
 
     def __init__(self, kind: Kind, closing: bytes, start: int, level: int) -> None:
         self.kind = kind
+        self.cuts = isinstance(kind, str) and kind in _CUT  # its content is cut if it is large
         self.closing = closing
         self.start = self.cut_at = self.member_at = start
         self.level = level
@@ -193,16 +212,18 @@ def _skip_string(text: bytes, at: int) -> Steps[int]:
         yield
 
 
-def _open(
-    frame: _Frame, token: bytes, at: int, enter: Callable[[Kind, bytes | None], Kind] | None
-) -> _Frame:
+def _open(frame: _Frame, token: bytes, at: int, enter: Callable[[Kind, bytes | None], Kind] | None) -> _Frame:
     """Return the frame of a container that opens in another one."""
-    kind, level = _enter(frame, enter), frame.level
-    if kind in _CUT and frame.kind == VALUE:
-        level += 1
-    if kind in _CUT and (token == b"{") != (kind == ATTRIBUTES):
-        kind = None  # a wrong type, which is found when the text around it is decoded
-    return _Frame(kind, b"}" if token == b"{" else b"]", at, level)
+    kind = _enter(frame, enter)
+    opened = _Frame(kind, b"}" if token == b"{" else b"]", at, frame.level)
+    if opened.cuts and (token == b"{") != (kind == ATTRIBUTES):
+        opened.kind, opened.cuts = (
+            None,
+            False,
+        )  # a wrong type, which is found when the text around it is decoded
+    elif opened.cuts and frame.kind == VALUE:
+        opened.level += 1
+    return opened
 
 
 def _enter(frame: _Frame, enter: Callable[[Kind, bytes | None], Kind] | None) -> Kind:
@@ -224,7 +245,7 @@ def _end_member(stack: list[_Frame], frame: _Frame, after: int, found: list[Larg
         frame.large.parts.append((frame.cut_at, after, frame.nested))
         frame.nested = None
         frame.cut_at = after
-    elif after - frame.cut_at >= SEGMENT_BYTES and frame.kind in _CUT:
+    elif after - frame.cut_at >= SEGMENT_BYTES and frame.cuts:
         _make_large(stack, found)
         large = frame.large
         assert large is not None, "it was made large"
@@ -237,7 +258,7 @@ def _make_large(stack: list[_Frame], found: list[LargeContainer]) -> None:
     """Make the innermost container and all its ancestors that hold attribute values large."""
     parent: _Frame | None = None
     for frame in stack:
-        if frame.kind not in _CUT:
+        if not frame.cuts:
             continue
         large = frame.large
         if large is None:
@@ -338,9 +359,7 @@ def _read_container(text: bytes, large: LargeContainer, *, admit: bool) -> Steps
     return content  # type: ignore[no-any-return]  # one of the two
 
 
-def _decode_part(
-    text: bytes, start: int, end: int, nested: LargeContainer | None, *, is_map: bool
-) -> Any:
+def _decode_part(text: bytes, start: int, end: int, nested: LargeContainer | None, *, is_map: bool) -> Any:
     """Return the members in a part of a container; a nested container is left empty."""
     piece = text[start:end] if nested is None else text[start : nested.start] + text[nested.end : end]
     piece = piece.rstrip()
@@ -391,13 +410,19 @@ def encode_admitted(item: Item) -> bytes:
     """Return an item as bytes; admitted contents are copied as they were encoded."""
     if type(item) is AdmittedMap and item.data:
         return item.data
-    if any(type(content) in (AdmittedList, AdmittedMap) for value in item.values() for content in value.values()):
+    if any(
+        type(content) in (AdmittedList, AdmittedMap) for value in item.values() for content in value.values()
+    ):
         return _encode({name: _with_encoded_content(value) for name, value in item.items()})
     return encode_item(item)
 
 
 def _encode_elements(elements: list[Any]) -> bytes:
-    return _encode([_with_encoded_content(value) for value in elements]) if len(elements) == 1 else _encode(elements)
+    return (
+        _encode([_with_encoded_content(value) for value in elements])
+        if len(elements) == 1
+        else _encode(elements)
+    )
 
 
 def _with_encoded_content(value: Any) -> Any:

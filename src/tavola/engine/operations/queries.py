@@ -25,7 +25,6 @@ from tavola.engine.operations.descriptions import is_index_active
 from tavola.engine.reads import (
     ReadPage,
     ReadRange,
-    Steps,
     attribute_filter,
     join_rows,
     last_key,
@@ -45,6 +44,7 @@ from tavola.values import (
     DuplicatesRefused,
     Item,
     NumberRefused,
+    Steps,
     ValueRefused,
     decode_item,
     read_units,
@@ -220,7 +220,7 @@ def _read_and_render(
         count = len(items)
     members: dict[str, Any] = {"Count": count, "ScannedCount": len(page.rows)}
     if page.more and page.rows and not span.at_most_one:
-        members["LastEvaluatedKey"] = last_key(span, decode_item(page.rows[-1][0]))
+        members["LastEvaluatedKey"] = last_key(span, page.rows[-1][0])
     if mode is not None:
         members["ConsumedCapacity"] = usage.render(mode)
     if request.select == "COUNT":
