@@ -19,6 +19,9 @@ _SLICE_MS = 5.0
 _PAUSE_BUSY_S = 0.005  # while background work remains
 _PAUSE_IDLE_S = 0.1
 _PAUSE_FAILED_S_MAX = 60.0
+# Full collections take up to 50 ms while a large request is processed, so the server makes them when it is idle. Requests have no
+# cycles; what a closed connection leaves can wait.
+_GC_THRESHOLDS = (700, 10, 20_000)
 _HURRIED_STOP_S = 1.0  # how long stopping may take after a second signal
 
 T = TypeVar("T")
@@ -92,6 +95,7 @@ async def _serve_until_signal(
         async with serving(stopping) as value:
             gc.collect()
             gc.freeze()  # existing objects live until the end, so the collector can skip them
+            gc.set_threshold(*_GC_THRESHOLDS)
             stopping.ready = True
             ready(value)
             await stopping.requested.wait()

@@ -39,7 +39,7 @@ from tavola.protocol.faults import Fault, InternalServerFault, ResourceNotFoundF
 from tavola.protocol.large_requests import LARGE_BODY_BYTES, parse_in_steps
 from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.requests import parse, parse_coerced, unknown_operation
-from tavola.values import Steps, ValueMalformed, ValueRefused
+from tavola.values import Steps, ValueMalformed, ValueRefused, release_in_steps
 
 _BACKGROUND_CALLER_S = 5.0
 
@@ -263,17 +263,26 @@ class Engine:
 
     def _execute_large(self, call: OperationCall, handler: Any) -> Steps[bytes]:
         """Execute a request with a large body: it is parsed in steps, and has no conversions of wrong JSON types."""
+        contents: list[Any] = []
         try:
-            request = yield from parse_in_steps(call.operation, call.body, self._wording)
+            request = yield from parse_in_steps(call.operation, call.body, self._wording, contents)
         except ValueRefused as refused:
             raise call.value_fault(refused) from refused
         if call.context is not None and call.context.guard is not None:
             call.context.guard.check(call.operation, request, call)
+        refusal: Fault | None = None
         try:
-            response: bytes | Steps[bytes] = handler(call, request)
-            return response if isinstance(response, bytes) else (yield from response)
+            answer: bytes | Steps[bytes] = handler(call, request)
+            response = answer if isinstance(answer, bytes) else (yield from answer)
         except ValueMalformed as malformed:
-            raise SerializationFault(str(malformed)) from malformed
+            refusal = SerializationFault(str(malformed))
+        except Fault as fault:
+            refusal = fault
+        for content in contents:
+            yield from release_in_steps(content)
+        if refusal is not None:
+            raise refusal
+        return response
 
     def _begin_steps(
         self, steps: Steps[bytes], slice_s: float | None, participant: object

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -29,7 +30,15 @@ from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.storage import ItemPage, ItemRow
 from tavola.keys import Bounds
 from tavola.limits import PAGE_BYTES_MAX
-from tavola.values import LARGE_ITEM_BYTES, Item, Steps, decode_item, decode_item_in_steps, encode_item
+from tavola.values import (
+    LARGE_ITEM_BYTES,
+    Item,
+    Steps,
+    decode_item,
+    decode_item_in_steps,
+    encode_item,
+    release_in_steps,
+)
 
 _FILTERS_MAX = 512
 _STEP_ROWS = 1_024  # read before a pause; about half a millisecond
@@ -122,8 +131,15 @@ def _key_names(span: ReadRange) -> dict[str, None]:
     return names if span.index is None else names | dict.fromkeys(span.index.schema.names)
 
 
+class ItemFilter(NamedTuple):
+    """A filter of items: whether it keeps one, and the same in steps, for a large item."""
+
+    keeps: Callable[[Item], bool]
+    keeps_in_steps: Callable[[Item], Steps[bool]]
+
+
 def select(
-    rows: list[ItemRow], keep: Callable[[Item], bool] | None, shape: Callable[[Item], Item] | None
+    rows: list[ItemRow], keep: ItemFilter | None, shape: Callable[[Item], Item] | None
 ) -> Steps[list[bytes]]:
     """Return the rows that a filter keeps, reduced by a projection, as bytes; pauses after some rows."""
     if keep is None and shape is None:
@@ -136,9 +152,16 @@ def select(
             seen_rows = seen_bytes = 0
         seen_rows += 1
         seen_bytes += size
-        item = decode_item(data) if len(data) < LARGE_ITEM_BYTES else (yield from decode_item_in_steps(data))
-        if keep is None or keep(item):
+        if len(data) < LARGE_ITEM_BYTES:
+            item = decode_item(data)
+            is_kept = keep is None or keep.keeps(item)
+        else:
+            item = yield from decode_item_in_steps(data)
+            is_kept = keep is None or (yield from keep.keeps_in_steps(item))
+        if is_kept:
             chosen.append(data if shape is None else encode_item(shape(item)))
+        if len(data) >= LARGE_ITEM_BYTES:
+            yield from release_in_steps(item)
     return chosen
 
 

@@ -21,6 +21,7 @@ from tavola.protocol.shapes import ATTRIBUTE_VALUE, ListNode, MapNode, Node, Str
 from tavola.values import (
     ATTRIBUTES,
     VALUE,
+    PartsExceeded,
     Steps,
     ValueMalformed,
     admit_container,
@@ -36,10 +37,11 @@ _SKELETON_PARTS_MAX = 10_000
 _COUNTED_BYTES = 1024 * 1024
 
 
-def parse_in_steps(operation: str, body: bytes, wording: MessageStyle = "current") -> Steps[Any]:
+def parse_in_steps(operation: str, body: bytes, wording: MessageStyle, contents: list[Any]) -> Steps[Any]:
     """Return what `parse` returns, or raise what it raises; pauses while it parses a body with many parts.
 
-    Raises ValueRefused if a large value is refused.
+    Adds the large lists and maps of the request to `contents`, to be released in steps. Raises ValueRefused if a large value is
+    refused.
     """
     check_body_size(operation, body)
     if (yield from _count_parts(body)) <= _PARTS_PARSED_MAX:
@@ -48,11 +50,15 @@ def parse_in_steps(operation: str, body: bytes, wording: MessageStyle = "current
         containers = yield from find_large_containers(body, describe_request(operation), _enter)
         skeleton = remove_contents(body, containers)
         if _parts_in(skeleton, 0, len(skeleton)) > _SKELETON_PARTS_MAX:
-            raise ValidationFault(f"The request has too many parts for {operation}; send fewer at a time")
+            raise PartsExceeded
         request = parse(operation, skeleton, wording)
         for large in containers:
             content = yield from admit_container(body, large)
+            contents.append(content)
             _put_back(request, large.path, content)
+    except PartsExceeded as exceeded:
+        text = f"The request has too many parts for {operation}; send fewer at a time"
+        raise ValidationFault(text) from exceeded
     except ValueMalformed as malformed:
         raise SerializationFault(str(malformed)) from malformed
     return request

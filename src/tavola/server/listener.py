@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -44,6 +45,7 @@ _log = logging.getLogger("tavola.server")
 BACKGROUND_SLICE_MS = 5.0
 BACKGROUND_BUSY_DELAY_S = 0.005  # with work left and clients active: they get half of the time
 BACKGROUND_IDLE_DELAY_S = 0.1
+_COLLECTION_INTERVAL_S = 30.0
 _BACKLOG = 1024
 _OTHER_FILES = 64  # open files of the process other than its connections
 _DEFAULT_LIMITS = ServerLimits()
@@ -106,7 +108,7 @@ class Server:
                     ssl_shutdown_timeout=None if safeguards.tls is None else self._limits.response_s,
                 )
             )
-        self._swept_s = loop.time()
+        self._swept_s = self._collected_s = loop.time()
         self._sweep()
         self._run_background_work()
 
@@ -146,6 +148,13 @@ class Server:
             return
         for connection in tuple(service.connections):
             connection.sweep(now_s)
+        if (
+            gc.get_freeze_count()
+            and service.work.is_idle
+            and now_s - self._collected_s >= _COLLECTION_INTERVAL_S
+        ):
+            self._collected_s = now_s
+            gc.collect()  # where the command line has made automatic collections rare
 
     def _run_background_work(self) -> None:
         service = self._service

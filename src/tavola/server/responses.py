@@ -308,6 +308,11 @@ class PendingWork:
         self._queued: deque[PendingTurn] = deque()
         self._is_scheduled = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is computed in slices."""
+        return not self._active
+
     def add(self, client: WaitingClient, response: PendingPayload, close: bool) -> None:
         """Continue a response in one of the next turns of the loop, or when another one has ended."""
         if client in self._active or len(self._active) < self._pending_max:

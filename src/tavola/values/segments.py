@@ -70,6 +70,8 @@ _KIND_OF_TAG: dict[bytes | None, Kind] = {
 _CUT = frozenset(_KIND_OF_TAG.values())
 _LEVELS_MAX = 2 * NESTING_LEVELS_MAX + 32  # of brackets
 _TOKENS_PER_STEP = 32
+_RELEASED_PER_STEP = 2_000
+_UNCUT_TOKENS_MAX = 30_000
 
 # A run is some members that are not deep, each followed by a comma. Repetitions are possessive and bounded: they do not
 # backtrack, and one match is short, whatever the text is.
@@ -96,6 +98,10 @@ _find_rest = re.compile(_REST_OF_STRING, re.DOTALL).match
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+
+
+class PartsExceeded(ValueMalformed):
+    """A text with too many parts outside of attribute values."""
 
 
 class LargeContainer:
@@ -149,7 +155,8 @@ def find_large_containers(
     """Return the outermost large containers of attribute values in a JSON object.
 
     `root` is the object's kind. `enter` returns the kind of a member's content for kinds other than those of attribute
-    values. Raises ValueMalformed if the brackets do not match; other errors are found when the parts are decoded.
+    values. Raises ValueMalformed if the brackets do not match, and PartsExceeded if there is too much that cannot be cut; other
+    errors are found when the parts are decoded.
     """
     found: list[LargeContainer] = []
     at = len(text) - len(text.lstrip())
@@ -158,7 +165,7 @@ def find_large_containers(
     at += 1
     frame = _Frame(root, b"}", at, 0)
     stack = [frame]
-    tokens = 0
+    tokens = uncut = 0
     while stack:
         tokens += 1
         if tokens % _TOKENS_PER_STEP == 0:
@@ -168,6 +175,10 @@ def find_large_containers(
         match = find(text, at)
         if match is None:
             raise ValueMalformed("a bracket is not closed")
+        if not frame.cuts and frame.kind != VALUE:
+            uncut += 1
+            if uncut > _UNCUT_TOKENS_MAX:
+                raise PartsExceeded("the text has too many parts")
         start, at = match.span()
         token = text[start : start + 1]
         if match.lastgroup == "run":
@@ -324,7 +335,11 @@ def _read_container(text: bytes, large: LargeContainer, *, admit: bool) -> Steps
     is_map = large.kind == ATTRIBUTES
     if large.level > NESTING_LEVELS_MAX:
         raise ValueRefused(TOO_DEEP, bare=True)
-    content: Any = AdmittedMap() if is_map else AdmittedList()
+    content: Any
+    if admit:
+        content = AdmittedMap() if is_map else AdmittedList()
+    else:
+        content = {} if is_map else []
     encoded: list[bytes] = []
     is_set = large.kind not in (ATTRIBUTES, ELEMENTS)
     size = 0
@@ -338,6 +353,7 @@ def _read_container(text: bytes, large: LargeContainer, *, admit: bool) -> Steps
         elif admit:
             size += admit_members(members, large.level) if is_map else admit_elements(members, large.level)
         if size > ADMITTED_BYTES_MAX:
+            yield from release_in_steps(content)
             raise ValueRefused(TOO_LARGE, bare=True)
         if admit and not is_set:
             encoded.append(encode_admitted(members)[1:-1] if is_map else _encode_elements(members)[1:-1])
@@ -404,6 +420,29 @@ def decode_item_in_steps(data: bytes) -> Steps[Item]:
         content = yield from _read_container(data, root, admit=False)
         return content  # type: ignore[return-value]  # of a map
     raise AssertionError("the item itself is the outermost container")
+
+
+def release_in_steps(content: Any) -> Steps[None]:
+    """Empty a large list or map that nobody uses any more; freeing a million objects at once would take 20 ms."""
+    if type(content) is dict or type(content) is AdmittedMap:
+        while content:
+            _, value = content.popitem()
+            if type(value) is dict:
+                yield from _release_value(value)
+            if len(content) % _RELEASED_PER_STEP == 0:
+                yield
+    else:
+        while content:
+            if type(content[-1]) is dict and len(content[-1]) == 1:
+                yield from _release_value(content[-1])
+            del content[-_RELEASED_PER_STEP:]
+            yield
+
+
+def _release_value(value: Any) -> Steps[None]:
+    for inner in value.values():
+        if isinstance(inner, list | dict) and len(inner) > _RELEASED_PER_STEP:
+            yield from release_in_steps(inner)
 
 
 def encode_admitted(item: Item) -> bytes:

@@ -56,6 +56,7 @@ from tavola.protocol.faults import AccessDeniedFault, ResourceNotFoundFault, Val
 from tavola.protocol.message_style import MessageStyle, add_error_count, layer_of
 from tavola.protocol.resources import TableFacts
 from tavola.values import (
+    LARGE_ITEM_BYTES,
     AdmittedMap,
     Item,
     Steps,
@@ -65,6 +66,7 @@ from tavola.values import (
     decode_item_in_steps,
     encode_item,
     read_units,
+    release_in_steps,
     write_units,
 )
 
@@ -416,7 +418,12 @@ def project_row_in_steps(data: bytes, projection: CompiledProjection | None) -> 
     """Return a stored item, reduced to a projection if there is one; pauses while it decodes a large item."""
     if projection is None:
         return data
-    return encode_item(project(projection, (yield from decode_item_in_steps(data))))
+    if len(data) < LARGE_ITEM_BYTES:
+        return project_row(data, projection)
+    item = yield from decode_item_in_steps(data)
+    part = encode_item(project(projection, item))
+    yield from release_in_steps(item)
+    return part
 
 
 def capacity_mode(return_consumed_capacity: str | None) -> str | None:

@@ -23,6 +23,7 @@ from tavola.engine.operations.call import (
 )
 from tavola.engine.operations.descriptions import is_index_active
 from tavola.engine.reads import (
+    ItemFilter,
     ReadPage,
     ReadRange,
     attribute_filter,
@@ -33,7 +34,7 @@ from tavola.engine.reads import (
 )
 from tavola.engine.writes import KEY_MISMATCH, project_entry
 from tavola.expressions.bindings import Bindings
-from tavola.expressions.conditions import CompiledCondition, evaluate, prepare_values
+from tavola.expressions.conditions import CompiledCondition, evaluate, evaluate_in_steps, prepare_values
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.key_conditions import KeyRange, key_bounds
 from tavola.expressions.projections import CompiledProjection, project
@@ -241,14 +242,20 @@ def fetches_from_table(
 
 def make_filter(
     filter_: CompiledCondition | None, bindings: Bindings, index: StoredIndex | None, fetches: bool
-) -> Callable[[Item], bool] | None:
-    """Return a predicate for a filter, applied to the attributes that the index projects; None without a filter."""
+) -> ItemFilter | None:
+    """Return a filter, applied to the attributes that the index projects; None without a filter."""
     if filter_ is None:
         return None
     values = prepare_values(filter_, bindings.values)
     if index is None or index.projected is None or fetches:
-        return lambda item: evaluate(filter_, item, values)
-    return lambda item: evaluate(filter_, project_entry(index, item), values)
+        return ItemFilter(
+            lambda item: evaluate(filter_, item, values),
+            lambda item: evaluate_in_steps(filter_.tree, item, values),
+        )
+    return ItemFilter(
+        lambda item: evaluate(filter_, project_entry(index, item), values),
+        lambda item: evaluate_in_steps(filter_.tree, project_entry(index, item), values),
+    )
 
 
 def make_projector(

@@ -166,6 +166,7 @@ def batch_execute_statement(call: OperationCall, request: BatchExecuteStatementR
                 _plan_member(call, request, position, member)
             except Fault as fault:
                 member.fault = fault
+            yield
     _check_distinct(members)
     usages: dict[str, CapacityUsage] = {}
     for member in members:

@@ -70,6 +70,7 @@ from tavola.values import (
 _ONCE = "Transaction request cannot include multiple operations on one item"
 _NONE = CancellationReason("None")
 _ACTIONS_PER_STEP = 8
+_STEP_BYTES = 32 * 1024  # decoded before a pause
 
 
 @dataclass(slots=True)
@@ -180,11 +181,12 @@ def execute_actions(
 class _Pauses:
     """Whether preparing a transaction may pause, and whether it did."""
 
-    __slots__ = ("allowed", "happened")
+    __slots__ = ("allowed", "bytes", "happened")
 
     def __init__(self, *, allowed: bool) -> None:
         self.allowed = allowed
         self.happened = False
+        self.bytes = 0  # decoded since the last one
 
 
 def _try_actions(
@@ -278,7 +280,7 @@ def read_items(call: OperationCall, reads: list[ItemRead], return_capacity: str 
         raise ValidationFault(_ONCE)
     responses: list[bytes] = []
     usages: dict[str, CapacityUsage] = {}
-    total = 0
+    total = step_bytes = 0
     rows = call.read_rows([(read.table, read.key) for read in reads])
     for (name, table, key, projection), row in zip(reads, rows, strict=True):
         usage = usages.setdefault(name, CapacityUsage(table, name))
@@ -288,6 +290,10 @@ def read_items(call: OperationCall, reads: list[ItemRead], return_capacity: str 
         if row is None:
             responses.append(EMPTY)
         else:
+            step_bytes += len(row[0])
+            if step_bytes > _STEP_BYTES:
+                step_bytes = 0
+                yield
             total += row[1]
             if total > TRANSACTION_BYTES_MAX:
                 raise ValidationFault(
@@ -401,10 +407,16 @@ def _prepare(
 
 
 def _decode_large(current: CurrentItem, pauses: _Pauses) -> Steps[None]:
-    """Decode a large item in steps, where pauses are allowed."""
-    if current.row is not None and current.is_large and pauses.allowed:
+    """Pause after some bytes, and decode a large item in steps, where pauses are allowed."""
+    if current.row is None or not pauses.allowed:
+        return
+    pauses.bytes += len(current.row[2])
+    if pauses.bytes > _STEP_BYTES:
+        pauses.bytes = 0
         pauses.happened = True
         yield
+    if current.is_large:
+        pauses.happened = True
         current.set_item((yield from decode_item_in_steps(current.row[2])))
 
 
