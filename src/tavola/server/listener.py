@@ -43,7 +43,8 @@ if sys.platform != "win32":
 _log = logging.getLogger("tavola.server")
 
 BACKGROUND_SLICE_MS = 5.0
-BACKGROUND_BUSY_DELAY_S = 0.005  # with work left and clients active: they get half of the time
+BACKGROUND_BUSY_SLICE_MS = 0.5  # while clients are active, so that none waits long
+BACKGROUND_BUSY_DELAY_S = 0.001  # with work left and clients active: they get at least half of the time
 BACKGROUND_IDLE_DELAY_S = 0.1
 _COLLECTION_INTERVAL_S = 30.0
 _BACKLOG = 1024
@@ -77,6 +78,7 @@ class Server:
         self._servers: list[asyncio.Server] = []
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._seen_response_count = 0  # at the last background work
+        self._clients_active = False  # between the last two rounds of background work
 
     async def start(self) -> None:
         """Start accepting connections."""
@@ -160,10 +162,11 @@ class Server:
         service = self._service
         has_more = False
         try:
-            has_more = self._engine.run_background_work(BACKGROUND_SLICE_MS)
+            slice_ms = BACKGROUND_BUSY_SLICE_MS if self._clients_active else BACKGROUND_SLICE_MS
+            has_more = self._engine.run_background_work(slice_ms)
         except Exception:  # noqa: BLE001 - the server goes on even if background work fails
             _log.exception("Background work failed; it will be retried.")
-        clients_active = service.responses.response_count != self._seen_response_count
+        clients_active = self._clients_active = service.responses.response_count != self._seen_response_count
         self._seen_response_count = service.responses.response_count
         delay_s = BACKGROUND_IDLE_DELAY_S
         if has_more:
