@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -19,9 +18,6 @@ _SLICE_MS = 5.0
 _PAUSE_BUSY_S = 0.005  # while background work remains
 _PAUSE_IDLE_S = 0.1
 _PAUSE_FAILED_S_MAX = 60.0
-# Full collections take up to 50 ms while a large request is processed, so the server makes them when it is idle. Requests have no
-# cycles; what a closed connection leaves can wait.
-_GC_THRESHOLDS = (700, 10, 20_000)
 _HURRIED_STOP_S = 1.0  # how long stopping may take after a second signal
 
 T = TypeVar("T")
@@ -86,6 +82,8 @@ def run_until_signal(
 async def _serve_until_signal(
     serving: Callable[[ShutdownRequest], AbstractAsyncContextManager[T]], ready: Callable[[T], None]
 ) -> None:
+    from tavola.server.listener import avoid_full_collections
+
     stopping = ShutdownRequest()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -93,9 +91,7 @@ async def _serve_until_signal(
 
     async def serve() -> None:
         async with serving(stopping) as value:
-            gc.collect()
-            gc.freeze()  # existing objects live until the end, so the collector can skip them
-            gc.set_threshold(*_GC_THRESHOLDS)
+            avoid_full_collections()
             stopping.ready = True
             ready(value)
             await stopping.requested.wait()
