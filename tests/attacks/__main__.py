@@ -30,7 +30,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 from tests.attacks.attacks import LARGE, Attack, attacks, prepare, prepare_buckets
-from tests.attacks.probe import TurnCounts
+from tests.attacks.probe import UNSLICED, TurnCounts
 from tests.attacks.wire import Connection
 
 P99_FACTOR_MAX = 2.0
@@ -153,10 +153,11 @@ def _burn_cpu(stop: Event) -> None:
 
 
 @contextmanager
-def served(folder: Path, *options: str) -> Iterator[MeasuredServer]:
-    """Yield `tavola serve` on a file, in a process of its own."""
+def served(folder: Path, *options: str, sliced: bool = True) -> Iterator[MeasuredServer]:
+    """Yield `tavola serve` on a file, in a process of its own; without slices it has a planted fault."""
     counts = TurnCounts(folder / "turns")
     command = [sys.executable, "-m", "tests.attacks.probe", str(folder / "turns")]
+    command += [] if sliced else [UNSLICED]
     command += ["serve", str(folder / "store.db"), "--port", "0", *options]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT

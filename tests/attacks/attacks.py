@@ -61,10 +61,10 @@ def prepare_buckets(folder: Path) -> None:
     """Write the files that attacks import, into a bucket of this folder."""
     bucket = folder / "bucket"
     bucket.mkdir(parents=True)
-    names = ["pk", "sk", *(f"c{number}" for number in range(20_000))]
+    names = ["pk", "sk", *(f"c{number:x}" for number in range(20_000))]
     rows = [",".join(["imported", str(number), *["x"] * 20_000]) for number in range(100)]
     (bucket / "wide.csv").write_text("\n".join([",".join(names), *rows]))
-    elements = ",\n".join(['"x"'] * 300_000)
+    elements = ",\n".join(['"x"'] * 20_000)
     (bucket / "large.ion").write_text(f'{{Item:{{pk:"imported",sk:1.,l:[{elements}]}}}}\n')
 
 
@@ -76,6 +76,7 @@ def attacks() -> Iterator[Attack]:
     yield from _large_bodies()
     yield from _large_items()
     yield from _many_parts()
+    yield from _imports()
 
 
 def _long_reads() -> Iterator[Attack]:
@@ -162,18 +163,18 @@ def _large_items() -> Iterator[Attack]:
     yield Attack(
         "batch of 25 puts of lists of 35,000",
         "BatchWriteItem",
-        lambda: _json({"RequestItems": {LARGE: _puts([_large("w", n, 35_000) for n in range(25)])}})(),
+        _json({"RequestItems": {LARGE: _puts([_large("w", n, 35_000) for n in range(25)])}}),
     )
     yield Attack(
         "transaction of 100 puts of lists of 3,000",
         "TransactWriteItems",
-        lambda: _json(
+        _json(
             {
                 "TransactItems": [
                     {"Put": {"TableName": LARGE, "Item": _large("t", number, 3_000)}} for number in range(100)
                 ]
             }
-        )(),
+        ),
     )
     update = {"UpdateExpression": "SET n = :n", "ExpressionAttributeValues": {":n": {"N": "1"}}}
     keys = [{"pk": {"S": "a"}, "sk": {"N": str(number)}} for number in range(8)]
@@ -216,22 +217,6 @@ def _large_items() -> Iterator[Attack]:
         "BatchGetItem",
         _json({"RequestItems": {LARGE: {"Keys": keys, "ProjectionExpression": "list[0]"}}}),
     )
-    for name, format_ in (("wide.csv", "CSV"), ("large.ion", "ION")):
-        yield Attack(
-            f"bulk load of {name}",
-            "StartBulkPutItems",
-            _json(
-                {
-                    "TableName": LARGE,
-                    "InputS3Configuration": {
-                        "S3Bucket": "bucket",
-                        "S3KeyPrefix": name,
-                        "InputFormat": format_,
-                    },
-                    "OutputS3Configuration": {"S3KeyPrefix": "out", "OutputType": ["ERROR"]},
-                }
-            ),
-        )
 
 
 def _many_parts() -> Iterator[Attack]:
@@ -257,7 +242,7 @@ def _many_parts() -> Iterator[Attack]:
     yield Attack(
         "transaction of 4,900 attribute names",
         "TransactWriteItems",
-        lambda: _json(
+        _json(
             {
                 "TransactItems": [
                     {
@@ -270,7 +255,7 @@ def _many_parts() -> Iterator[Attack]:
                     }
                 ]
             }
-        )(),
+        ),
     )
     yield Attack(
         "puts of lists of 900 over 50 connections",
@@ -278,6 +263,31 @@ def _many_parts() -> Iterator[Attack]:
         lambda: _put({"l": {"L": [{"N": "1"}] * 900}}),
         connections=50,
     )
+
+
+def _imports() -> Iterator[Attack]:
+    """Yield imports; each runs in the background once, and further requests for its table are refused."""
+    definition = {
+        "KeySchema": [KEY, SORT],
+        "AttributeDefinitions": [
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "sk", "AttributeType": "N"},
+        ],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    for name, format_ in (("wide.csv", "CSV"), ("large.ion", "ION")):
+        yield Attack(
+            f"import of {name}",
+            "ImportTable",
+            _json(
+                {
+                    "S3BucketSource": {"S3Bucket": "bucket", "S3KeyPrefix": name},
+                    "InputFormat": format_,
+                    "TableCreationParameters": {"TableName": f"Imported-{name}"} | definition,
+                }
+            ),
+            connections=1,
+        )
 
 
 def _scan(name: str, text: str, values: Mapping[str, Any]) -> Attack:

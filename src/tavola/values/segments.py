@@ -120,6 +120,10 @@ class LargeContainer:
         ] = []  # some members, or one that contains a large container
 
 
+Part = tuple[int, int, LargeContainer | None]
+"""Some members with the comma after them, from where to where in the text; or one that contains a large container."""
+
+
 class _Frame:
     """An open container of the scan."""
 
@@ -343,8 +347,9 @@ def _read_container(text: bytes, large: LargeContainer, *, admit: bool) -> Steps
     encoded: list[bytes] = []
     is_set = large.kind not in (ATTRIBUTES, ELEMENTS)
     size = 0
-    for start, end, nested in large.parts:
-        members = _decode_part(text, start, end, nested, is_map=is_map)
+    for part in large.parts:
+        nested = part[2]
+        members = _decode_part(text, large, part)
         added = len(members)
         if nested is not None:
             size += yield from _read_nested(text, members, nested, admit=admit)
@@ -375,14 +380,14 @@ def _read_container(text: bytes, large: LargeContainer, *, admit: bool) -> Steps
     return content  # type: ignore[no-any-return]  # one of the two
 
 
-def _decode_part(text: bytes, start: int, end: int, nested: LargeContainer | None, *, is_map: bool) -> Any:
+def _decode_part(text: bytes, large: LargeContainer, part: Part) -> Any:
     """Return the members in a part of a container; a nested container is left empty."""
+    start, end, nested = part
     piece = text[start:end] if nested is None else text[start : nested.start] + text[nested.end : end]
-    piece = piece.rstrip()
-    if piece.endswith(b","):
-        piece = piece[:-1]
+    if end != large.end:
+        piece = piece.rstrip()[:-1]  # the comma before the next part
     try:
-        members = _decode((b"{%b}" if is_map else b"[%b]") % piece)
+        members = _decode((b"{%b}" if large.kind == ATTRIBUTES else b"[%b]") % piece)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise ValueMalformed("the text is not valid JSON") from error
     if not members:

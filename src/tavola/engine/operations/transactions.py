@@ -178,6 +178,10 @@ def execute_actions(
     raise AssertionError("without pauses nothing changes")
 
 
+class _TableChanged(Exception):
+    """A table of a transaction was changed or deleted while it was prepared."""
+
+
 class _Pauses:
     """Whether preparing a transaction may pause, and whether it did."""
 
@@ -199,9 +203,12 @@ def _try_actions(
             return TransactionResult([], receipt.reads)
     tables = [call.table(action.request.table_name) for action in actions]
     addresses = _distinct_addresses(tables, actions)
-    prepared = yield from call.prepare_transaction(
-        addresses, lambda: _prepare_all(tables, actions, pauses), token
-    )
+    try:
+        prepared = yield from call.prepare_transaction(
+            addresses, lambda: _prepare_all(call, tables, actions, pauses), token
+        )
+    except _TableChanged:
+        return None
     if pauses.happened and not _are_unchanged(call, tables, actions, prepared, token, digest):
         return None
     call.services.begin()
@@ -363,13 +370,15 @@ def _distinct_addresses(
 
 
 def _prepare_all(
-    tables: list[StoredTable], actions: list[TransactionAction], pauses: _Pauses
+    call: OperationCall, tables: list[StoredTable], actions: list[TransactionAction], pauses: _Pauses
 ) -> Steps[list[PreparedAction]]:
     """Return all actions validated, or raise TransactionCanceledFault with a reason for each."""
     reasons: list[CancellationReason] = []
     prepared: list[PreparedAction] = []
     for table, action in zip(tables, actions, strict=True):
         reason = _NONE
+        if pauses.happened and call.table(action.request.table_name) is not table:
+            raise _TableChanged
         try:
             prepared.append(PreparedAction(action, *(yield from _prepare(table, action, pauses))))
         except ConditionalCheckFailedFault as fault:
