@@ -45,7 +45,7 @@ REQUEST_BYTES_MAX = 16 * _MB  # of an HTTP body (C: 413 above it)
 ITEM_REQUEST_BYTES_MAX = (
     8 * _MB
 )  # of an operation with one item, or with keys; twice what an item of empty strings takes
-SMALL_REQUEST_BYTES_MAX = 1 * _MB  # of every other operation that is neither a batch nor a transaction
+SMALL_REQUEST_BYTES_MAX = 2 * _MB  # of every other operation that is neither a batch nor a transaction
 ITEM_COLLECTION_BYTES_MAX = 10 * _GB  # items of one partition key, in a table with a local index
 
 # Expressions (DG, quotas).

@@ -33,7 +33,7 @@ class Attack:
     burns_cpu: bool = False  # beside its requests, as a control of what competition alone does
 
 
-def prepare(connection: Connection) -> None:
+def prepare(connection: Connection, *, tiny_items: int = TINY_ITEMS) -> None:
     """Create the tables that attacks read."""
     for name in (READINGS, LARGE):
         connection.call(
@@ -48,7 +48,7 @@ def prepare(connection: Connection) -> None:
                 "BillingMode": "PAY_PER_REQUEST",
             },
         )
-    for first in range(0, TINY_ITEMS, 25):
+    for first in range(0, tiny_items, 25):
         items = [{"pk": {"S": "a"}, "sk": {"N": str(first + n)}, "g": {"S": "x"}} for n in range(25)]
         connection.call("BatchWriteItem", {"RequestItems": {READINGS: _puts(items)}})
     large = {"L": [{"N": "1"}] * 60_000}

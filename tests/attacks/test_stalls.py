@@ -27,7 +27,7 @@ def _attack(name: str) -> Attack:
 def _results(folder: Path, names: tuple[str, ...], *, sliced: bool = True) -> dict[str, AttackResult]:
     with served(folder, "--sync", "off", sliced=sliced) as server:
         connection = Connection(server.url)
-        prepare(connection)
+        prepare(connection, tiny_items=0)
         connection.close()
         return {name: run(_attack(name), server, _SECONDS) for name in names}
 
