@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,7 +12,6 @@ import pytest
 from tavola.engine import Engine, PendingCall
 from tavola.protocol.faults import (
     ConditionalCheckFailedFault,
-    Fault,
     ResourceNotFoundFault,
     TransactionCanceledFault,
     ValidationFault,
@@ -48,7 +48,7 @@ def _in_slices(
     engine: Engine,
     operation: str,
     request: dict[str, Any],
-    between: Callable[[int], None] = lambda slice_: None,
+    between: Callable[[int], object] = lambda slice_: None,
 ) -> tuple[dict[str, Any], int]:
     """Return the response and the number of slices; `between` is called after each slice."""
     answer = engine.execute(operation, json.dumps(request).encode(), slice_s=0.0)
@@ -242,10 +242,9 @@ def test_a_table_that_is_replaced_during_a_pause_is_not_written(
             engine.call("DeleteTable", {"TableName": "large"})
             engine.call("CreateTable", other)
 
-    try:
+    refusals = (ResourceNotFoundFault, ValidationFault, TransactionCanceledFault)
+    with suppress(*refusals):
         _in_slices(engine, operation, request_, replace)
-    except Fault as fault:
-        assert isinstance(fault, ResourceNotFoundFault | ValidationFault | TransactionCanceledFault), fault
 
     assert engine.call("Scan", {"TableName": "large"})["Items"] == []
 

@@ -84,7 +84,7 @@ def test_what_is_too_large_for_its_operation_is_not_read() -> None:
         body = b"{" * (bytes_max + 1)
         for read in (_parse, parse):
             with pytest.raises(ValidationFault, match=rf"The request has {len(body)} bytes; {operation} "):
-                read(operation, body)  # type: ignore[operator]  # both take an operation and a body
+                read(operation, body)
 
 
 @pytest.mark.parametrize(

@@ -132,10 +132,11 @@ def _key_names(span: ReadRange) -> dict[str, None]:
 
 
 class ItemFilter(NamedTuple):
-    """A filter of items: whether it keeps one, and the same in steps, for a large item."""
+    """A filter of items: whether it keeps one, and the same in steps, for an item of so many bytes or more."""
 
     keeps: Callable[[Item], bool]
     keeps_in_steps: Callable[[Item], Steps[bool]]
+    stepped_bytes: int
 
 
 def select(
@@ -152,12 +153,13 @@ def select(
             seen_rows = seen_bytes = 0
         seen_rows += 1
         seen_bytes += size
-        if len(data) < LARGE_ITEM_BYTES:
-            item = decode_item(data)
-            is_kept = keep is None or keep.keeps(item)
+        item = decode_item(data) if len(data) < LARGE_ITEM_BYTES else (yield from decode_item_in_steps(data))
+        if keep is None:
+            is_kept = True
+        elif len(data) < keep.stepped_bytes:
+            is_kept = keep.keeps(item)
         else:
-            item = yield from decode_item_in_steps(data)
-            is_kept = keep is None or (yield from keep.keeps_in_steps(item))
+            is_kept = yield from keep.keeps_in_steps(item)
         if is_kept:
             chosen.append(data if shape is None else encode_item(shape(item)))
         if len(data) >= LARGE_ITEM_BYTES:

@@ -30,10 +30,10 @@ from tavola.protocol.faults import (
 from tavola.values import (
     LARGE_ITEM_BYTES,
     TOO_LARGE,
+    AdmittedMap,
     Item,
     Value,
     decode_item,
-    encode_admitted,
     encode_item,
     equal,
     text_size,
@@ -46,7 +46,6 @@ ATTEMPTS_MAX = 3
 
 _EXPIRY_S_MAX = 2**53
 _COMPARED_BYTES_MAX = 64 * 1024
-_PLAIN_BYTES_MAX = 4 * 1024  # encoding a smaller item again takes no time
 _EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} value."
 _NOT_VALID = "One or more parameter values are not valid. "
 KEY_MISMATCH = "The provided key element does not match the schema"
@@ -158,7 +157,7 @@ def prepare_put(current: CurrentItem, item: Item, size: int) -> ItemWrite:
     """Return the write that replaces the current item with `item`, whose values are already checked."""
     entries = entries_of(current.table, item)
     _check_size(current, size, entries, TOO_LARGE)
-    data = encode_item(item) if size < _PLAIN_BYTES_MAX else encode_admitted(item)
+    data = encode_item(item) if type(item) is not AdmittedMap else item.data
     return ItemWrite(current, item, data, size, entries)
 
 
@@ -179,8 +178,7 @@ def prepare_replacement(
     else:
         entries = entries_of(table, item, updating=True, written=written, copied=copied)
     _check_size(current, size, entries, UPDATE_TOO_LARGE)
-    data = encode_item(item) if size < _PLAIN_BYTES_MAX else encode_admitted(item)
-    return ItemWrite(current, item, data, size, entries)
+    return ItemWrite(current, item, encode_item(item), size, entries)
 
 
 def prepare_delete(current: CurrentItem) -> ItemWrite:

@@ -81,8 +81,6 @@ def admit_value(raw: Any, depth: int = 0) -> int:
     for tag, content in raw.items():
         if content is None:
             raise ValueRefused(_EMPTY, bare=True)
-        if type(content) is AdmittedList or type(content) is AdmittedMap:
-            return admitted_size(tag, content)
         if tag == "S":
             _expect(content, str)
             return len(content) if content.isascii() else len(content.encode())
@@ -90,6 +88,8 @@ def admit_value(raw: Any, depth: int = 0) -> int:
             _expect(content, str)
             raw["N"], size = admit_number(content)
             return size
+        if type(content) is AdmittedList or type(content) is AdmittedMap:
+            return admitted_size(tag, content)
         if tag == "M" or tag == "L":  # noqa: PLR1714 - faster than a tuple made for the question
             _expect(content, dict if tag == "M" else list)
             if depth >= NESTING_LEVELS_MAX:
@@ -315,13 +315,13 @@ def binary_size(text: str) -> int:
 def value_size(value: Value) -> int:
     """Return the bytes that one admitted value counts for."""
     for tag, content in value.items():
-        if type(content) is AdmittedList or type(content) is AdmittedMap:
-            return admitted_size(tag, content)
         match tag:
             case "S":
                 return text_size(content)
             case "N":
                 return admit_number(content)[1]
+            case _ if type(content) is AdmittedList or type(content) is AdmittedMap:
+                return admitted_size(tag, content)
             case "M":
                 return CONTAINER_OVERHEAD_BYTES + sum(
                     text_size(name) + ELEMENT_OVERHEAD_BYTES + value_size(member)

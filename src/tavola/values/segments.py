@@ -42,7 +42,7 @@ from tavola.values.admission import (
     admitted_size,
     text_size,
 )
-from tavola.values.value import Item, ValueMalformed, ValueRefused, decode_item, encode_item
+from tavola.values.value import Item, Value, ValueMalformed, ValueRefused, decode_item
 
 SEGMENT_BYTES = 4 * 1024
 """The least size of a segment, and of a container that is cut; about a third of a millisecond of work."""
@@ -361,7 +361,7 @@ def _read_container(text: bytes, large: LargeContainer, *, admit: bool) -> Steps
             yield from release_in_steps(content)
             raise ValueRefused(TOO_LARGE, bare=True)
         if admit and not is_set:
-            encoded.append(encode_admitted(members)[1:-1] if is_map else _encode_elements(members)[1:-1])
+            encoded.append(_encode_members(members, nested))
         if is_map:
             before = len(content)
             content.update(members)
@@ -450,27 +450,14 @@ def _release_value(value: Any) -> Steps[None]:
             yield from release_in_steps(inner)
 
 
-def encode_admitted(item: Item) -> bytes:
-    """Return an item as bytes; admitted contents are copied as they were encoded."""
-    if type(item) is AdmittedMap and item.data:
-        return item.data
-    if any(
-        type(content) in (AdmittedList, AdmittedMap) for value in item.values() for content in value.values()
-    ):
-        return _encode({name: _with_encoded_content(value) for name, value in item.items()})
-    return encode_item(item)
+def _encode_members(members: Any, nested: LargeContainer | None) -> bytes:
+    """Return the members of a part as JSON, without brackets; the content of a nested container is encoded already."""
+    if nested is not None and type(members) is dict:
+        members = {name: _with_encoded_content(value) for name, value in members.items()}
+    elif nested is not None:
+        members = [_with_encoded_content(value) for value in members]
+    return _encode(members)[1:-1]
 
 
-def _encode_elements(elements: list[Any]) -> bytes:
-    return (
-        _encode([_with_encoded_content(value) for value in elements])
-        if len(elements) == 1
-        else _encode(elements)
-    )
-
-
-def _with_encoded_content(value: Any) -> Any:
-    for tag, content in value.items():
-        if type(content) in (AdmittedList, AdmittedMap) and content.data:
-            return {tag: msgspec.Raw(content.data)}
-    return value
+def _with_encoded_content(value: Value) -> dict[str, msgspec.Raw]:
+    return {tag: msgspec.Raw(content.data) for tag, content in value.items()}

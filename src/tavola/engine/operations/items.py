@@ -56,6 +56,7 @@ from tavola.values import (
     item_size,
     measure_change,
     text_size,
+    value_size,
 )
 
 _GB = 1024**3
@@ -255,14 +256,22 @@ def prepare_update(
         after = applied.item
         size = current.size if item is not None else item_size(key)
         for name in update.written:
-            growth, levels = _measure_attribute(name, before.get(name), after.get(name))
+            old, new = before.get(name), after.get(name)
+            if name not in update.nested and not current.is_large:
+                size += _attribute_size(name, new) - _attribute_size(name, old)
+                continue
+            growth, levels = _measure_attribute(name, old, new)
             # The value may be as deep as an item allows and so may its path: only the two together exceed it.
-            if levels > NESTING_LEVELS_MAX and name in update.nested:
+            if levels > NESTING_LEVELS_MAX:
                 raise ValidationFault(TOO_DEEP)
             size += growth
         write = prepare_replacement(current, after, size, update.written, update.copied)
     write.applied = applied
     return write
+
+
+def _attribute_size(name: str, value: Value | None) -> int:
+    return 0 if value is None else text_size(name) + value_size(value)
 
 
 def _measure_attribute(name: str, old: Value | None, new: Value | None) -> tuple[int, int]:

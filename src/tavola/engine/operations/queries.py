@@ -37,11 +37,13 @@ from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import CompiledCondition, evaluate, evaluate_in_steps, prepare_values
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.key_conditions import KeyRange, key_bounds
+from tavola.expressions.nodes import And, Or
 from tavola.expressions.projections import CompiledProjection, project
 from tavola.keys import Bounds, KeyRefused, KeySchema, partition_bounds, segment_bounds
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.queries import QueryRequest, ScanRequest
 from tavola.values import (
+    LARGE_ITEM_BYTES,
     DuplicatesRefused,
     Item,
     NumberRefused,
@@ -53,6 +55,7 @@ from tavola.values import (
 
 _EVERYTHING = Bounds(b"", None)
 _FETCHES_PER_STEP = 32
+_STEPPED_BYTES_MIN = 2 * 1024  # filtering smaller items takes less than a pause, whatever the filter
 _START_INVALID = "The provided starting key is invalid"
 _START_MISMATCH = f"{_START_INVALID}: {KEY_MISMATCH}"
 _INVALID = "One or more parameter values were invalid: "
@@ -247,14 +250,18 @@ def make_filter(
     if filter_ is None:
         return None
     values = prepare_values(filter_, bindings.values)
+    parts = len(filter_.tree.parts) if isinstance(filter_.tree, And | Or) else 1
+    stepped_bytes = LARGE_ITEM_BYTES // parts + _STEPPED_BYTES_MIN
     if index is None or index.projected is None or fetches:
         return ItemFilter(
             lambda item: evaluate(filter_, item, values),
             lambda item: evaluate_in_steps(filter_.tree, item, values),
+            stepped_bytes,
         )
     return ItemFilter(
         lambda item: evaluate(filter_, project_entry(index, item), values),
         lambda item: evaluate_in_steps(filter_.tree, project_entry(index, item), values),
+        stepped_bytes,
     )
 
 
