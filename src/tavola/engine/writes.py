@@ -32,10 +32,12 @@ from tavola.values import (
     TOO_LARGE,
     AdmittedMap,
     Item,
+    Steps,
     Value,
     decode_item,
     encode_item,
     equal,
+    release_in_steps,
     text_size,
     value_size,
 )
@@ -78,6 +80,11 @@ class CurrentItem:
     def set_item(self, item: Item) -> None:
         """Set what the stored item decodes to, so that it is not decoded again."""
         self._item = item
+
+    def release(self) -> Steps[None]:
+        """Free a large item in steps; it and what was made of it must not be used any more."""
+        if self.is_large and self._item is not None:
+            yield from release_in_steps(self._item)
 
     @property
     def data(self) -> bytes | None:

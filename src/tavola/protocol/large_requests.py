@@ -1,6 +1,6 @@
 """Parsing large bodies in steps, for a server that serves others meanwhile; `requests` parses the rest.
 
-A body is decoded in one piece if it has few parts. Otherwise the contents of large items and values are taken out, what is
+A body is decoded in one piece if it has few parts and less than half a megabyte. Otherwise the contents of large items and values are taken out, what is
 left (the skeleton) is parsed as a request, and the contents are decoded, admitted and put back one segment after the other;
 see `tavola.values.segments`. The result is the request that `parse` returns, with its large values admitted.
 
@@ -33,6 +33,7 @@ LARGE_BODY_BYTES = 16 * 1024
 """Bodies that are longer may take more than a slice of time to parse."""
 
 _PARTS_PARSED_MAX = 1_000  # decoded and admitted in half a millisecond
+_BYTES_PARSED_MAX = 512 * 1024  # however few parts; longer than any string but those in large values
 _SKELETON_PARTS_MAX = 10_000
 _COUNTED_BYTES = 1024 * 1024
 
@@ -44,12 +45,12 @@ def parse_in_steps(operation: str, body: bytes, wording: MessageStyle, contents:
     refused.
     """
     check_body_size(operation, body)
-    if (yield from _count_parts(body)) <= _PARTS_PARSED_MAX:
+    if (yield from _count_parts(body)) <= _PARTS_PARSED_MAX and len(body) <= _BYTES_PARSED_MAX:
         return parse(operation, body, wording)
     try:
         containers = yield from find_large_containers(body, describe_request(operation), _enter)
         skeleton = remove_contents(body, containers)
-        if _parts_in(skeleton, 0, len(skeleton)) > _SKELETON_PARTS_MAX:
+        if len(skeleton) > _BYTES_PARSED_MAX or _parts_in(skeleton, 0, len(skeleton)) > _SKELETON_PARTS_MAX:
             raise PartsExceeded
         request = parse(operation, skeleton, wording)
         for large in containers:

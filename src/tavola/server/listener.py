@@ -152,7 +152,7 @@ class Server:
         for connection in tuple(service.connections):
             connection.sweep(now_s)
         if (
-            gc.get_freeze_count()
+            gc.get_threshold() == _GC_THRESHOLDS  # this process avoids full collections otherwise
             and service.work.is_idle
             and now_s - self._collected_s >= _COLLECTION_INTERVAL_S
         ):

@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tavola.limits import ADMITTED_BYTES_MAX, NESTING_LEVELS_MAX
+from tavola.limits import ADMITTED_BYTES_MAX, ITEM_BYTES_MAX, NESTING_LEVELS_MAX
 from tavola.values.admission import (
     TOO_DEEP,
     TOO_LARGE,
@@ -71,11 +71,12 @@ _CUT = frozenset(_KIND_OF_TAG.values())
 _LEVELS_MAX = 2 * NESTING_LEVELS_MAX + 32  # of brackets
 _TOKENS_PER_STEP = 32
 _RELEASED_PER_STEP = 2_000
+_STRING_CHARACTERS_MAX = 6 * ITEM_BYTES_MAX + 2  # each byte may be written as an escape of six
 _UNCUT_TOKENS_MAX = 30_000
 
 # A run is some members that are not deep, each followed by a comma. Repetitions are possessive and bounded: they do not
-# backtrack, and one match is short, whatever the text is.
-_SCALAR = rb'(?:"[^"\\]*+(?:\\.[^"\\]*+){0,64}+"|true|false|null)'
+# backtrack, and one match is short, whatever the text is. A long string is in no run, since alternatives would read it again.
+_SCALAR = rb'(?:"[^"\\]{0,256}+(?:\\.[^"\\]{0,256}+){0,64}+"|true|false|null)'
 
 
 def _value_pattern(inner: bytes, members_max: int) -> bytes:
@@ -191,6 +192,8 @@ def find_large_containers(
         elif token == b'"':
             if not match["end"]:
                 at = yield from _skip_string(text, at)
+            if at - start > _STRING_CHARACTERS_MAX:
+                raise ValueRefused(TOO_LARGE, bare=True)
             if frame.key is None and frame.closing == b"}":
                 frame.key = text[start:at]
         elif token == b",":

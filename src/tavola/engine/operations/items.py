@@ -201,7 +201,10 @@ def _in_steps(
     write: Callable[[CurrentItem], bytes],
 ) -> Steps[bytes]:
     """Decode a large current item in steps, and then write."""
-    return write((yield from decode_current(call, request.table_name, current)))
+    now = yield from decode_current(call, request.table_name, current)
+    response = write(now)
+    yield from now.release()
+    return response
 
 
 def decode_current(call: OperationCall, table_name: str, current: CurrentItem) -> Steps[CurrentItem]:

@@ -174,6 +174,8 @@ def execute_actions(
         pauses = _Pauses(allowed=attempt < ATTEMPTS_MAX)
         result = yield from _try_actions(call, actions, token, digest, pauses)
         if result is not None:
+            for action in result.prepared:
+                yield from action.current.release()
             return result
     raise AssertionError("without pauses nothing changes")
 
