@@ -52,6 +52,17 @@ def _parse(operation: str, body: bytes) -> tuple[Any, int]:
                 }
             },
         ),
+        (
+            "BatchWriteItem",
+            {
+                "RequestItems": {
+                    "abc": [
+                        {"PutRequest": {"Item": {"pk": {"S": f"{n}"}, "s": {"S": "x" * 390_000}}}}
+                        for n in range(9)
+                    ]
+                }
+            },
+        ),
         ("TransactWriteItems", {"TransactItems": [{"Put": {"TableName": "abc", "Item": _ITEM}}]}),
         (
             "ExecuteStatement",

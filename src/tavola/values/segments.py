@@ -208,6 +208,8 @@ def find_large_containers(
         elif token in (b"}", b"]"):
             if token != frame.closing:
                 raise ValueMalformed("the brackets do not match")
+            if frame.large is None and frame.cuts and start - frame.cut_at >= SEGMENT_BYTES:
+                _make_large(stack, found)
             if frame.large is not None:
                 _close(frame, text, start)
             stack.pop()
