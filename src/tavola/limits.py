@@ -41,6 +41,11 @@ RESOURCE_ARN_CHARACTERS_MAX = 1283
 ITEM_BYTES_MAX = 400 * _KB  # inclusive
 PAGE_BYTES_MAX = 1 * _MB  # of a Query or Scan, counted before the filter
 REQUEST_BYTES_MAX = 16 * _MB  # of an HTTP body (C: 413 above it)
+# Ours, below the limit of a body: what an operation can need of it, so that larger bodies are refused before they are read.
+ITEM_REQUEST_BYTES_MAX = (
+    8 * _MB
+)  # of an operation with one item, or with keys; twice what an item of empty strings takes
+SMALL_REQUEST_BYTES_MAX = 2 * _MB  # of every other operation that is neither a batch nor a transaction
 ITEM_COLLECTION_BYTES_MAX = 10 * _GB  # items of one partition key, in a table with a local index
 
 # Expressions (DG, quotas).

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tests.attacks.wire import Connection
@@ -29,9 +30,10 @@ class Attack:
     body: Callable[[], bytes]  # made by the attacker, because it may be large
     connections: int = 2
     strict: bool = False  # sent unsigned to a server with --auth strict
+    burns_cpu: bool = False  # beside its requests, as a control of what competition alone does
 
 
-def prepare(connection: Connection) -> None:
+def prepare(connection: Connection, *, tiny_items: int = TINY_ITEMS) -> None:
     """Create the tables that attacks read."""
     for name in (READINGS, LARGE):
         connection.call(
@@ -46,7 +48,7 @@ def prepare(connection: Connection) -> None:
                 "BillingMode": "PAY_PER_REQUEST",
             },
         )
-    for first in range(0, TINY_ITEMS, 25):
+    for first in range(0, tiny_items, 25):
         items = [{"pk": {"S": "a"}, "sk": {"N": str(first + n)}, "g": {"S": "x"}} for n in range(25)]
         connection.call("BatchWriteItem", {"RequestItems": {READINGS: _puts(items)}})
     large = {"L": [{"N": "1"}] * 60_000}
@@ -55,8 +57,29 @@ def prepare(connection: Connection) -> None:
         connection.call("PutItem", {"TableName": LARGE, "Item": item})
 
 
+def prepare_buckets(folder: Path) -> None:
+    """Write the files that attacks import, into a bucket of this folder."""
+    bucket = folder / "bucket"
+    bucket.mkdir(parents=True)
+    names = ["pk", "sk", *(f"c{number:x}" for number in range(20_000))]
+    rows = [",".join(["imported", str(number), *["x"] * 20_000]) for number in range(100)]
+    (bucket / "wide.csv").write_text("\n".join([",".join(names), *rows]))
+    elements = ",\n".join(['"x"'] * 20_000)
+    (bucket / "large.ion").write_text(f'{{Item:{{pk:"imported",sk:1.,l:[{elements}]}}}}\n')
+
+
 def attacks() -> Iterator[Attack]:
-    """Yield every attack."""
+    """Yield every attack, after a control."""
+    small = {"TableName": LARGE, "Key": {"pk": {"S": "good"}, "sk": {"N": "1"}}}
+    yield Attack("(control: cheap requests and a busy CPU)", "GetItem", _json(small), burns_cpu=True)
+    yield from _long_reads()
+    yield from _large_bodies()
+    yield from _large_items()
+    yield from _many_parts()
+    yield from _imports()
+
+
+def _long_reads() -> Iterator[Attack]:
     digits = "1" * 8_000
     yield Attack(
         "PartiQL, 25 statements with long numbers",
@@ -100,6 +123,10 @@ def attacks() -> Iterator[Attack]:
             }
         ),
     )
+    yield Attack("scans over 50 connections", "Scan", _json({"TableName": READINGS}), connections=50)
+
+
+def _large_bodies() -> Iterator[Attack]:
     yield Attack(
         "put of 700,000 attributes", "PutItem", lambda: _put({f"{n:x}": {"S": ""} for n in range(700_000)})
     )
@@ -129,7 +156,138 @@ def attacks() -> Iterator[Attack]:
         strict=True,
     )
     yield Attack("deep nesting", "PutItem", lambda: _nested(900))
-    yield Attack("scans over 50 connections", "Scan", _json({"TableName": READINGS}), connections=50)
+
+
+def _large_items() -> Iterator[Attack]:
+    """Yield legal requests that write or read items of hundreds of kilobytes with tens of thousands of elements."""
+    yield Attack(
+        "batch of 25 puts of lists of 35,000",
+        "BatchWriteItem",
+        _json({"RequestItems": {LARGE: _puts([_large("w", n, 35_000) for n in range(25)])}}),
+    )
+    yield Attack(
+        "transaction of 100 puts of lists of 3,000",
+        "TransactWriteItems",
+        _json(
+            {
+                "TransactItems": [
+                    {"Put": {"TableName": LARGE, "Item": _large("t", number, 3_000)}} for number in range(100)
+                ]
+            }
+        ),
+    )
+    update = {"UpdateExpression": "SET n = :n", "ExpressionAttributeValues": {":n": {"N": "1"}}}
+    keys = [{"pk": {"S": "a"}, "sk": {"N": str(number)}} for number in range(8)]
+    yield Attack(
+        "update of an item of 60,000", "UpdateItem", _json({"TableName": LARGE, "Key": keys[0]} | update)
+    )
+    yield Attack(
+        "transaction of updates of 8 items of 60,000",
+        "TransactWriteItems",
+        _json({"TransactItems": [{"Update": {"TableName": LARGE, "Key": key} | update} for key in keys]}),
+    )
+    condition = "contains(list, :no)"
+    values = {":no": {"S": "no"}}
+    yield Attack(
+        "delete with a condition on an item of 60,000",
+        "DeleteItem",
+        _json(
+            {
+                "TableName": LARGE,
+                "Key": keys[1],
+                "ConditionExpression": condition,
+                "ExpressionAttributeValues": values,
+            }
+        ),
+    )
+    yield Attack(
+        "filter of 100 contains() on lists of 60,000",
+        "Query",
+        _json(
+            {
+                "TableName": LARGE,
+                "KeyConditionExpression": "pk = :a",
+                "FilterExpression": " OR ".join([condition] * 100),
+                "ExpressionAttributeValues": values | {":a": {"S": "a"}},
+            }
+        ),
+    )
+    yield Attack(
+        "batch of 8 projected items of 60,000",
+        "BatchGetItem",
+        _json({"RequestItems": {LARGE: {"Keys": keys, "ProjectionExpression": "list[0]"}}}),
+    )
+
+
+def _many_parts() -> Iterator[Attack]:
+    """Yield requests with many parts, or many requests, that each take little less than a slice."""
+    where = " OR ".join(f"g = {number}" for number in range(290))
+    statement = f"SELECT * FROM \"{READINGS}\" WHERE pk = 'a' AND sk = 1 AND ({where})"
+    yield Attack(
+        "PartiQL, 25 statements with 290 conditions",
+        "BatchExecuteStatement",
+        _json({"Statements": [{"Statement": statement}] * 25}),
+    )
+    put = b'{"PutRequest":{"Item":{"pk":{"S":"a"}}}},'
+    yield Attack(
+        "batch of 300,000 puts",
+        "BatchWriteItem",
+        lambda: b'{"RequestItems":{"Large":[' + put * 300_000 + b"]}}",
+    )
+    yield Attack(
+        "a string of seven million escapes",
+        "BatchWriteItem",
+        lambda: b'{"RequestItems":"' + b'\\"' * 7_000_000 + b'"}',
+    )
+    yield Attack(
+        "transaction of 4,900 attribute names",
+        "TransactWriteItems",
+        _json(
+            {
+                "TransactItems": [
+                    {
+                        "Delete": {
+                            "TableName": LARGE,
+                            "Key": {"pk": {"S": "none"}, "sk": {"N": "1"}},
+                            "ConditionExpression": "#0 = #1",
+                            "ExpressionAttributeNames": {f"#{number}": "a" for number in range(4_900)},
+                        }
+                    }
+                ]
+            }
+        ),
+    )
+    yield Attack(
+        "puts of lists of 900 over 50 connections",
+        "PutItem",
+        lambda: _put({"l": {"L": [{"N": "1"}] * 900}}),
+        connections=50,
+    )
+
+
+def _imports() -> Iterator[Attack]:
+    """Yield imports; each runs in the background once, and further requests for its table are refused."""
+    definition = {
+        "KeySchema": [KEY, SORT],
+        "AttributeDefinitions": [
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "sk", "AttributeType": "N"},
+        ],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    for name, format_ in (("wide.csv", "CSV"), ("large.ion", "ION")):
+        yield Attack(
+            f"import of {name}",
+            "ImportTable",
+            _json(
+                {
+                    "S3BucketSource": {"S3Bucket": "bucket", "S3KeyPrefix": name},
+                    "InputFormat": format_,
+                    "TableCreationParameters": {"TableName": f"Imported-{name}"} | definition,
+                }
+            ),
+            connections=1,
+        )
 
 
 def _scan(name: str, text: str, values: Mapping[str, Any]) -> Attack:
@@ -147,6 +305,10 @@ def _json(body: Mapping[str, Any]) -> Callable[[], bytes]:
 def _put(attributes: Mapping[str, Any]) -> bytes:
     item = {"pk": {"S": "b"}, "sk": {"N": "1"}, **attributes}
     return json.dumps({"TableName": LARGE, "Item": item}, separators=(",", ":")).encode()
+
+
+def _large(key: str, number: int, elements: int) -> dict[str, Any]:
+    return {"pk": {"S": key}, "sk": {"N": str(number)}, "l": {"L": [{"N": "1"}] * elements}}
 
 
 def _puts(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -123,9 +123,9 @@ def _put_with(attributes: int, value: dict[str, Any]) -> bytes:
     return msgspec.json.encode({"TableName": "abc", "Item": item})
 
 
-def test_an_item_with_too_many_parts_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An item of more parts than the size limit allows is refused by counting, without decoding its attributes."""
-    body = _put_with(450_000, {"S": ""})
+def test_a_put_of_too_large_a_body_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body of twice what the largest item takes is refused by its length, without decoding its attributes."""
+    body = _put_with(600_000, {"S": ""})
     parse("PutItem", _put_with(1, {"S": "x"}))  # builds the decoder
     monkeypatch.setitem(requests._PARSERS, "PutItem", (_refuse_to_decode, requests._PARSERS["PutItem"][1]))
 

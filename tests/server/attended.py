@@ -64,7 +64,9 @@ class Attended:
             **{name.replace("_", "-").encode(): value for name, value in headers.items()},
         }
         payload = self._dispatch.answer(b"POST", b"/", fields, body, False, self._peer)
-        assert isinstance(payload, bytes | tuple)
+        while not isinstance(payload, bytes | tuple):
+            resumed = payload.resume()
+            payload = payload if resumed is None else resumed
         whole = payload if isinstance(payload, bytes) else b"".join(payload)
         head, _, answer = whole.partition(b"\r\n\r\n")
         self.engine.commit()

@@ -6,7 +6,7 @@ import json
 from collections.abc import Generator
 from time import sleep
 
-from tavola.engine import ItemAccess, PendingRead, RequestContext
+from tavola.engine import ItemAccess, PendingCall, RequestContext
 from tavola.protocol.arns import Scope, table_arn
 from tavola.protocol.faults import ConditionalCheckFailedFault, ValidationFault
 
@@ -50,7 +50,7 @@ class StandIn:
         self.more_to_tend -= self.more_to_tend > 0
         return self.more_to_tend > 0
 
-    def resume(self, read: PendingRead, slice_s: float) -> bytes | None:
+    def resume(self, read: PendingCall, slice_s: float) -> bytes | None:
         return read.run(slice_s)
 
     def execute(
@@ -61,7 +61,7 @@ class StandIn:
         context: RequestContext | None = None,
         *,
         slice_s: float | None = None,
-    ) -> bytes | PendingRead:
+    ) -> bytes | PendingCall:
         self.calls.append((operation, scope))
         if context is not None and context.accesses is not None:
             context.accesses.append(ItemAccess(table_arn(scope, "Orders"), None, body, 0.5, 0.0))
@@ -79,7 +79,7 @@ class StandIn:
             case "Scan":
                 return b'"' + b"x" * self.answer_bytes + b'"'
             case "ExecuteStatement":
-                return PendingRead(self._long_read(scope))
+                return PendingCall(self._long_read(scope))
             case "Query":
                 raise ValidationFault("The table has no such index")
             case _:

@@ -18,6 +18,7 @@ from tavola.server.connection import ClientConnection, Service
 from tavola.server.dispatch import Dispatch
 from tavola.server.responses import PendingWork, ResponseEncoder, ResponseQueue
 from tavola.server.safeguards import ServerLimits
+from tavola.server.turns import TurnQueue
 from tests.server.standin import StandIn
 
 PUT = b"POST / HTTP/1.1\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\nContent-Type: application/json\r\n"
@@ -99,8 +100,9 @@ class Bench:
         encoder = ResponseEncoder(ManualClock(), SeededEntropy(7))
         commits = ResponseQueue(self.engine, encoder, loop)
         dispatch = Dispatch(self.engine, encoder, commits.open_group)
-        work = PendingWork(loop, commits, reads_max=8)
-        self.service = Service(loop, encoder, dispatch, commits, work, limits or ServerLimits())
+        work = PendingWork(loop, commits, pending_max=8)
+        turns = TurnQueue(loop, (limits or ServerLimits()).turn_s)
+        self.service = Service(loop, encoder, dispatch, commits, work, turns, limits or ServerLimits())
         self.connection = ClientConnection(self.service)
         self.connection.connection_made(cast(asyncio.Transport, self.transport))
 
@@ -320,7 +322,7 @@ def test_a_lingering_client_is_cut_in_the_end() -> None:
 
 def test_an_expensive_request_ends_the_turn_of_its_client() -> None:
     """After a request over the time limit nothing is read from the client until the others had their turn."""
-    bench = Bench(ServerLimits(turn_s=0.0))
+    bench = Bench(ServerLimits(turn_s=0.0, heavy_s=0.0))
 
     reading = []
     bench.feed(_put(b"a"))

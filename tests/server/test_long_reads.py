@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from tavola.clock import monotonic
-from tavola.engine import Engine, ItemAccess, PendingRead
+from tavola.engine import Engine, ItemAccess, PendingCall
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault
 from tavola.server.listener import running
@@ -81,13 +81,13 @@ def _item(number: int) -> dict[str, Any]:
     }
 
 
-def _start(engine: Engine, operation: str, body: dict[str, Any]) -> PendingRead:
+def _start(engine: Engine, operation: str, body: dict[str, Any]) -> PendingCall:
     read = engine.execute(operation, msgspec.json.encode(body), slice_s=SLICE_S)
-    assert isinstance(read, PendingRead)
+    assert isinstance(read, PendingCall)
     return read
 
 
-def _finish(engine: Engine, read: PendingRead) -> dict[str, Any]:
+def _finish(engine: Engine, read: PendingCall) -> dict[str, Any]:
     while (response := engine.resume(read, SLICE_S)) is None:
         pass
     found: dict[str, Any] = json.loads(response)
@@ -242,7 +242,7 @@ class _PacedEngine:
         self._engine = engine
         self.may_advance = False
 
-    def resume(self, read: PendingRead, slice_s: float) -> bytes | None:
+    def resume(self, read: PendingCall, slice_s: float) -> bytes | None:
         return self._engine.resume(read, slice_s) if self.may_advance else None
 
     def __getattr__(self, name: str) -> Any:
@@ -317,7 +317,7 @@ def test_few_long_reads_are_in_progress_at_a_time() -> None:
     """Each holds its page in memory, so the others wait after their first slice; all are answered."""
     engine = StandIn()
     engine.read_slices = 5
-    with served(engine, reads_max=2) as endpoint, ExitStack() as stack:
+    with served(engine, pending_max=2) as endpoint, ExitStack() as stack:
         clients = [stack.enter_context(Raw(endpoint)) for _ in range(6)]
         for client in clients:
             client.send(request("ExecuteStatement"))

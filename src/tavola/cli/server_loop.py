@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -83,6 +82,8 @@ def run_until_signal(
 async def _serve_until_signal(
     serving: Callable[[ShutdownRequest], AbstractAsyncContextManager[T]], ready: Callable[[T], None]
 ) -> None:
+    from tavola.server.listener import avoid_full_collections
+
     stopping = ShutdownRequest()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -90,8 +91,7 @@ async def _serve_until_signal(
 
     async def serve() -> None:
         async with serving(stopping) as value:
-            gc.collect()
-            gc.freeze()  # existing objects live until the end, so the collector can skip them
+            avoid_full_collections()
             stopping.ready = True
             ready(value)
             await stopping.requested.wait()

@@ -6,7 +6,7 @@ stored as the bytes that are sent, so reading one copies bytes and converts noth
 """
 
 from tavola.engine.emulation import SWITCHES, EmulationRefused, HotItem, Hottest
-from tavola.engine.engine import Engine, PendingRead
+from tavola.engine.engine import Engine, PendingCall
 from tavola.engine.request_context import AccessGuard, ItemAccess, Observer, ObserverNotifier, RequestContext
 from tavola.engine.storage import (
     FileBackupExists,
@@ -38,7 +38,7 @@ __all__ = [
     "ItemAccess",
     "Observer",
     "ObserverNotifier",
-    "PendingRead",
+    "PendingCall",
     "RequestContext",
     "StoreDamaged",
     "StoreError",

@@ -2,8 +2,8 @@
 
 A request is the JSON body that AWS would receive, and the response is the body that AWS would send, so callers in this
 process and over HTTP get the same responses from the same code. The engine executes one call at a time, under a lock; it
-can be used from several threads. A long read is the exception: it can pause, and other calls are executed meanwhile
-(`reads`). `commit_group` explains when a call's writes become durable.
+can be used from several threads. Long calls are the exception: they can pause, and other calls are executed meanwhile
+(`reads`, `tavola.protocol.large_requests`). `commit_group` explains when a call's writes become durable.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from tavola.engine.emulation import Emulation, Hottest, Switches, parse_switches
 from tavola.engine.isolation import ClientTokens
 from tavola.engine.jobs import JobStore
 from tavola.engine.operations import HANDLERS, EmulatedCall, OperationCall, Services
-from tavola.engine.reads import Steps
 from tavola.engine.request_context import ObservedContext, Observer, ObserverNotifier, RequestContext
 from tavola.engine.signed_tokens import TokenSigner
 from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull, StoreReplaced
@@ -37,16 +36,17 @@ from tavola.engine.transfer import Buckets
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.protocol.arns import DEFAULT_SCOPE, Scope
 from tavola.protocol.faults import Fault, InternalServerFault, ResourceNotFoundFault, SerializationFault
+from tavola.protocol.large_requests import LARGE_BODY_BYTES, parse_in_steps
 from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.requests import parse, parse_coerced, unknown_operation
-from tavola.values import ValueMalformed
+from tavola.values import Steps, ValueMalformed, ValueRefused, release_in_steps
 
 _BACKGROUND_CALLER_S = 5.0
 _FILE_CHECK_S = 1.0  # how often background work checks the files, and whether a full disk has space again
 
 
-class PendingRead:
-    """A query or scan that has begun and not ended; `Engine.resume` continues it, `abandon` ends it."""
+class PendingCall:
+    """A call that has begun and not ended; `Engine.resume` continues it, `end` ends it."""
 
     __slots__ = ("_report", "_steps", "participant")
 
@@ -56,11 +56,11 @@ class PendingRead:
         self.participant = participant  # of the commit group
 
     def report_end(self, report: Callable[[Fault | None], None]) -> None:
-        """Call `report` once, when the read ends: with the fault if it failed."""
+        """Call `report` once, when the call ends: with the fault if it failed."""
         self._report = report
 
     def run(self, slice_s: float) -> bytes | None:
-        """Run steps until the slice or the read ends; the engine's lock is held."""
+        """Run steps until the slice or the call ends; the engine's lock is held."""
         until_s = monotonic() + slice_s
         try:
             while True:
@@ -72,7 +72,7 @@ class PendingRead:
             return response
 
     def end(self, fault: Fault | None = None) -> None:
-        """Report the end of the read, and drop what is left of it: it is complete, has failed or is not needed any more."""
+        """Report the end of the call, and drop what is left of it: it is complete, has failed or is not needed any more."""
         self._steps.close()
         report, self._report = self._report, None
         if report is not None:
@@ -194,7 +194,7 @@ class Engine:
         *,
         participant: object = None,
         slice_s: float | None,
-    ) -> bytes | PendingRead: ...
+    ) -> bytes | PendingCall: ...
 
     def execute(
         self,
@@ -205,15 +205,16 @@ class Engine:
         *,
         participant: object = None,
         slice_s: float | None = None,
-    ) -> bytes | PendingRead:
+    ) -> bytes | PendingCall:
         """Return the response body of a request, or raise the fault that AWS would return.
 
         Writes are durable on return, unless the thread collects writes or the call names a `participant` of the commit
         group. The caller must then check `dirty` and, if it is set, `commit(participant)` before it reveals the
         response. A participant of its own for each call gets the outcome of that call alone.
 
-        With `slice_s`, a query or scan that takes longer than that is returned unfinished. Its context must not be used
-        for another request until it ends.
+        With `slice_s`, a call that takes longer than that may be returned unfinished: a long read, a large body or a
+        batch of large items. Its context must not be used for another request until it ends. Every slice but the last
+        only reads and prepares, except that a batch may have written some of its items.
         """
         if self._observing is not None and not isinstance(context, ObservedContext):
             return self._execute_observed(
@@ -222,7 +223,8 @@ class Engine:
         handler = HANDLERS.get(operation)
         if handler is None:
             raise unknown_operation(operation)
-        request = parse(operation, body, self._wording)
+        is_large = slice_s is not None and len(body) > LARGE_BODY_BYTES
+        request = None if is_large else parse(operation, body, self._wording)
         call_type = EmulatedCall if self._services.emulation.active else OperationCall
         call = call_type(operation, body, scope, self._services, context)
         if context is not None and context.as_of_us is not None:
@@ -233,14 +235,17 @@ class Engine:
             group.check_accepting()
             joins = group.collects(participant)
             try:
-                if context is not None and context.guard is not None:
-                    context.guard.check(operation, request, call)
-                try:
-                    response: Any = handler(call, request)
-                except ValueMalformed:
-                    response = self._execute_coerced(call, handler)
+                if is_large:
+                    response: Any = self._execute_large(call, handler)
+                else:
+                    if context is not None and context.guard is not None:
+                        context.guard.check(operation, request, call)
+                    try:
+                        response = handler(call, request)
+                    except ValueMalformed:
+                        response = self._execute_coerced(call, handler)
                 if response.__class__ is not bytes:
-                    response = self._begin_read(response, slice_s, participant)
+                    response = self._begin_steps(response, slice_s, participant)
             except Fault:
                 # Every refusal happens before the first row is written.
                 if joins:
@@ -258,17 +263,40 @@ class Engine:
                 self._commit_call()
             return response  # type: ignore[no-any-return]  # not steps
 
-    def _begin_read(
-        self, steps: Steps[bytes], slice_s: float | None, participant: object
-    ) -> bytes | PendingRead:
-        """Run the steps of a read for one slice; emulated throttling charges a page at once, so those run to the end."""
-        read = PendingRead(steps, participant)
-        at_once = slice_s is None or self._services.emulation.active
-        response = read.run(inf if at_once else slice_s)  # type: ignore[arg-type]  # a number
-        return read if response is None else response
+    def _execute_large(self, call: OperationCall, handler: Any) -> Steps[bytes]:
+        """Execute a request with a large body: it is parsed in steps, and has no conversions of wrong JSON types."""
+        contents: list[Any] = []
+        try:
+            request = yield from parse_in_steps(call.operation, call.body, self._wording, contents)
+        except ValueRefused as refused:
+            raise call.value_fault(refused) from refused
+        if call.context is not None and call.context.guard is not None:
+            call.context.guard.check(call.operation, request, call)
+        refusal: Fault | None = None
+        try:
+            answer: bytes | Steps[bytes] = handler(call, request)
+            response = answer if isinstance(answer, bytes) else (yield from answer)
+        except ValueMalformed as malformed:
+            refusal = SerializationFault(str(malformed))
+        except Fault as fault:
+            refusal = fault
+        for content in contents:
+            yield from release_in_steps(content)
+        if refusal is not None:
+            raise refusal
+        return response
 
-    def resume(self, read: PendingRead, slice_s: float) -> bytes | None:
-        """Continue a read for one slice of time; return its response, or None if it is still unfinished.
+    def _begin_steps(
+        self, steps: Steps[bytes], slice_s: float | None, participant: object
+    ) -> bytes | PendingCall:
+        """Run steps for one slice; emulated throttling charges a page at once, so with it they run to the end."""
+        pending = PendingCall(steps, participant)
+        at_once = slice_s is None or self._services.emulation.active
+        response = pending.run(inf if at_once else slice_s)  # type: ignore[arg-type]  # a number
+        return pending if response is None else response
+
+    def resume(self, pending: PendingCall, slice_s: float) -> bytes | None:
+        """Continue a call for one slice of time; return its response, or None if it is still unfinished.
 
         As after `execute`, nothing may be revealed before the open transaction is durable: check `dirty`.
         """
@@ -277,21 +305,21 @@ class Engine:
             try:
                 self._check_open()
                 group.check_accepting()
-                response = read.run(slice_s)
+                response = pending.run(slice_s)
             except Fault as fault:
-                read.end(fault)
+                pending.end(fault)
                 raise
             except BaseException as error:
-                known = error if isinstance(error, StoreError) else StoreError(f"the read failed ({error!r})")
+                known = error if isinstance(error, StoreError) else StoreError(f"the call failed ({error!r})")
                 group.fail_call(known)
-                read.end(InternalServerFault(str(known)))
+                pending.end(InternalServerFault(str(known)))
                 if isinstance(error, StoreError):
                     raise InternalServerFault(str(error)) from error
                 raise
             finally:
-                group.join(read.participant)
+                group.join(pending.participant)
             if response is not None:
-                read.end()
+                pending.end()
             return response
 
     def _execute_observed(
@@ -303,7 +331,7 @@ class Engine:
         context: RequestContext | None,
         participant: object,
         slice_s: float | None,
-    ) -> bytes | PendingRead:
+    ) -> bytes | PendingCall:
         """Execute a call and notify the observer, after the commit if the response has to wait for one."""
         began_s, began = self._services.clock.now(), monotonic()
         observed = ObservedContext.of(context)

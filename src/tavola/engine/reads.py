@@ -19,9 +19,9 @@ The last step, which joins the items to one response, does not pause: a few mill
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
-from typing import TypeVar
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -30,17 +30,21 @@ from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.storage import ItemPage, ItemRow
 from tavola.keys import Bounds
 from tavola.limits import PAGE_BYTES_MAX
-from tavola.values import Item, decode_item, encode_item
+from tavola.values import (
+    LARGE_ITEM_BYTES,
+    Item,
+    Steps,
+    decode_item,
+    decode_item_in_steps,
+    encode_item,
+    release_in_steps,
+)
 
 _FILTERS_MAX = 512
 _STEP_ROWS = 1_024  # read before a pause; about half a millisecond
 _JOINED_ROWS = 4_096  # joined before a pause
 _STEP_ROWS_FILTERED = 16  # a filter may have 300 operators
 _STEP_BYTES_FILTERED = 16 * 1024
-
-T = TypeVar("T")
-Steps = Generator[None, None, T]
-"""Work that pauses now and then, and returns its result at the end."""
 
 _building = Lock()
 _filters: dict[frozenset[str], AttributeFilter] = {}
@@ -86,7 +90,7 @@ def read_page(span: ReadRange, limit: int | None, is_current: Callable[[], bool]
             return ReadPage(rows, total, more=True)
         if len(batch) != rows_max:
             return ReadPage(rows, total, more=False)
-        after = _position_of(span, decode_item(batch[-1][0]))
+        after = _position_of(span, key_attributes(span, batch[-1][0]))
         yield
         if not is_current():
             return ReadPage(rows, total, more=True)
@@ -108,16 +112,35 @@ def _position_of(span: ReadRange, item: Item) -> tuple[bytes, bytes]:
     return (b"" if span.index is None else span.index.schema.key_of(item)), span.table.schema.key_of(item)
 
 
-def last_key(span: ReadRange, item: Item) -> Item:
-    """Return the LastEvaluatedKey of a page that ended at this item."""
-    names = dict.fromkeys(span.table.schema.names)
-    if span.index is not None:
-        names |= dict.fromkeys(span.index.schema.names)
+def last_key(span: ReadRange, data: bytes) -> Item:
+    """Return the LastEvaluatedKey of a page that ended at this stored item."""
+    names = _key_names(span)
+    item = key_attributes(span, data)
     return {name: item[name] for name in names}
 
 
+def key_attributes(span: ReadRange, data: bytes) -> Item:
+    """Return at least the key attributes of a stored item; the others of a large one are not decoded."""
+    if len(data) < LARGE_ITEM_BYTES:
+        return decode_item(data)
+    return decode_item(attribute_filter(frozenset(_key_names(span)))([data])[0])
+
+
+def _key_names(span: ReadRange) -> dict[str, None]:
+    names = dict.fromkeys(span.table.schema.names)
+    return names if span.index is None else names | dict.fromkeys(span.index.schema.names)
+
+
+class ItemFilter(NamedTuple):
+    """A filter of items: whether it keeps one, and the same in steps, for an item of so many bytes or more."""
+
+    keeps: Callable[[Item], bool]
+    keeps_in_steps: Callable[[Item], Steps[bool]]
+    stepped_bytes: int
+
+
 def select(
-    rows: list[ItemRow], keep: Callable[[Item], bool] | None, shape: Callable[[Item], Item] | None
+    rows: list[ItemRow], keep: ItemFilter | None, shape: Callable[[Item], Item] | None
 ) -> Steps[list[bytes]]:
     """Return the rows that a filter keeps, reduced by a projection, as bytes; pauses after some rows."""
     if keep is None and shape is None:
@@ -130,9 +153,17 @@ def select(
             seen_rows = seen_bytes = 0
         seen_rows += 1
         seen_bytes += size
-        item = decode_item(data)
-        if keep is None or keep(item):
+        item = decode_item(data) if len(data) < LARGE_ITEM_BYTES else (yield from decode_item_in_steps(data))
+        if keep is None:
+            is_kept = True
+        elif len(data) < keep.stepped_bytes:
+            is_kept = keep.keeps(item)
+        else:
+            is_kept = yield from keep.keeps_in_steps(item)
+        if is_kept:
             chosen.append(data if shape is None else encode_item(shape(item)))
+        if len(data) >= LARGE_ITEM_BYTES:
+            yield from release_in_steps(item)
     return chosen
 
 

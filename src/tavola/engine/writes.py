@@ -27,10 +27,27 @@ from tavola.protocol.faults import (
     ItemCollectionSizeLimitExceededFault,
     ValidationFault,
 )
-from tavola.values import TOO_LARGE, Item, Value, decode_item, encode_item, equal, text_size, value_size
+from tavola.values import (
+    LARGE_ITEM_BYTES,
+    TOO_LARGE,
+    AdmittedMap,
+    Item,
+    Steps,
+    Value,
+    decode_item,
+    encode_item,
+    equal,
+    release_in_steps,
+    text_size,
+    value_size,
+)
 
 UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
+ATTEMPTS_MAX = 3
+"""How often a write of large items is prepared in steps; if they changed each time meanwhile, it is then prepared in one."""
+
 _EXPIRY_S_MAX = 2**53
+_COMPARED_BYTES_MAX = 64 * 1024
 _EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} value."
 _NOT_VALID = "One or more parameter values are not valid. "
 KEY_MISMATCH = "The provided key element does not match the schema"
@@ -54,6 +71,20 @@ class CurrentItem:
         if self._item is None and self.row is not None:
             self._item = decode_item(self.row[2])
         return self._item
+
+    @property
+    def is_large(self) -> bool:
+        """Whether decoding the item takes long enough to be done in steps."""
+        return self.row is not None and len(self.row[2]) >= LARGE_ITEM_BYTES
+
+    def set_item(self, item: Item) -> None:
+        """Set what the stored item decodes to, so that it is not decoded again."""
+        self._item = item
+
+    def release(self) -> Steps[None]:
+        """Free a large item in steps; it and what was made of it must not be used any more."""
+        if self.is_large and self._item is not None:
+            yield from release_in_steps(self._item)
 
     @property
     def data(self) -> bytes | None:
@@ -133,7 +164,8 @@ def prepare_put(current: CurrentItem, item: Item, size: int) -> ItemWrite:
     """Return the write that replaces the current item with `item`, whose values are already checked."""
     entries = entries_of(current.table, item)
     _check_size(current, size, entries, TOO_LARGE)
-    return ItemWrite(current, item, encode_item(item), size, entries)
+    data = encode_item(item) if type(item) is not AdmittedMap else item.data
+    return ItemWrite(current, item, data, size, entries)
 
 
 def prepare_replacement(
@@ -194,10 +226,17 @@ def apply_write(catalog: Catalog, write: ItemWrite, mark: int = 0) -> None:
 
 
 def _log_modification(journal: Journal, write: ItemWrite, old: bytes, mark: int) -> None:
-    """Log a modification, unless the two images differ only in the order of members."""
+    """Log a modification, unless the two images differ only in the order of members.
+
+    Large images are not compared any further, because that would take long: in another order, they count as modified.
+    """
     new = write.data
     current = write.current
-    if certainly_differ(old, new) or not equal({"M": current.item}, {"M": write.item}):
+    if (
+        len(new) > _COMPARED_BYTES_MAX
+        or certainly_differ(old, new)
+        or not equal({"M": current.item}, {"M": write.item})
+    ):
         journal.note(current.key, MODIFY, old, new, write.item, mark)
 
 
@@ -273,8 +312,10 @@ def entries_of(
             raise _refusal(index, refused, updating, copied) from refused
         entries.append(key)
         if index.projected is not None:
-            if key is not None and not sizes:
-                sizes = {name: text_size(name) + value_size(value) for name, value in item.items()}
+            if key is not None:
+                for name in index.projected:
+                    if name not in sizes and name in item:
+                        sizes[name] = text_size(name) + value_size(item[name])
             entries.append(
                 None if key is None else sum([sizes[name] for name in index.projected if name in sizes])
             )

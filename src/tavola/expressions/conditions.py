@@ -31,7 +31,7 @@ from tavola.expressions.nodes import (
     ValueRef,
 )
 from tavola.expressions.paths import compile_reader, steps_of
-from tavola.values import Item, Value, binary_size, compare, equal, tag_of
+from tavola.values import Item, Steps, Value, binary_size, compare, equal, tag_of
 
 Values = Mapping[str, Value]
 Test = Callable[[Item, Values], bool]
@@ -77,6 +77,26 @@ def evaluate(condition: CompiledCondition, item: Item | None, values: Values) ->
     return condition.test(_NOTHING if item is None else item, values)
 
 
+def evaluate_in_steps(node: ConditionNode, item: Item, values: Values) -> Steps[bool]:
+    """Return whether an item meets a checked condition; pauses after each comparison, because a large item makes each expensive."""
+    match node:
+        case And(parts):
+            for part in parts:
+                if not (yield from evaluate_in_steps(part, item, values)):
+                    return False
+            return True
+        case Or(parts):
+            for part in parts:
+                if (yield from evaluate_in_steps(part, item, values)):
+                    return True
+            return False
+        case Not(part):
+            return not (yield from evaluate_in_steps(part, item, values))
+        case _:
+            yield
+            return compile_decider(node)(item, values)
+
+
 def compile_decider(node: ConditionNode) -> Test:
     """Return the function that evaluates a checked condition."""
     return compile_with_sets(node, {})[0]
@@ -118,6 +138,8 @@ def contains(value: Value, sought: Value) -> bool:
     """Return whether a string or binary contains a part, a set a member, or a list an equal element."""
     for tag, content in value.items():
         if tag == "L":
+            if tag_of(sought) in _SCALARS:  # canonical scalars are equal exactly if their dicts are
+                return sought in content
             return any(equal(element, sought) for element in content)
         for sought_tag, part in sought.items():
             if tag == sought_tag:

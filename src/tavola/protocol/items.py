@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from tavola.limits import ITEM_BYTES_MAX, ITEM_VERSIONS_MAX
+from tavola.limits import ITEM_VERSIONS_MAX
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.fields import (
     AttributeAction,
@@ -68,32 +68,6 @@ class PutItemRequest(Shape, frozen=True, kw_only=True):
     expression_attribute_names: ExpressionNames | None = None
     expression_attribute_values: AttributeMap | None = None
     return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
-
-
-class _PutItemOutline(msgspec.Struct):
-    """A PutItem body in which the item is left as text, which costs a fiftieth of decoding it."""
-
-    item: msgspec.Raw = msgspec.field(name="Item", default_factory=msgspec.Raw)
-
-
-_decode_outline = msgspec.json.Decoder(_PutItemOutline).decode
-_COLONS_MAX = 2 * ITEM_BYTES_MAX
-
-
-def check_item_parts(body: bytes) -> None:
-    """Refuse a put of an item that has too many parts to be within the size limit, before it is decoded.
-
-    Batches, transactions and updates are decoded whole: how many parts each of their items may have is known only then.
-
-    An attribute has two colons in JSON (`"a":{"S":""}`) and counts for at least one byte; a colon inside a string
-    counts for one.
-    """
-    try:
-        item = bytes(_decode_outline(body).item)
-    except (msgspec.DecodeError, RecursionError):
-        return  # reported with the rest of the body
-    if item.count(b":") > _COLONS_MAX:
-        raise ValidationFault("Item size has exceeded the maximum allowed size")
 
 
 class UpdateItemRequest(Shape, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from tavola.limits import ITEM_REQUEST_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 from tavola.protocol import (
     backups,
     batches,
@@ -47,8 +48,7 @@ class Operation(Struct, frozen=True):
     check: Check = check_nothing
     service: Service = "dynamodb"
     check_body: Callable[[bytes], None] | None = None  # of the raw body, where AWS has a separate front end
-    # Of a body of a megabyte or more, before it is decoded.
-    check_large_body: Callable[[bytes], None] | None = None
+    body_bytes_max: int = SMALL_REQUEST_BYTES_MAX
 
     @property
     def name(self) -> str:
@@ -62,15 +62,19 @@ class Operation(Struct, frozen=True):
 
 
 _OPERATIONS = (
-    Operation(statements.BatchExecuteStatementRequest),
-    Operation(batches.BatchGetItemRequest, batches.check_batch_get),
-    Operation(batches.BatchWriteItemRequest, batches.check_batch_write),
+    Operation(statements.BatchExecuteStatementRequest, body_bytes_max=REQUEST_BYTES_MAX),
+    Operation(batches.BatchGetItemRequest, batches.check_batch_get, body_bytes_max=ITEM_REQUEST_BYTES_MAX),
+    Operation(batches.BatchWriteItemRequest, batches.check_batch_write, body_bytes_max=REQUEST_BYTES_MAX),
     Operation(transfers.CancelBulkOperationRequest, transfers.check_bulk_arn),
     Operation(backups.CreateBackupRequest, backups.check_create_backup),
     Operation(replicas.CreateGlobalTableRequest, replicas.check_global_table),
     Operation(tables.CreateTableRequest, definitions.check_create),
     Operation(backups.DeleteBackupRequest),
-    Operation(items.DeleteItemRequest, partial(items.check_put_or_delete, "DeleteItem")),
+    Operation(
+        items.DeleteItemRequest,
+        partial(items.check_put_or_delete, "DeleteItem"),
+        body_bytes_max=ITEM_REQUEST_BYTES_MAX,
+    ),
     Operation(policies.DeleteResourcePolicyRequest, policies.check_policy),
     Operation(tables.DeleteTableRequest, check_table_name),
     Operation(backups.DescribeBackupRequest),
@@ -90,8 +94,8 @@ _OPERATIONS = (
     Operation(tables.DescribeTimeToLiveRequest, check_table_name),
     Operation(kinesis.DisableKinesisStreamingDestinationRequest, kinesis.check_disable),
     Operation(kinesis.EnableKinesisStreamingDestinationRequest, check_table_name),
-    Operation(statements.ExecuteStatementRequest),
-    Operation(statements.ExecuteTransactionRequest),
+    Operation(statements.ExecuteStatementRequest, body_bytes_max=ITEM_REQUEST_BYTES_MAX),
+    Operation(statements.ExecuteTransactionRequest, body_bytes_max=REQUEST_BYTES_MAX),
     Operation(transfers.ExportTableToPointInTimeRequest, transfers.check_export),
     Operation(items.GetItemRequest, items.check_get),
     Operation(streams.GetRecordsRequest, streams.check_get_records, service="streams"),
@@ -111,24 +115,32 @@ _OPERATIONS = (
     Operation(
         items.PutItemRequest,
         partial(items.check_put_or_delete, "PutItem"),
-        check_large_body=items.check_item_parts,
+        body_bytes_max=ITEM_REQUEST_BYTES_MAX,
     ),
     Operation(policies.PutResourcePolicyRequest, policies.check_put_policy),
-    Operation(queries.QueryRequest, queries.check_query),
+    Operation(queries.QueryRequest, queries.check_query, body_bytes_max=ITEM_REQUEST_BYTES_MAX),
     Operation(backups.RestoreTableFromBackupRequest, backups.check_restore_backup),
     Operation(backups.RestoreTableToPointInTimeRequest, backups.check_restore_time),
-    Operation(queries.ScanRequest, queries.check_scan),
+    Operation(queries.ScanRequest, queries.check_scan, body_bytes_max=ITEM_REQUEST_BYTES_MAX),
     Operation(vectors.SearchVectorsRequest, vectors.check_search, check_body=vectors.check_body),
-    Operation(transfers.StartBulkPutItemsRequest, transfers.check_bulk),
+    Operation(transfers.StartBulkPutItemsRequest, transfers.check_bulk, body_bytes_max=REQUEST_BYTES_MAX),
     Operation(tags.TagResourceRequest, tags.check_tag),
-    Operation(transactions.TransactGetItemsRequest, transactions.check_transact_get),
-    Operation(transactions.TransactWriteItemsRequest, transactions.check_transact_write),
+    Operation(
+        transactions.TransactGetItemsRequest,
+        transactions.check_transact_get,
+        body_bytes_max=ITEM_REQUEST_BYTES_MAX,
+    ),
+    Operation(
+        transactions.TransactWriteItemsRequest,
+        transactions.check_transact_write,
+        body_bytes_max=REQUEST_BYTES_MAX,
+    ),
     Operation(tags.UntagResourceRequest, tags.check_untag),
     Operation(backups.UpdateContinuousBackupsRequest, check_table_name),
     Operation(insights.UpdateContributorInsightsRequest, check_table_name),
     Operation(replicas.UpdateGlobalTableRequest, replicas.check_update_global_table),
     Operation(replicas.UpdateGlobalTableSettingsRequest, replicas.check_global_table),
-    Operation(items.UpdateItemRequest, items.check_update),
+    Operation(items.UpdateItemRequest, items.check_update, body_bytes_max=ITEM_REQUEST_BYTES_MAX),
     Operation(kinesis.UpdateKinesisStreamingDestinationRequest, kinesis.check_update),
     Operation(tables.UpdateTableRequest, table_changes.check_update_table),
     Operation(replicas.UpdateTableReplicaAutoScalingRequest, check_table_name),

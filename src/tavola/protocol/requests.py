@@ -13,20 +13,20 @@ from typing import Any
 
 import msgspec
 
+from tavola.limits import SMALL_REQUEST_BYTES_MAX
 from tavola.protocol.coercion import coerce_body
 from tavola.protocol.constraints import check_members
 from tavola.protocol.faults import Fault, SerializationFault, UnknownOperationFault, ValidationFault
 from tavola.protocol.fields import NameInvalid, Shape
 from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.operations import OPERATIONS, Check, Operation
-from tavola.protocol.shapes import describe_shape
+from tavola.protocol.shapes import StructureNode, describe_shape
+from tavola.values import TOO_LARGE
 
 _Decode = Callable[[bytes], Shape]
 
 # More than the largest item can have, even with the smallest values.
 _PARTS_WALKED_MAX = 400_000
-
-_LARGE_BODY_BYTES = 1024 * 1024
 
 # Built on first use, 0.2 ms each. Under a lock: msgspec cannot build decoders of one class in two threads at once.
 _PARSERS: dict[str, tuple[_Decode, Check]] = {}
@@ -40,10 +40,8 @@ def parse(operation: str, body: bytes, wording: MessageStyle = "current") -> Any
     `parse_coerced` produces AWS's error.
     """
     decode, check = _PARSERS.get(operation) or _build_parser(operation)
-    if len(body) >= _LARGE_BODY_BYTES:
-        check_large_body = _find_operation(operation).check_large_body
-        if check_large_body is not None:
-            check_large_body(body)
+    if len(body) > SMALL_REQUEST_BYTES_MAX:
+        check_body_size(operation, body)
     try:
         request = decode(body)
         check(request, wording)
@@ -58,6 +56,16 @@ def parse(operation: str, body: bytes, wording: MessageStyle = "current") -> Any
         check_serialization(operation, body)
         raise
     return parse_coerced(operation, body, wording)
+
+
+def check_body_size(operation: str, body: bytes) -> None:
+    """Refuse a body that is longer than any valid request of its operation, before it is decoded."""
+    bytes_max = _find_operation(operation).body_bytes_max
+    if len(body) <= bytes_max:
+        return
+    if operation == "PutItem":
+        raise ValidationFault(TOO_LARGE)
+    raise ValidationFault(f"The request has {len(body)} bytes; {operation} accepts {bytes_max}")
 
 
 def parse_coerced(operation: str, body: bytes, wording: MessageStyle = "current") -> Any:
@@ -75,6 +83,11 @@ def parse_coerced(operation: str, body: bytes, wording: MessageStyle = "current"
         raise SerializationFault from None
     spec.check(request, wording)
     return request
+
+
+def describe_request(operation: str) -> StructureNode:
+    """Return the tree of an operation's request type."""
+    return describe_shape(_find_operation(operation).request)
 
 
 def _build_parser(name: str) -> tuple[_Decode, Check]:

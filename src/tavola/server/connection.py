@@ -29,12 +29,16 @@ from tavola.server.responses import (
     response_size,
 )
 from tavola.server.safeguards import ServerLimits
+from tavola.server.turns import TurnQueue
 
 # The state of a connection. Plain integers, because they are compared several times per request.
 _IDLE, _HEAD, _BODY, _CLOSING = range(4)
 
 _Request = tuple[bytes, bytes, dict[bytes, bytes], bytes, bool]  # method, URL, headers, body, last request
 _ReadyResponse = tuple[Payload, bool]  # a finished response, and whether it is the last
+
+_LARGE_READ_BYTES = 64 * 1024
+_LARGE_READ_S = 0.0002  # to read as much of a body as the loop reads at once, and to copy it
 
 _HOP_BY_HOP = frozenset({b"connection", b"upgrade", b"http2-settings"})
 
@@ -48,6 +52,7 @@ class Service:
     dispatch: Dispatch
     responses: ResponseQueue
     work: PendingWork
+    turns: TurnQueue
     limits: ServerLimits
     connections: set[ClientConnection] = field(default_factory=set)
     waiting_bytes: int = 0  # of incomplete bodies, all connections together
@@ -78,7 +83,9 @@ class ClientConnection(asyncio.Protocol):
         "_fields",
         "_head_bytes",
         "_head_bytes_max",
+        "_heavy_s",
         "_is_computing",
+        "_is_waiting",
         "_linger",
         "_parser",
         "_parts",
@@ -87,6 +94,7 @@ class ClientConnection(asyncio.Protocol):
         "_received",
         "_refusal",
         "_request_count",
+        "_served_s",
         "_service",
         "_stage",
         "_swept_request_count",
@@ -95,6 +103,7 @@ class ClientConnection(asyncio.Protocol):
         "_url",
         "_write_deadline_s",
         "idle_since_s",
+        "is_heavy",
     )
 
     _transport: asyncio.Transport
@@ -117,6 +126,10 @@ class ClientConnection(asyncio.Protocol):
         self._refusal: Payload | None = None  # the response to a request that a parser callback rejected
         self._backlog: deque[_Request | _ReadyResponse] = deque()
         self._is_computing = False  # a response is computed in slices; later requests wait in the backlog
+        self._heavy_s = service.limits.heavy_s
+        self.is_heavy = False  # its last request was expensive, see `turns`
+        self._is_waiting = False  # for its turn
+        self._served_s = 0.0  # when its last expensive request began
         self._reading = True
         self._linger = False
         self._closing_idle = False
@@ -164,11 +177,16 @@ class ClientConnection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._reject_malformed()
         backlog = self._backlog
-        if len(backlog) == 1 and not self._write_deadline_s and not self._is_computing:  # the usual case
+        if self.is_heavy and backlog and self._service.turns.is_spent:
+            self._wait_for_turn()
+        elif len(backlog) == 1 and not self._write_deadline_s and not self._is_computing:  # the usual case
             began_s = monotonic()
             self._process(backlog.popleft())
-            if monotonic() - began_s > self._service.limits.turn_s:
-                self._end_turn()
+            took_s = monotonic() - began_s
+            if took_s > self._heavy_s:
+                self._note_cost(took_s)
+            else:
+                self.is_heavy = False
         elif backlog:
             self._process_backlog()
         if self._stage == _HEAD:
@@ -179,6 +197,9 @@ class ClientConnection(asyncio.Protocol):
                 self._deadline_s = self._service.loop.time() + self._service.limits.head_s
         elif self._stage == _BODY:
             self._join_body()
+            if len(data) >= _LARGE_READ_BYTES:
+                self.is_heavy = True
+                self._wait_for_turn()
             if len(self._body) > self._body_bytes_max:
                 self._respond_last(self._too_large_response())
                 self._process_backlog()
@@ -362,24 +383,48 @@ class ClientConnection(asyncio.Protocol):
         backlog = self._backlog
         requests_left = service.limits.turn_requests_max
         bytes_left = service.limits.turn_response_bytes_max
-        until_s = monotonic() + service.limits.turn_s
+        began_s = monotonic()
+        until_s = began_s + service.limits.turn_s
         while backlog and not self._write_deadline_s and not self._is_computing:
             bytes_left -= self._process(backlog.popleft())
             requests_left -= 1
             if backlog and (requests_left == 0 or bytes_left <= 0 or monotonic() > until_s):
-                service.loop.call_soon(self._process_backlog)
+                self._wait_for_turn()
                 break
-        self._set_reading(not backlog and not self._write_deadline_s and not self._is_computing)
+        took_s = monotonic() - began_s
+        if took_s > self._heavy_s:
+            self.is_heavy = True
+            self._served_s = began_s
+            service.turns.add_cost(took_s)
+        self._set_reading(
+            not backlog and not self._write_deadline_s and not self._is_computing and not self._is_waiting
+        )
 
-    def _end_turn(self) -> None:
-        """Read no more from this client until the others have been served.
+    def _note_cost(self, took_s: float) -> None:
+        """Note an expensive request, and read no more from this client until the others have been served.
 
         libuv reads from a connection up to 32 times in a row while there is data. A client that sends expensive requests
         as fast as they are answered would be served 32 times before anyone else.
         """
+        self.is_heavy = True
+        self._served_s = monotonic()
+        self._service.turns.add_cost(took_s)
         if not self._transport.is_closing():
+            self._wait_for_turn()
+
+    def _wait_for_turn(self) -> None:
+        """Continue in one of the next turns, after the clients that were served longer ago."""
+        if not self._is_waiting:
+            self._is_waiting = True
             self._set_reading(False)
-            self._service.loop.call_soon(self._process_backlog)
+            self._service.turns.wait(self, self._served_s)
+
+    def process_waiting(self) -> None:
+        """Process the backlog, or read more of a body, in a later turn."""
+        self._is_waiting = False
+        if self._stage == _BODY:
+            self._service.turns.add_cost(_LARGE_READ_S)
+        self._process_backlog()
 
     def _process(self, entry: _Request | _ReadyResponse) -> int:
         """Process one entry of the backlog and return the size of the response."""

@@ -18,7 +18,7 @@ import httptools
 import msgspec
 
 from tavola.clock import SYSTEM_CLOCK, Clock
-from tavola.engine import ItemAccess, PendingRead, RequestContext
+from tavola.engine import ItemAccess, PendingCall, RequestContext
 from tavola.protocol.arns import DEFAULT_SCOPE, Scope, account_of_key
 from tavola.protocol.faults import (
     AccessDeniedFault,
@@ -53,10 +53,7 @@ TARGETS: dict[bytes | None, str] = {operation.target.encode(): name for name, op
 READS = frozenset(name for name in OPERATIONS if is_read(name))
 """Operations that do not write, and so do not open a commit group."""
 
-SLICED = frozenset({"Query", "Scan", "ExecuteStatement"})
-"""Operations that the engine may return unfinished."""
-
-SLICE_S = 0.001  # how long other clients wait at most for a slice of a long read
+SLICE_S = 0.0005  # how long other clients wait at most for a slice of a long call
 
 FORBIDDEN = 403
 UNKNOWN = "Unknown"  # in the access log, for a request without a known operation
@@ -215,9 +212,7 @@ class Dispatch:
         encoder = self._encoder
         began_s = self._now()
         request_id = encoder.new_request_id()
-        # A read that goes on in later turns cannot share the context and the list with other calls.
-        shared = operation not in SLICED
-        accesses = self._accesses if shared or self._accesses is None else []
+        accesses = self._accesses
         caller: Caller | None = None
         context: RequestContext | None = None
         fault: Fault | None = None
@@ -226,10 +221,8 @@ class Dispatch:
             if operation not in READS:
                 self._begin()
             context = caller.context
-            if context is None or not shared:
-                context = RequestContext(caller.guard, None, accesses)
-                if shared:
-                    caller.context = context
+            if context is None:
+                context = caller.context = RequestContext(caller.guard, None, accesses)
             if _AS_OF in fields or operation == _DESCRIBE_ENDPOINTS:
                 at = fields.get(_AS_OF)
                 context = RequestContext(
@@ -240,6 +233,13 @@ class Dispatch:
                 )
             answer = self._engine.execute(operation, body, caller.scope, context, slice_s=SLICE_S)
             if not isinstance(answer, bytes):
+                # A call that goes on in later turns cannot share the context and the list with other calls.
+                if context is caller.context:
+                    caller.context = None
+                if accesses is not None:
+                    context.accesses = list(accesses)
+                    accesses.clear()
+                    accesses = context.accesses
                 log_end = partial(
                     self._log_call, caller, operation, request_id, began_s, accesses, body, context
                 )
@@ -255,6 +255,10 @@ class Dispatch:
             caller = caller or self._callers.anonymous_caller(url, fields, peer)
             self._log_call(caller, operation, request_id, began_s, accesses, body, context, fault)
         return payload
+
+    def begin_write(self) -> None:
+        """Open the commit group before a call writes."""
+        self._begin()
 
     def _log_call(
         self,
@@ -394,23 +398,25 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True)
 class _PendingResponse:
-    """The response to a read that takes longer than a slice of time."""
+    """The response to a call that takes longer than a slice of time."""
 
     dispatch: Dispatch
     engine: ServedEngine
     encoder: ResponseEncoder
-    read: PendingRead
+    call: PendingCall
     operation: str
     content_type: bytes
     close: bool
     request_id: bytes
-    log_end: Callable[[Fault | None], None] | None  # logs the call when the read ends
+    log_end: Callable[[Fault | None], None] | None  # logs the call when it ends
 
     def resume(self) -> Payload | None:
         """Continue for one slice of time; return the response when it is complete."""
         fault: Fault | None = None
         try:
-            answer = self.engine.resume(self.read, SLICE_S)
+            if self.operation not in READS:
+                self.dispatch.begin_write()
+            answer = self.engine.resume(self.call, SLICE_S)
             if answer is None:
                 return None
             payload = self.encoder.encode(200, self.content_type, answer, self.close, self.request_id)
@@ -423,8 +429,8 @@ class _PendingResponse:
         return payload
 
     def abandon(self, fault: Fault | None) -> None:
-        """End the read without a response; its call is logged with this fault."""
-        self.read.end(fault)
+        """End the call without a response; it is logged with this fault."""
+        self.call.end(fault)
         if self.log_end is not None:
             self.log_end(fault)
 

@@ -11,8 +11,8 @@ before the first write of a turn and commits at the end of the turn. Responses m
 and those of reads and refusals that follow a write, since they may reveal it. The responses of one connection keep the
 order of its requests.
 
-`PendingWork` computes what takes long, such as a scan with a filter over many items: one slice in each turn of the loop,
-so that a request of another client waits for at most one slice.
+`PendingWork` computes what takes long, such as a scan with a filter over many items or the items of a large body: one slice in
+each turn of the loop, so that a request of another client waits for at most one slice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from tavola.clock import Clock
-from tavola.engine import PendingRead, RequestContext, StoreError
+from tavola.engine import PendingCall, RequestContext, StoreError
 from tavola.entropy import Entropy
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault, InternalServerFault
@@ -166,12 +166,12 @@ class ServedEngine(Protocol):
         context: RequestContext | None = None,
         *,
         slice_s: float | None,
-    ) -> bytes | PendingRead:
-        """Return the JSON response to a JSON request, or a read that takes longer than a slice; or raise a Fault."""
+    ) -> bytes | PendingCall:
+        """Return the JSON response to a JSON request, or a call that takes longer than a slice; or raise a Fault."""
         ...
 
-    def resume(self, read: PendingRead, slice_s: float) -> bytes | None:
-        """Continue a read for one slice of time; return the response, or None if it is still unfinished."""
+    def resume(self, pending: PendingCall, slice_s: float) -> bytes | None:
+        """Continue a call for one slice of time; return the response, or None if it is still unfinished."""
         ...
 
     def collect_writes(self) -> None:
@@ -314,24 +314,29 @@ class ResponseQueue:
 class PendingWork:
     """The responses that are computed in slices: one slice of one response in each turn of the loop, round robin.
 
-    A response in progress holds its page, several megabytes. So only `reads_max` of them take turns; the others have had
+    A response in progress holds its page or its request, several megabytes. So only `pending_max` of them take turns; the others have had
     their first slice and wait in the order of their arrival.
     """
 
-    __slots__ = ("_active", "_is_scheduled", "_loop", "_queued", "_reads_max", "_responses", "_turns")
+    __slots__ = ("_active", "_is_scheduled", "_loop", "_pending_max", "_queued", "_responses", "_turns")
 
-    def __init__(self, loop: AbstractEventLoop, responses: ResponseQueue, reads_max: int) -> None:
+    def __init__(self, loop: AbstractEventLoop, responses: ResponseQueue, pending_max: int) -> None:
         self._loop = loop
         self._responses = responses
-        self._reads_max = reads_max
+        self._pending_max = pending_max
         self._active: set[WaitingClient] = set()  # those that take turns
         self._turns: deque[PendingTurn] = deque()
         self._queued: deque[PendingTurn] = deque()
         self._is_scheduled = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is computed in slices."""
+        return not self._active
+
     def add(self, client: WaitingClient, response: PendingPayload, close: bool) -> None:
         """Continue a response in one of the next turns of the loop, or when another one has ended."""
-        if client in self._active or len(self._active) < self._reads_max:
+        if client in self._active or len(self._active) < self._pending_max:
             self._active.add(client)
             self._turns.append((client, response, close))
             self._schedule()
@@ -341,7 +346,7 @@ class PendingWork:
     def release(self, client: WaitingClient) -> None:
         """Let the next response take turns: this client's has ended."""
         self._active.discard(client)
-        if self._queued and len(self._active) < self._reads_max:
+        if self._queued and len(self._active) < self._pending_max:
             self.add(*self._queued.popleft())
 
     def _schedule(self) -> None:

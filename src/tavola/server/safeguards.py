@@ -38,8 +38,9 @@ class ServerLimits(Struct, frozen=True):
     stop_s: float = 3.0  # for requests in progress when the server stops
     turn_requests_max: int = 32  # of one connection, before the others are served
     turn_response_bytes_max: int = 1024 * 1024  # likewise; the response that exceeds it ends the turn
-    turn_s: float = 0.001  # likewise; a single request that takes longer ends the turn
-    reads_max: int = 8  # long reads that are computed at a time; each holds its page in memory
+    turn_s: float = 0.001  # likewise; also of the expensive requests of all connections in a turn of the loop
+    heavy_s: float = 0.0003  # a request that takes longer is expensive, see `turns`
+    pending_max: int = 8  # long calls that are computed at a time; each holds its page or items in memory
     idle_evictable_s: float = 5.0  # a connection that is idle for longer may be closed for a new one
 
     @property

@@ -49,9 +49,27 @@ TOO_DEEP = (
 )
 
 
+class AdmittedMap(dict[str, Any]):
+    """Members of a large map that are admitted already, with the bytes they count for and their text; see `segments`."""
+
+    __slots__ = ("data", "size")
+
+    size: int
+    data: bytes
+
+
+class AdmittedList(list[Any]):
+    """Elements of a large list or set that are admitted already, with the bytes they count for and their text."""
+
+    __slots__ = ("data", "size")
+
+    size: int
+    data: bytes
+
+
 def admit_item(raw: dict[str, Any]) -> int:
     """Admit a map of attributes in place and return the bytes it counts for."""
-    return _admit_members(raw, 0)
+    return raw.size if type(raw) is AdmittedMap else admit_members(raw, 0)
 
 
 def admit_value(raw: Any, depth: int = 0) -> int:
@@ -70,11 +88,13 @@ def admit_value(raw: Any, depth: int = 0) -> int:
             _expect(content, str)
             raw["N"], size = admit_number(content)
             return size
+        if type(content) is AdmittedList or type(content) is AdmittedMap:
+            return admitted_size(tag, content)
         if tag == "M" or tag == "L":  # noqa: PLR1714 - faster than a tuple made for the question
             _expect(content, dict if tag == "M" else list)
             if depth >= NESTING_LEVELS_MAX:
                 raise ValueRefused(TOO_DEEP, bare=True)
-            admit = _admit_members if tag == "M" else _admit_elements
+            admit = admit_members if tag == "M" else admit_elements
             return (
                 CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content) + admit(content, depth + 1)
             )
@@ -94,7 +114,7 @@ def admit_value(raw: Any, depth: int = 0) -> int:
     raise ValueRefused(_EMPTY, bare=True)
 
 
-def _admit_members(members: dict[str, Any], depth: int) -> int:
+def admit_members(members: dict[str, Any], depth: int) -> int:
     """Admit named values in place and return the bytes of names and values.
 
     What most attributes are is admitted here and not one call further in; `admit_value` has the rest, and
@@ -120,11 +140,11 @@ def _admit_members(members: dict[str, Any], depth: int) -> int:
             elif depth < NESTING_LEVELS_MAX:
                 if kind is dict and tag == "M":
                     size += CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
-                    size += _admit_members(content, depth + 1)
+                    size += admit_members(content, depth + 1)
                     continue
                 if kind is list and tag == "L":
                     size += CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
-                    size += _admit_elements(content, depth + 1)
+                    size += admit_elements(content, depth + 1)
                     continue
         size += admit_value(value, depth)
         if size > ADMITTED_BYTES_MAX:
@@ -132,7 +152,7 @@ def _admit_members(members: dict[str, Any], depth: int) -> int:
     return size
 
 
-def _admit_elements(elements: list[Any], depth: int) -> int:
+def admit_elements(elements: list[Any], depth: int) -> int:
     """Admit the values of a list in place and return their bytes."""
     size = 0
     for value in elements:
@@ -140,12 +160,19 @@ def _admit_elements(elements: list[Any], depth: int) -> int:
             content = value.get("M")
             if type(content) is dict and depth < NESTING_LEVELS_MAX:
                 size += CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
-                size += _admit_members(content, depth + 1)
+                size += admit_members(content, depth + 1)
                 continue
         size += admit_value(value, depth)
         if size > ADMITTED_BYTES_MAX:
             raise ValueRefused(TOO_LARGE, bare=True)
     return size
+
+
+def admitted_size(tag: str, content: AdmittedList | AdmittedMap) -> int:
+    """Return the bytes that a value with this tag and admitted content counts for."""
+    if tag in ("L", "M"):
+        return CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content) + content.size
+    return content.size
 
 
 def _expect(content: object, kind: type) -> None:
@@ -264,6 +291,11 @@ def _repeat_first(members: list[str], ordered: list[str]) -> list[str]:
     return members
 
 
+def admit_set(tag: str, members: list[Any]) -> int:
+    """Admit the members of a set in place and return the bytes they count for."""
+    return _SET_ADMISSIONS[tag](members)
+
+
 _SET_ADMISSIONS = {"SS": _admit_strings, "NS": _admit_numbers, "BS": _admit_binaries}
 
 
@@ -288,6 +320,8 @@ def value_size(value: Value) -> int:
                 return text_size(content)
             case "N":
                 return admit_number(content)[1]
+            case _ if type(content) is AdmittedList or type(content) is AdmittedMap:
+                return admitted_size(tag, content)
             case "M":
                 return CONTAINER_OVERHEAD_BYTES + sum(
                     text_size(name) + ELEMENT_OVERHEAD_BYTES + value_size(member)
@@ -313,6 +347,68 @@ def value_size(value: Value) -> int:
 def item_size(item: Item) -> int:
     """Return the bytes that an item counts for."""
     return sum(text_size(name) + value_size(value) for name, value in item.items())
+
+
+def measure_change(old: Value | None, new: Value | None, level: int = 0) -> tuple[int, int]:
+    """Return by how many bytes a value grew, and the deepest level of containers in what changed.
+
+    `level` containers are around the value. None is no value. What both values share is skipped, so an update of one element
+    of a long list costs little.
+    """
+    if old is new:
+        return 0, 0
+    if old is not None and new is not None:
+        for tag, after in new.items():
+            before = old.get(tag)
+            if before is not None and tag == "M":
+                return _measure_members(before, after, level + 1)
+            if before is not None and tag == "L":
+                return _measure_elements(before, after, level + 1)
+    growth = (0 if new is None else value_size(new)) - (0 if old is None else value_size(old))
+    return growth, 0 if new is None else level + nesting_levels(new)
+
+
+def _measure_members(before: dict[str, Value], after: dict[str, Value], level: int) -> tuple[int, int]:
+    growth, deepest = 0, level
+    for name in before.keys() | after.keys():
+        old, new = before.get(name), after.get(name)
+        if old is new:
+            continue
+        more, levels = measure_change(old, new, level)
+        growth += more
+        deepest = max(deepest, levels)
+        if old is None or new is None:
+            growth += (text_size(name) + ELEMENT_OVERHEAD_BYTES) * (1 if old is None else -1)
+    return growth, deepest
+
+
+def _measure_elements(before: list[Value], after: list[Value], level: int) -> tuple[int, int]:
+    shorter = min(len(before), len(after))
+    head = _equal_elements(before, after, shorter)
+    tail = _equal_elements(before[:head:-1], after[:head:-1], max(0, shorter - head - 1))
+    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
+    growth, deepest = ELEMENT_OVERHEAD_BYTES * (len(after) - len(before)), level
+    for position in range(max(len(old), len(new))):
+        more, levels = measure_change(
+            old[position] if position < len(old) else None,
+            new[position] if position < len(new) else None,
+            level,
+        )
+        growth += more
+        deepest = max(deepest, levels)
+    return growth, deepest
+
+
+def _equal_elements(one: list[Value], other: list[Value], length_max: int) -> int:
+    """Return how many elements at the start are equal, at most `length_max`, by binary search."""
+    equal, different = 0, length_max + 1
+    while different - equal > 1:
+        middle = (equal + different) // 2
+        if one[equal:middle] == other[equal:middle]:
+            equal = middle
+        else:
+            different = middle
+    return equal
 
 
 def read_units(bytes_: int, *, consistent: bool) -> float:

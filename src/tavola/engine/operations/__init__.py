@@ -33,7 +33,7 @@ from tavola.engine.operations import (
 )
 from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.emulated_call import EmulatedCall
-from tavola.engine.reads import Steps
+from tavola.values import Steps
 
 # A read that may be long returns steps, which the engine runs; all others return the response.
 HANDLERS: dict[str, Callable[[OperationCall, Any], bytes | Steps[bytes]]] = {

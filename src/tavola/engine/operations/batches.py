@@ -18,12 +18,13 @@ from tavola.engine.operations.call import (
     check_scalar_keys,
     encode,
     parse_projection,
-    project_row,
+    project_row_in_steps,
 )
 from tavola.engine.operations.items import (
     collection_metrics,
 )
 from tavola.engine.writes import (
+    ItemWrite,
     apply_write,
     find_current,
     key_of_request,
@@ -38,14 +39,18 @@ from tavola.protocol.batches import (
     BatchWriteItemRequest,
     WriteRequest,
 )
-from tavola.protocol.faults import ValidationFault
-from tavola.values import TOO_LARGE, Item, read_units
+from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
+from tavola.values import TOO_LARGE, Item, Steps, read_units
 
+_STEP_BYTES = 128 * 1024  # read or written before a pause, about half a millisecond
 _DUPLICATES = "Provided list of item keys contains duplicates"
 
 
-def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
-    """Return the items of up to 100 keys in several tables, 16 MB at most; other keys are left unprocessed."""
+def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> Steps[bytes]:
+    """Return the items of up to 100 keys in several tables, 16 MB at most; other keys are left unprocessed.
+
+    Pauses while it reads large items. A table that is deleted during a pause has no items any more.
+    """
     projections: dict[str, CompiledProjection | None] = {}
     for name, keys_and_attributes in request.request_items.items():
         for key in keys_and_attributes.keys:
@@ -74,7 +79,7 @@ def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
     for name, keys_and_attributes in request.request_items.items():
         usage = CapacityUsage(tables[name], name)
         consistent = bool(keys_and_attributes.consistent_read)
-        items, rest, bytes_left = _read_keys(
+        items, rest, bytes_left = yield from _read_keys(
             call, tables[name], keys[name], projections[name], usage, bytes_left, consistent=consistent
         )
         responses.append(encode(name) + b":[" + b",".join(items) + b"]")
@@ -98,11 +103,16 @@ def _read_keys(
     bytes_left: int,
     *,
     consistent: bool,
-) -> tuple[list[bytes], list[Item], int]:
+) -> Steps[tuple[list[bytes], list[Item], int]]:
     """Return the items, the keys that did not fit into the response, and the bytes left in it."""
     items: list[bytes] = []
+    is_current = call.currency_check(table, None)
+    step_bytes = 0
     for position, (_, key) in enumerate(keys):
-        row = table.rows.get(key)
+        if step_bytes >= _STEP_BYTES:
+            step_bytes = 0
+            yield
+        row = table.rows.get(key) if position == 0 or is_current() else None
         size = 0 if row is None else row[1]
         if size > bytes_left:
             return items, [requested for requested, _ in keys[position:]], 0
@@ -111,11 +121,12 @@ def _read_keys(
         call.record_access(table, None, key, reads=units)
         if row is not None:
             bytes_left -= size
-            items.append(project_row(row[0], projection))
+            step_bytes += len(row[0])
+            items.append((yield from project_row_in_steps(row[0], projection)))
     return items, [], bytes_left
 
 
-def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> bytes:
+def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> bytes | Steps[bytes]:
     """Put and delete up to 25 items in several tables; all are checked before the first is written."""
     sizes: dict[int, int] = {}
     for writes in request.request_items.values():
@@ -146,11 +157,52 @@ def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> byt
             {"DeleteRequest": {"Key": item}} if item_write.item is None else {"PutRequest": {"Item": item}}
         )
         unprocessed.setdefault(name, []).append(again)
+    if sum([len(item_write.data) for _, item_write, _ in item_writes]) > _STEP_BYTES:
+        return _write_in_steps(call, request, item_writes, unprocessed)
     call.services.begin()
     for _, item_write, _ in item_writes:
         call.record_write(item_write)
         apply_write(call.services.catalog, item_write)
     return encode({"UnprocessedItems": unprocessed} | _render_batch_metrics(request, item_writes))
+
+
+def _write_in_steps(
+    call: OperationCall,
+    request: BatchWriteItemRequest,
+    item_writes: list[BatchWrite],
+    unprocessed: dict[str, list[Any]],
+) -> Steps[bytes]:
+    """Write large items with pauses between them; each takes effect on its own, as in AWS's batches.
+
+    A write that another request made impossible meanwhile, because its table is gone or has a new index that refuses the item,
+    ends the batch with the fault; the items before it stay written.
+    """
+    written: list[BatchWrite] = []
+    step_bytes = 0
+    for name, prepared, item in item_writes:
+        if step_bytes and step_bytes + len(prepared.data) > _STEP_BYTES:
+            step_bytes = 0
+            yield
+        step_bytes += len(prepared.data)
+        item_write = _prepare_again(call, name, prepared)
+        call.services.begin()
+        call.record_write(item_write)
+        apply_write(call.services.catalog, item_write)
+        written.append((name, item_write, item))
+    return encode({"UnprocessedItems": unprocessed} | _render_batch_metrics(request, written))
+
+
+def _prepare_again(call: OperationCall, name: str, prepared: ItemWrite) -> ItemWrite:
+    """Return a prepared write for the item and the table as they are now, which may have changed during a pause."""
+    table = call.table(name)
+    if table.definition.number != prepared.table.definition.number:  # another one with the same name
+        raise ResourceNotFoundFault()
+    current = find_current(table, prepared.current.key)
+    if table is prepared.table and current.row == prepared.current.row:
+        return prepared
+    if prepared.item is None:
+        return prepare_delete(current)
+    return prepare_put(current, prepared.item, prepared.size)
 
 
 def _render_batch_metrics(request: BatchWriteItemRequest, writes: list[BatchWrite]) -> dict[str, Any]:

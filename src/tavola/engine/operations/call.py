@@ -55,7 +55,20 @@ from tavola.protocol.batches import BatchGetItemRequest
 from tavola.protocol.faults import AccessDeniedFault, ResourceNotFoundFault, ValidationFault
 from tavola.protocol.message_style import MessageStyle, add_error_count, layer_of
 from tavola.protocol.resources import TableFacts
-from tavola.values import Item, ValueRefused, admit_item, decode_item, encode_item, read_units, write_units
+from tavola.values import (
+    LARGE_ITEM_BYTES,
+    AdmittedMap,
+    Item,
+    Steps,
+    ValueRefused,
+    admit_item,
+    decode_item,
+    decode_item_in_steps,
+    encode_item,
+    read_units,
+    release_in_steps,
+    write_units,
+)
 
 encode = msgspec.json.Encoder().encode
 EMPTY = b"{}"
@@ -213,17 +226,23 @@ class OperationCall:
         try:
             return admit_item(attributes)
         except ValueRefused as refused:
-            if refused.bare and describe is None:
-                raise ValidationFault(refused.classic) from refused
-            modern = layer_of(self.operation, self.services.wording) == "modern"
-            if modern or describe is None:
-                raise self.validation_fault(refused.modern if modern else refused.classic) from refused
-            raise self.validation_fault(describe(refused)) from refused
+            raise self.value_fault(refused, describe) from refused
+
+    def value_fault(
+        self, refused: ValueRefused, describe: Callable[[ValueRefused], str] | None = None
+    ) -> ValidationFault:
+        """Return the fault for a refused value; `describe` gives the message of the classic validation layer."""
+        if refused.bare and describe is None:
+            return ValidationFault(refused.classic)
+        modern = layer_of(self.operation, self.services.wording) == "modern"
+        if modern or describe is None:
+            return self.validation_fault(refused.modern if modern else refused.classic)
+        return self.validation_fault(describe(refused))
 
     def admit_values(self, values: Mapping[str, dict[str, Any]]) -> None:
         """Check the values of expression placeholders and their total size."""
-        total = 0
-        for name, value in values.items():
+        total = admit_item(values) if type(values) is AdmittedMap else 0
+        for name, value in () if total else values.items():
             total += self.admit(
                 {name: value},
                 lambda refused, name=name: (  # type: ignore[misc]  # binds the loop variable
@@ -246,16 +265,15 @@ class OperationCall:
         self,
         table: StoredTable,
         key: bytes,
-        projection: CompiledProjection | None,
         *,
         consistent: bool | None,
     ) -> tuple[bytes | None, float]:
-        """Return an item's bytes (None: no such item) and the read units it costs."""
+        """Return an item as stored (None: no such item) and the read units it costs."""
         row = table.rows.get(key)
         units = read_units(row[1] if row else 0, consistent=bool(consistent))
         if self.context is not None and self.context.accesses is not None:
             self.context.accesses.append(_tuple(ItemAccess, (table.arn, None, key, units, 0.0, None)))
-        return None if row is None else project_row(row[0], projection), units
+        return None if row is None else row[0], units
 
     def table_view(
         self, table: StoredTable, index: StoredIndex | None, consistent: bool | None
@@ -304,14 +322,14 @@ class OperationCall:
     def prepare_transaction(
         self,
         addresses: Sequence[tuple[StoredTable, bytes] | None],
-        prepare: Callable[[], list[PreparedT]],
+        prepare: Callable[[], Steps[list[PreparedT]]],
         token: str | None,
-    ) -> list[PreparedT]:
+    ) -> Steps[list[PreparedT]]:
         """Return the writes of a transaction as `prepare` returns them, or raise its cancellation.
 
         `addresses` has the table and key of each action, None where the key is invalid.
         """
-        return prepare()
+        return (yield from prepare())
 
     def find_receipt(self, token: str, digest: str) -> TransactionReceipt | None:
         """Return the receipt of an earlier transaction with this token; None if the token is new."""
@@ -394,6 +412,18 @@ def _refuse_write() -> NoReturn:
 def project_row(data: bytes, projection: CompiledProjection | None) -> bytes:
     """Return a stored item, reduced to a projection if there is one."""
     return data if projection is None else encode_item(project(projection, decode_item(data)))
+
+
+def project_row_in_steps(data: bytes, projection: CompiledProjection | None) -> Steps[bytes]:
+    """Return a stored item, reduced to a projection if there is one; pauses while it decodes a large item."""
+    if projection is None:
+        return data
+    if len(data) < LARGE_ITEM_BYTES:
+        return project_row(data, projection)
+    item = yield from decode_item_in_steps(data)
+    part = encode_item(project(projection, item))
+    yield from release_in_steps(item)
+    return part
 
 
 def capacity_mode(return_consumed_capacity: str | None) -> str | None:

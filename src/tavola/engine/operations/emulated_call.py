@@ -19,10 +19,9 @@ from tavola.engine.streams import StreamShard
 from tavola.engine.writes import CurrentItem, ItemWrite, find_current
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import CompiledCondition
-from tavola.expressions.projections import CompiledProjection
 from tavola.protocol.batches import BatchGetItemRequest
 from tavola.protocol.faults import ConditionalCheckFailedFault, TransactionCanceledFault
-from tavola.values import Item, read_units, transact_read_units
+from tavola.values import Item, Steps, read_units, transact_read_units
 
 
 class EmulatedCall(OperationCall):
@@ -34,7 +33,6 @@ class EmulatedCall(OperationCall):
         self,
         table: StoredTable,
         key: bytes,
-        projection: CompiledProjection | None,
         *,
         consistent: bool | None,
     ) -> tuple[bytes | None, float]:
@@ -44,7 +42,7 @@ class EmulatedCall(OperationCall):
         row = table.rows.get(key)
         units = read_units(row[1] if row else 0, consistent=bool(consistent))
         emulation.charge_item_read(table, key, units)
-        return super().read_item(table, key, projection, consistent=consistent)
+        return super().read_item(table, key, consistent=consistent)
 
     def table_view(
         self, table: StoredTable, index: StoredIndex | None, consistent: bool | None
@@ -86,14 +84,14 @@ class EmulatedCall(OperationCall):
     def prepare_transaction(
         self,
         addresses: Sequence[tuple[StoredTable, bytes] | None],
-        prepare: Callable[[], list[PreparedT]],
+        prepare: Callable[[], Steps[list[PreparedT]]],
         token: str | None,
-    ) -> list[PreparedT]:
+    ) -> Steps[list[PreparedT]]:
         """Prepare a transaction between the check for conflicts and the charge; a cancelled one is charged too."""
         emulation = self.services.emulation
         emulation.check_transaction_conflicts(addresses)
         try:
-            prepared = prepare()
+            prepared = yield from prepare()
         except TransactionCanceledFault:
             emulation.charge_cancelled_transaction(
                 [find_current(*address) for address in addresses if address is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tavola.engine.capacity import (
@@ -22,8 +23,11 @@ from tavola.engine.operations.call import (
     parse_condition,
     parse_projection,
     parse_update,
+    project_row,
+    project_row_in_steps,
 )
 from tavola.engine.writes import (
+    ATTEMPTS_MAX,
     CurrentItem,
     ItemWrite,
     collection_bytes,
@@ -34,17 +38,23 @@ from tavola.engine.writes import (
     prepare_replacement,
 )
 from tavola.expressions.bindings import Bindings
+from tavola.expressions.conditions import CompiledCondition
 from tavola.expressions.errors import UpdateRefused
+from tavola.expressions.projections import CompiledProjection
 from tavola.expressions.updates import CompiledUpdate, apply, written_part
 from tavola.limits import ITEM_BYTES_MAX, NESTING_LEVELS_MAX
-from tavola.protocol.faults import ValidationFault
+from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
 from tavola.protocol.items import DeleteItemRequest, GetItemRequest, PutItemRequest, UpdateItemRequest
 from tavola.values import (
+    LARGE_ITEM_BYTES,
     TOO_DEEP,
     TOO_LARGE,
     Item,
+    Steps,
+    Value,
+    decode_item_in_steps,
     item_size,
-    nesting_levels,
+    measure_change,
     text_size,
     value_size,
 )
@@ -52,7 +62,7 @@ from tavola.values import (
 _GB = 1024**3
 
 
-def get_item(call: OperationCall, request: GetItemRequest) -> bytes:
+def get_item(call: OperationCall, request: GetItemRequest) -> bytes | Steps[bytes]:
     """Return the item with a key; without a projection its stored bytes are sent unchanged."""
     call.admit(request.key)
     bindings = bind_placeholders(call, request.expression_attribute_names, None)
@@ -61,7 +71,24 @@ def get_item(call: OperationCall, request: GetItemRequest) -> bytes:
     table = call.table(request.table_name)
     check_scalar_keys(table, projection)
     key = key_of_request(table, request.key)
-    data, units = call.read_item(table, key, projection, consistent=request.consistent_read)
+    data, units = call.read_item(table, key, consistent=request.consistent_read)
+    if projection is not None and data is not None:
+        if len(data) >= LARGE_ITEM_BYTES:
+            return _get_projected(request, table, data, units, projection)
+        data = project_row(data, projection)
+    return _render_get_response(request, table, data, units)
+
+
+def _get_projected(
+    request: GetItemRequest, table: StoredTable, data: bytes, units: float, projection: CompiledProjection
+) -> Steps[bytes]:
+    part = yield from project_row_in_steps(data, projection)
+    return _render_get_response(request, table, part, units)
+
+
+def _render_get_response(
+    request: GetItemRequest, table: StoredTable, data: bytes | None, units: float
+) -> bytes:
     body = EMPTY if data is None else b'{"Item":' + data + b"}"
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is None:
@@ -70,7 +97,7 @@ def get_item(call: OperationCall, request: GetItemRequest) -> bytes:
     return add_members(body, {"ConsumedCapacity": usage.render(mode)})
 
 
-def put_item(call: OperationCall, request: PutItemRequest) -> bytes:
+def put_item(call: OperationCall, request: PutItemRequest) -> bytes | Steps[bytes]:
     """Write an item, replacing the one with the same key."""
     size = call.admit(request.item)
     if size > ITEM_BYTES_MAX:
@@ -83,13 +110,28 @@ def put_item(call: OperationCall, request: PutItemRequest) -> bytes:
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
     current = call.read_current(table, key_of_item(table, request.item))
+    if condition is not None and current.is_large:
+        return _in_steps(
+            call, request, current, lambda now: _put(call, request, now, size, condition, bindings)
+        )
+    return _put(call, request, current, size, condition, bindings)
+
+
+def _put(
+    call: OperationCall,
+    request: PutItemRequest,
+    current: CurrentItem,
+    size: int,
+    condition: CompiledCondition | None,
+    bindings: Bindings,
+) -> bytes:
     write = prepare_put(current, request.item, size)  # refuses bad index keys before the condition is checked
     call.check_condition(current, condition, bindings, request.return_values_on_condition_check_failure)
     call.commit_write(write)
     return _render_write_response(request, write, request.item)
 
 
-def delete_item(call: OperationCall, request: DeleteItemRequest) -> bytes:
+def delete_item(call: OperationCall, request: DeleteItemRequest) -> bytes | Steps[bytes]:
     """Delete the item with a key, if it exists."""
     call.admit(request.key)
     bindings = bind_placeholders(
@@ -100,13 +142,25 @@ def delete_item(call: OperationCall, request: DeleteItemRequest) -> bytes:
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
     current = call.read_current(table, key_of_request(table, request.key))
+    if condition is not None and current.is_large:
+        return _in_steps(call, request, current, lambda now: _delete(call, request, now, condition, bindings))
+    return _delete(call, request, current, condition, bindings)
+
+
+def _delete(
+    call: OperationCall,
+    request: DeleteItemRequest,
+    current: CurrentItem,
+    condition: CompiledCondition | None,
+    bindings: Bindings,
+) -> bytes:
     call.check_condition(current, condition, bindings, request.return_values_on_condition_check_failure)
     write = prepare_delete(current)
     call.commit_write(write)
     return _render_write_response(request, write, request.key)
 
 
-def update_item(call: OperationCall, request: UpdateItemRequest) -> bytes:
+def update_item(call: OperationCall, request: UpdateItemRequest) -> bytes | Steps[bytes]:
     """Update the item with a key, or create it."""
     call.admit(request.key)
     bindings = bind_placeholders(
@@ -119,10 +173,58 @@ def update_item(call: OperationCall, request: UpdateItemRequest) -> bytes:
     check_scalar_keys(table, condition)
     check_keys_not_updated(table, update)
     current = call.read_current(table, key_of_request(table, request.key))
+    if current.is_large:
+        return _in_steps(
+            call, request, current, lambda now: _update(call, request, now, condition, update, bindings)
+        )
+    return _update(call, request, current, condition, update, bindings)
+
+
+def _update(
+    call: OperationCall,
+    request: UpdateItemRequest,
+    current: CurrentItem,
+    condition: CompiledCondition | None,
+    update: CompiledUpdate | None,
+    bindings: Bindings,
+) -> bytes:
     call.check_condition(current, condition, bindings, request.return_values_on_condition_check_failure)
     write = prepare_update(current, request.key, update, bindings)
     call.commit_write(write)
     return _render_write_response(request, write, request.key)
+
+
+def _in_steps(
+    call: OperationCall,
+    request: PutItemRequest | UpdateItemRequest | DeleteItemRequest,
+    current: CurrentItem,
+    write: Callable[[CurrentItem], bytes],
+) -> Steps[bytes]:
+    """Decode a large current item in steps, and then write."""
+    now = yield from decode_current(call, request.table_name, current)
+    response = write(now)
+    yield from now.release()
+    return response
+
+
+def decode_current(call: OperationCall, table_name: str, current: CurrentItem) -> Steps[CurrentItem]:
+    """Return the current item, decoded in steps if it is large; read again if it changed meanwhile.
+
+    Nothing pauses after the last read, so a condition holds for the item that is then replaced.
+    """
+    for _ in range(ATTEMPTS_MAX):
+        if current.row is None or not current.is_large:
+            break
+        before, number = current.row, current.table.definition.number
+        item = yield from decode_item_in_steps(before[2])
+        table = call.table(table_name)
+        if table.definition.number != number:  # another one with the same name, which may have other keys
+            raise ResourceNotFoundFault()
+        current = call.read_current(table, current.key)
+        if current.row == before:
+            current.set_item(item)
+            break
+    return current
 
 
 def check_keys_not_updated(table: StoredTable, update: CompiledUpdate | None) -> None:
@@ -155,24 +257,30 @@ def prepare_update(
         write = prepare_delete(current)
     else:
         after = applied.item
-        for name in update.written & update.nested:
+        size = current.size if item is not None else item_size(key)
+        for name in update.written:
+            old, new = before.get(name), after.get(name)
+            if name not in update.nested and not current.is_large:
+                size += _attribute_size(name, new) - _attribute_size(name, old)
+                continue
+            growth, levels = _measure_attribute(name, old, new)
             # The value may be as deep as an item allows and so may its path: only the two together exceed it.
-            if name in after and nesting_levels(after[name]) > NESTING_LEVELS_MAX:
+            if levels > NESTING_LEVELS_MAX:
                 raise ValidationFault(TOO_DEEP)
-        if item is None:
-            size = item_size(after)
-        else:
-            size = current.size + sum(
-                _attribute_size(after, name) - _attribute_size(item, name) for name in update.written
-            )
+            size += growth
         write = prepare_replacement(current, after, size, update.written, update.copied)
     write.applied = applied
     return write
 
 
-def _attribute_size(item: Item, name: str) -> int:
-    value = item.get(name)
+def _attribute_size(name: str, value: Value | None) -> int:
     return 0 if value is None else text_size(name) + value_size(value)
+
+
+def _measure_attribute(name: str, old: Value | None, new: Value | None) -> tuple[int, int]:
+    """Return by how many bytes an attribute grew, and the deepest level of containers in what changed."""
+    growth, levels = measure_change(old, new)
+    return growth + text_size(name) * ((new is not None) - (old is not None)), levels
 
 
 def _render_write_response(

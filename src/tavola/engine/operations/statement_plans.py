@@ -25,7 +25,7 @@ from tavola.engine.operations.queries import (
     make_filter,
     make_projector,
 )
-from tavola.engine.reads import ReadPage, ReadRange, Steps, last_key, read_page, select
+from tavola.engine.reads import ReadPage, ReadRange, last_key, read_page, select
 from tavola.expressions.partiql import (
     PartitionRange,
     PartitionRanges,
@@ -41,7 +41,7 @@ from tavola.keys import Bounds, partition_bounds
 from tavola.limits import PAGE_BYTES_MAX, STATEMENT_READS_PAGE_MAX
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.statements import ExecuteStatementRequest
-from tavola.values import Item, Value, decode_item
+from tavola.values import Item, Steps, Value
 
 EXISTS_MISPLACED = "EXISTS can only be used in ExecuteTransaction write requests."
 _INVALID = "One or more parameter values were invalid: "
@@ -308,7 +308,7 @@ class _SelectPage:
             seen += len(page.rows)
             size += page.bytes
             if page.rows:
-                last = last_key(span, decode_item(page.rows[-1][0]))
+                last = last_key(span, page.rows[-1][0])
             full = seen == limit or size >= PAGE_BYTES_MAX or not is_current()
             if full and page.more and not span.at_most_one:
                 following = _PageStart(at, last)

@@ -10,9 +10,10 @@ import msgspec
 
 from tavola.engine.capacity import CapacityUsage, add_write_units
 from tavola.engine.isolation import digest_payload
-from tavola.engine.operations.call import OperationCall, capacity_mode, encode
+from tavola.engine.operations.call import OperationCall, capacity_mode, encode, project_row_in_steps
 from tavola.engine.operations.items import (
     check_keys_not_updated,
+    decode_current,
     prepare_update,
     updated_attributes,
 )
@@ -34,7 +35,6 @@ from tavola.engine.operations.transactions import (
     execute_actions,
     read_items,
 )
-from tavola.engine.reads import Steps
 from tavola.engine.writes import (
     KEY_MISMATCH,
     ItemWrite,
@@ -63,7 +63,7 @@ from tavola.protocol.statements import (
     ExecuteTransactionRequest,
 )
 from tavola.protocol.transactions import ConditionCheck, Delete, Put, Update
-from tavola.values import TOO_DEEP, TOO_LARGE, Item, Value
+from tavola.values import TOO_DEEP, TOO_LARGE, Item, Steps, Value
 
 _NONE = CancellationReason("None")
 _READ_BY_KEY = "Select statements within {} must specify the primary key in the where clause."
@@ -98,7 +98,14 @@ def execute_statement(call: OperationCall, request: ExecuteStatementRequest) -> 
     if statement.kind == "select":
         return select_items(call, request, planned, index, parameters)
     check_no_token(request)
-    write = execute_write(call, planned, request.return_values_on_condition_check_failure)
+    return _write_item(call, request, planned)
+
+
+def _write_item(
+    call: OperationCall, request: ExecuteStatementRequest, planned: PlannedStatement
+) -> Steps[bytes]:
+    table, statement = planned.table, planned.statement
+    write = yield from execute_write(call, planned, request.return_values_on_condition_check_failure)
     returned = returned_item(planned, write)
     members: dict[str, Any] = {"Items": [] if returned is None else [msgspec.Raw(returned)]}
     mode = capacity_mode(request.return_consumed_capacity)
@@ -140,8 +147,8 @@ class _BatchMember:
         return entry
 
 
-def batch_execute_statement(call: OperationCall, request: BatchExecuteStatementRequest) -> bytes:
-    """Carry out up to 25 independent statements, either all reads or all writes."""
+def batch_execute_statement(call: OperationCall, request: BatchExecuteStatementRequest) -> Steps[bytes]:
+    """Carry out up to 25 independent statements, either all reads or all writes; pauses between them."""
     members = [_BatchMember(statement) for statement in request.statements]
     for member in members:
         try:
@@ -149,6 +156,7 @@ def batch_execute_statement(call: OperationCall, request: BatchExecuteStatementR
             member.statement = parse_text(member.request.statement)
         except ValidationFault as fault:
             member.fault = fault
+        yield
     kinds = {member.statement.kind == "select" for member in members if member.statement is not None}
     if len(kinds) > 1:
         raise ValidationFault("Read and write requests together in the same batch is not supported.")
@@ -158,14 +166,16 @@ def batch_execute_statement(call: OperationCall, request: BatchExecuteStatementR
                 _plan_member(call, request, position, member)
             except Fault as fault:
                 member.fault = fault
+            yield
     _check_distinct(members)
     usages: dict[str, CapacityUsage] = {}
     for member in members:
         if member.fault is None:
             try:
-                _run_member(call, member, usages)
+                yield from _run_member(call, member, usages)
             except Fault as fault:
                 member.fault = fault
+        yield
     response: dict[str, Any] = {"Responses": [member.render() for member in members]}
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
@@ -211,22 +221,22 @@ def _check_distinct(members: list[_BatchMember]) -> None:
         raise ValidationFault(_DUPLICATES)
 
 
-def _run_member(call: OperationCall, member: _BatchMember, usages: dict[str, CapacityUsage]) -> None:
+def _run_member(call: OperationCall, member: _BatchMember, usages: dict[str, CapacityUsage]) -> Steps[None]:
     planned = member.planned
     assert planned is not None, "a statement without a plan has a fault"
+    table = call.table(planned.statement.table)
+    if table is not planned.table:  # it changed during a pause
+        member.planned = planned = plan_statement(table, planned.statement, list(member.parameters))
     member.ran = True
     table_name = planned.statement.table
     if planned.statement.kind == "select":
-        member.item, units = call.read_item(
-            planned.table,
-            member.key,
-            planned.plan.projection,
-            consistent=member.request.consistent_read,
-        )
+        data, units = call.read_item(planned.table, member.key, consistent=member.request.consistent_read)
+        if data is not None:
+            member.item = yield from project_row_in_steps(data, planned.plan.projection)
         usage = usages.setdefault(table_name, CapacityUsage(planned.table, table_name))
         usage.reads += units
         return
-    write = execute_write(call, planned, member.request.return_values_on_condition_check_failure)
+    write = yield from execute_write(call, planned, member.request.return_values_on_condition_check_failure)
     member.item = returned_item(planned, write)
     add_write_units(usages.setdefault(table_name, CapacityUsage(planned.table, table_name)), write)
 
@@ -248,7 +258,7 @@ def _exact_key(planned: PlannedStatement, refusal: str) -> Item:
 # Transactions
 
 
-def execute_transaction(call: OperationCall, request: ExecuteTransactionRequest) -> bytes:
+def execute_transaction(call: OperationCall, request: ExecuteTransactionRequest) -> Steps[bytes]:
     """Carry out up to 100 statements as one transaction: all reads, or all writes and EXISTS checks."""
     check_payload_size(call)
     token = request.client_request_token
@@ -258,6 +268,7 @@ def execute_transaction(call: OperationCall, request: ExecuteTransactionRequest)
     for position, statement in enumerate(request.transact_statements):
         with _StatementNumber(position):
             statements.append(parse_text(statement.statement))
+        yield
     reading = {statement.kind == "select" for statement in statements}
     if len(reading) > 1:
         raise ValidationFault(
@@ -265,10 +276,10 @@ def execute_transaction(call: OperationCall, request: ExecuteTransactionRequest)
         )
     planned = _plan_all(call, statements, parameters)
     if True in reading:
-        return read_items(call, _prepare_reads(planned), request.return_consumed_capacity)
+        return (yield from read_items(call, _prepare_reads(planned), request.return_consumed_capacity))
     actions = _prepare_actions(call, request, planned)
     try:
-        done = execute_actions(call, actions, token, digest)
+        done = yield from execute_actions(call, actions, token, digest)
     except TransactionCanceledFault as fault:
         raise TransactionCanceledFault(
             [_statement_reason(*pair) for pair in zip(fault.reasons, planned, strict=True)]
@@ -437,10 +448,10 @@ def encoded_key_of_write(call: OperationCall, planned: PlannedStatement) -> byte
     return key_of_request(planned.table, key_of_write(planned))
 
 
-def execute_write(call: OperationCall, planned: PlannedStatement, show: str | None) -> ItemWrite:
+def execute_write(call: OperationCall, planned: PlannedStatement, show: str | None) -> Steps[ItemWrite]:
     """Carry out one INSERT, UPDATE or DELETE; `show="ALL_OLD"` puts the item on a failed condition's fault."""
     try:
-        write = _prepare(call, planned, show)
+        write = yield from _prepare(call, planned, show)
     except ValidationFault as fault:
         if fault.message == TOO_DEEP:
             raise ValidationFault(STATEMENT_TOO_DEEP) from fault
@@ -449,13 +460,15 @@ def execute_write(call: OperationCall, planned: PlannedStatement, show: str | No
     return write
 
 
-def _prepare(call: OperationCall, planned: PlannedStatement, show: str | None) -> ItemWrite:
+def _prepare(call: OperationCall, planned: PlannedStatement, show: str | None) -> Steps[ItemWrite]:
     plan, table = planned.plan, planned.table
     condition = plan.write_condition(table.definition.hash)
     kind = planned.statement.kind
     if kind == "insert":
         item, size = item_of(call, planned)
-        current = call.read_current(table, key_of_item(table, item))
+        current = yield from decode_current(
+            call, planned.statement.table, call.read_current(table, key_of_item(table, item))
+        )
         try:
             call.check_condition(current, condition, plan.bindings, None)
         except ConditionalCheckFailedFault as fault:
@@ -463,7 +476,9 @@ def _prepare(call: OperationCall, planned: PlannedStatement, show: str | None) -
         return prepare_put(current, item, size)
     key = key_of_write(planned)
     check_keys_not_updated(table, plan.update)
-    current = call.read_current(table, key_of_request(table, key))
+    current = yield from decode_current(
+        call, planned.statement.table, call.read_current(table, key_of_request(table, key))
+    )
     call.check_condition(current, condition, plan.bindings, show)
     if kind == "delete":
         return prepare_delete(current)

@@ -20,13 +20,14 @@ from tavola.engine.operations.call import (
     parse_condition,
     parse_projection,
     parse_update,
-    project_row,
+    project_row_in_steps,
 )
 from tavola.engine.operations.items import (
     check_keys_not_updated,
     prepare_update,
 )
 from tavola.engine.writes import (
+    ATTEMPTS_MAX,
     CurrentItem,
     ItemWrite,
     apply_write,
@@ -57,10 +58,19 @@ from tavola.protocol.transactions import (
     TransactWriteItemsRequest,
 )
 from tavola.protocol.transactions import Update as UpdateAction
-from tavola.values import TOO_LARGE, Item, transact_read_units, transact_write_units
+from tavola.values import (
+    TOO_LARGE,
+    Item,
+    Steps,
+    decode_item_in_steps,
+    transact_read_units,
+    transact_write_units,
+)
 
 _ONCE = "Transaction request cannot include multiple operations on one item"
 _NONE = CancellationReason("None")
+_ACTIONS_PER_STEP = 8
+_STEP_BYTES = 32 * 1024  # decoded before a pause
 
 
 @dataclass(slots=True)
@@ -117,14 +127,18 @@ class TransactionResult:
         return [usage.render(mode, split=True) for usage in usages.values()]
 
 
-def transact_write_items(call: OperationCall, request: TransactWriteItemsRequest) -> bytes:
+def transact_write_items(call: OperationCall, request: TransactWriteItemsRequest) -> Steps[bytes]:
     """Carry out up to 100 writes and checks, all or none; a cancellation lists a reason per action."""
     check_payload_size(call)
     token = request.client_request_token
     # Computed before checking values normalizes numbers: the token covers the request as sent.
     digest = digest_payload(request.transact_items) if token is not None else ""
-    actions = [_parse_action(call, item.action) for item in request.transact_items]
-    done = execute_actions(call, actions, token, digest)
+    actions: list[TransactionAction] = []
+    for number, item in enumerate(request.transact_items):
+        if number % _ACTIONS_PER_STEP == _ACTIONS_PER_STEP - 1:
+            yield
+        actions.append(_parse_action(call, item.action))
+    done = yield from execute_actions(call, actions, token, digest)
     members: dict[str, Any] = {}
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
@@ -150,15 +164,55 @@ def check_payload_size(call: OperationCall) -> None:
 
 def execute_actions(
     call: OperationCall, actions: list[TransactionAction], token: str | None, digest: str
-) -> TransactionResult:
-    """Carry out all actions or none; a token seen before with the same request repeats nothing."""
+) -> Steps[TransactionResult]:
+    """Carry out all actions or none; a token seen before with the same request repeats nothing.
+
+    Actions on large items are prepared in steps, and prepared again if anything that they read changed during a pause.
+    From the last check of that to the end nothing pauses, so the transaction takes effect at one moment.
+    """
+    for attempt in range(ATTEMPTS_MAX + 1):
+        pauses = _Pauses(allowed=attempt < ATTEMPTS_MAX)
+        result = yield from _try_actions(call, actions, token, digest, pauses)
+        if result is not None:
+            for action in result.prepared:
+                yield from action.current.release()
+            return result
+    raise AssertionError("without pauses nothing changes")
+
+
+class _TableChanged(Exception):
+    """A table of a transaction was changed or deleted while it was prepared."""
+
+
+class _Pauses:
+    """Whether preparing a transaction may pause, and whether it did."""
+
+    __slots__ = ("allowed", "bytes", "happened")
+
+    def __init__(self, *, allowed: bool) -> None:
+        self.allowed = allowed
+        self.happened = False
+        self.bytes = 0  # decoded since the last one
+
+
+def _try_actions(
+    call: OperationCall, actions: list[TransactionAction], token: str | None, digest: str, pauses: _Pauses
+) -> Steps[TransactionResult | None]:
+    """Carry out all actions or none; return None, with nothing done, if what they read changed during a pause."""
     if token is not None:
         receipt = call.find_receipt(token, digest)
         if receipt is not None:
             return TransactionResult([], receipt.reads)
     tables = [call.table(action.request.table_name) for action in actions]
     addresses = _distinct_addresses(tables, actions)
-    prepared = call.prepare_transaction(addresses, lambda: _prepare_all(tables, actions), token)
+    try:
+        prepared = yield from call.prepare_transaction(
+            addresses, lambda: _prepare_all(call, tables, actions, pauses), token
+        )
+    except _TableChanged:
+        return None
+    if pauses.happened and not _are_unchanged(call, tables, actions, prepared, token, digest):
+        return None
     call.services.begin()
     for prepared_action in prepared:
         if prepared_action.write is None:
@@ -176,7 +230,28 @@ def execute_actions(
     return TransactionResult(prepared, None)
 
 
-def transact_get_items(call: OperationCall, request: TransactGetItemsRequest) -> bytes:
+def _are_unchanged(
+    call: OperationCall,
+    tables: list[StoredTable],
+    actions: list[TransactionAction],
+    prepared: list[PreparedAction],
+    token: str | None,
+    digest: str,
+) -> bool:
+    """Return whether the tables, items and token that prepared actions read are still as they were."""
+    if token is not None and call.find_receipt(token, digest) is not None:
+        return False
+    if any(
+        call.table(action.request.table_name) is not table
+        for table, action in zip(tables, actions, strict=True)
+    ):
+        return False
+    return all(
+        action.current.table.rows.find(action.current.key) == action.current.row for action in prepared
+    )
+
+
+def transact_get_items(call: OperationCall, request: TransactGetItemsRequest) -> Steps[bytes]:
     """Return up to 100 items from one snapshot, in request order."""
     projections: list[CompiledProjection | None] = []
     for item in request.transact_items:
@@ -195,7 +270,7 @@ def transact_get_items(call: OperationCall, request: TransactGetItemsRequest) ->
             request.transact_items, tables, keys, projections, strict=True
         )
     ]
-    return read_items(call, reads, request.return_consumed_capacity)
+    return (yield from read_items(call, reads, request.return_consumed_capacity))
 
 
 class ItemRead(NamedTuple):
@@ -207,14 +282,14 @@ class ItemRead(NamedTuple):
     projection: CompiledProjection | None
 
 
-def read_items(call: OperationCall, reads: list[ItemRead], return_capacity: str | None) -> bytes:
+def read_items(call: OperationCall, reads: list[ItemRead], return_capacity: str | None) -> Steps[bytes]:
     """Return items from one snapshot; the same item twice is refused."""
     numbered = [(read.table.definition.number, read.key) for read in reads]
     if len(set(numbered)) != len(numbered):
         raise ValidationFault(_ONCE)
     responses: list[bytes] = []
     usages: dict[str, CapacityUsage] = {}
-    total = 0
+    total = step_bytes = 0
     rows = call.read_rows([(read.table, read.key) for read in reads])
     for (name, table, key, projection), row in zip(reads, rows, strict=True):
         usage = usages.setdefault(name, CapacityUsage(table, name))
@@ -224,12 +299,16 @@ def read_items(call: OperationCall, reads: list[ItemRead], return_capacity: str 
         if row is None:
             responses.append(EMPTY)
         else:
+            step_bytes += len(row[0])
+            if step_bytes > _STEP_BYTES:
+                step_bytes = 0
+                yield
             total += row[1]
             if total > TRANSACTION_BYTES_MAX:
                 raise ValidationFault(
                     f"The aggregate size of the items in the transaction exceeds {TRANSACTION_BYTES_MAX} bytes"
                 )
-            responses.append(b'{"Item":' + project_row(row[0], projection) + b"}")
+            responses.append(b'{"Item":' + (yield from project_row_in_steps(row[0], projection)) + b"}")
     mode = capacity_mode(return_capacity)
     tail = b"]}"
     if mode is not None:
@@ -292,14 +371,18 @@ def _distinct_addresses(
     return addresses
 
 
-def _prepare_all(tables: list[StoredTable], actions: list[TransactionAction]) -> list[PreparedAction]:
+def _prepare_all(
+    call: OperationCall, tables: list[StoredTable], actions: list[TransactionAction], pauses: _Pauses
+) -> Steps[list[PreparedAction]]:
     """Return all actions validated, or raise TransactionCanceledFault with a reason for each."""
     reasons: list[CancellationReason] = []
     prepared: list[PreparedAction] = []
     for table, action in zip(tables, actions, strict=True):
         reason = _NONE
+        if pauses.happened and call.table(action.request.table_name) is not table:
+            raise _TableChanged
         try:
-            prepared.append(PreparedAction(action, *_prepare(table, action)))
+            prepared.append(PreparedAction(action, *(yield from _prepare(table, action, pauses))))
         except ConditionalCheckFailedFault as fault:
             reason = CancellationReason("ConditionalCheckFailed", fault.message, fault.item)
         except ItemCollectionSizeLimitExceededFault as fault:
@@ -312,20 +395,40 @@ def _prepare_all(tables: list[StoredTable], actions: list[TransactionAction]) ->
     return prepared
 
 
-def _prepare(table: StoredTable, action: TransactionAction) -> tuple[CurrentItem, ItemWrite | None]:
+def _prepare(
+    table: StoredTable, action: TransactionAction, pauses: _Pauses
+) -> Steps[tuple[CurrentItem, ItemWrite | None]]:
     request = action.request
     check_scalar_keys(table, action.condition)
     if isinstance(request, Put):
         current = find_current(table, key_of_item(table, action.attributes))
         write = prepare_put(current, action.attributes, action.size)
+        if action.condition is not None:
+            yield from _decode_large(current, pauses)
         _check_condition(current, action)
         return current, write
     check_keys_not_updated(table, action.update)
     current = find_current(table, key_of_request(table, action.attributes))
+    if action.condition is not None or action.update is not None:
+        yield from _decode_large(current, pauses)
     _check_condition(current, action)
     if isinstance(request, UpdateAction):
         return current, prepare_update(current, action.attributes, action.update, action.bindings)
     return current, None if isinstance(request, ConditionCheck) else prepare_delete(current)
+
+
+def _decode_large(current: CurrentItem, pauses: _Pauses) -> Steps[None]:
+    """Pause after some bytes, and decode a large item in steps, where pauses are allowed."""
+    if current.row is None or not pauses.allowed:
+        return
+    pauses.bytes += len(current.row[2])
+    if pauses.bytes > _STEP_BYTES:
+        pauses.bytes = 0
+        pauses.happened = True
+        yield
+    if current.is_large:
+        pauses.happened = True
+        current.set_item((yield from decode_item_in_steps(current.row[2])))
 
 
 def _check_condition(current: CurrentItem, action: TransactionAction) -> None:

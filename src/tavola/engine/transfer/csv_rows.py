@@ -42,11 +42,13 @@ def read_header(data: bytes, delimiter: str, *, last: bool) -> tuple[tuple[str, 
 
 def check_names(names: Sequence[str]) -> None:
     """Refuse names that are invalid as attributes, or repeated."""
+    seen: set[str] = set()
     for position, name in enumerate(names):
         if not name:
             raise TextMalformed(f"The header has no name for column {position + 1}")
-        if name in names[:position]:
+        if name in seen:
             raise TextMalformed(f"The header has the column {name} twice")
+        seen.add(name)
 
 
 def skip_mark(data: bytes) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from tavola.clock import monotonic
 from tavola.engine.storage import Store
 from tavola.engine.transfer.buckets import Buckets, StoredObject
 from tavola.engine.transfer.csv_rows import Columns, check_names, read_csv, read_header, skip_mark
@@ -22,6 +23,7 @@ from tavola.engine.transfer.sources import ObjectReader, ReadRow
 _OBJECT = "load-object"
 _SLICE_ROWS = 256
 _SLICE_BYTES = 256 * 1024
+_SLICE_S = 0.001  # a slice may end earlier than that, and one row may take longer
 
 
 class LoadProgress(msgspec.Struct, frozen=True):
@@ -116,6 +118,7 @@ class Load(msgspec.Struct, frozen=True):
                 names = self._header(source)
             read = self._read(names)
             upto = at + _SLICE_BYTES
+            until_s = monotonic() + _SLICE_S
             for _ in range(_SLICE_ROWS):
                 row = source.row(read)
                 if row is None:
@@ -130,7 +133,7 @@ class Load(msgspec.Struct, frozen=True):
                     shown = None if isinstance(row, RowRefused) else row
                     failed.append(FailedRow(key, index, str(refused), shown))
                 index += 1
-                if source.position >= upto:
+                if source.position >= upto or monotonic() >= until_s:
                     break
             at = source.position
         except (TextMalformed, FileNotFoundError) as error:

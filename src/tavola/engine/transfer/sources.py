@@ -9,9 +9,9 @@ from typing import Protocol
 from tavola.engine.transfer.compression import CompressedFile
 from tavola.engine.transfer.errors import RowRefused, TextMalformed
 from tavola.engine.transfer.lines import RowSpan, TransferRow
-from tavola.limits import REQUEST_BYTES_MAX
 
 _CHUNK_BYTES = 128 * 1024
+_ROW_BYTES_MAX = 4 * 1024 * 1024  # more than the text of any item that fits into a table
 _SKIPPED_BYTES_MAX = 8 * 1024 * 1024  # bytes of a compressed file skipped in one slice
 
 
@@ -66,7 +66,10 @@ class ObjectReader:
             if self._ended:
                 self._at = len(self._data)
                 return None
-            self._fill()
+            # A row is parsed again from its start: with twice the text each time, that costs twice the row at most.
+            left = len(self._data) - self._at
+            while self._fill() and len(self._data) < 2 * left:
+                pass
 
     def head(self, parse: Callable[..., tuple[tuple[str, ...], int] | None]) -> tuple[str, ...] | None:
         """Return the beginning of the text as `parse` reads it; None if it is empty."""
@@ -86,8 +89,8 @@ class ObjectReader:
 
     def _fill(self) -> bool:
         """Read more of the text; return whether there was any."""
-        if len(self._data) - self._at > REQUEST_BYTES_MAX:
-            raise TextMalformed(f"A row has more than {REQUEST_BYTES_MAX} bytes")
+        if len(self._data) - self._at > _ROW_BYTES_MAX:
+            raise TextMalformed(f"A row has more than {_ROW_BYTES_MAX} bytes")
         chunk = self._file.read(_CHUNK_BYTES)
         if not chunk:
             self._ended = True
