@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
-from tavola.server.connection import ClientConnection, Service
+from tavola.server.connection import ClientConnection
 from tavola.server.dispatch import Dispatch
+from tavola.server.memory import MemoryBudget
 from tavola.server.responses import PendingWork, ResponseEncoder, ResponseQueue
 from tavola.server.safeguards import ServerLimits
+from tavola.server.service import Service
 from tests.server.standin import StandIn
 
-PUT = b"POST / HTTP/1.1\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\nContent-Type: application/json\r\n"
+PUT = b"POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\nContent-Type: application/json\r\n"
 GET = PUT.replace(b"PutItem", b"GetItem")
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
@@ -53,6 +55,7 @@ class Transport:
         self.closed = False
         self.ended = False
         self.reading = True
+        self.unread_bytes = 0
 
     def write(self, data: bytes) -> None:
         assert not self.closed
@@ -76,6 +79,9 @@ class Transport:
 
     abort = close
 
+    def get_write_buffer_size(self) -> int:
+        return self.unread_bytes
+
     def is_closing(self) -> bool:
         return self.closed
 
@@ -97,10 +103,11 @@ class Bench:
         self.transport = Transport()
         loop = cast(asyncio.AbstractEventLoop, self.loop)
         encoder = ResponseEncoder(ManualClock(), SeededEntropy(7))
-        commits = ResponseQueue(self.engine, encoder, loop)
+        limits = limits or ServerLimits()
+        commits = ResponseQueue(self.engine, encoder, loop, budget=MemoryBudget(limits.buffer_bytes_max))
         dispatch = Dispatch(self.engine, encoder, commits.open_group)
         work = PendingWork(loop, commits, reads_max=8)
-        self.service = Service(loop, encoder, dispatch, commits, work, limits or ServerLimits())
+        self.service = Service(loop, encoder, dispatch, commits, work, limits)
         self.connection = ClientConnection(self.service)
         self.connection.connection_made(cast(asyncio.Transport, self.transport))
 
@@ -126,7 +133,7 @@ STREAM = (
     + GET
     + CHUNKED
     + b'3\r\n{"k\r\n8;x=y\r\ney":"a"}\r\n0\r\nTrailer: t\r\n\r\n'
-    + b"GET /healthz HTTP/1.1\r\n\r\n"
+    + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     + PUT
     + b"Expect: 100-continue\r\nContent-Length: 11\r\n\r\n"
     + b'{"key":"b"}'
@@ -223,7 +230,7 @@ def test_no_bytes_make_it_fail(pieces: list[bytes], at_once: bool) -> None:
 def test_one_turn_does_not_do_everything() -> None:
     """A long pipeline is answered a few requests per turn, and reading pauses meanwhile."""
     bench = Bench(ServerLimits(turn_requests_max=3))
-    bench.feed(b"GET /healthz HTTP/1.1\r\n\r\n" * 10)
+    bench.feed(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 10)
 
     assert len(bench.statuses) == 3
     assert not bench.transport.reading

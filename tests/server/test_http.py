@@ -44,7 +44,7 @@ def test_pipelined_requests_are_answered_in_order(endpoint: ServerEndpoint) -> N
             request("PutItem", body),
             request(body=body),
             request("Query"),
-            b"GET /healthz HTTP/1.1\r\n\r\n",
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
         ]
         expected += [(200, b"{}"), (200, body), (400, b""), (200, b'{"status":"ok"}')]
 
@@ -268,7 +268,7 @@ def test_chunks_are_counted_as_they_come(endpoint: ServerEndpoint, chunk: int) -
 
 def test_large_bodies_together_are_bounded() -> None:
     """Partial bodies together are bounded; one more is refused with the advice to retry later."""
-    with served(waiting_bytes_max=300 * KB) as endpoint, ExitStack() as stack:
+    with served(buffer_bytes_max=300 * KB) as endpoint, ExitStack() as stack:
         body = json.dumps({"key": "part", "text": "x" * 200 * KB}).encode()
         clients = [stack.enter_context(Raw(endpoint)) for _ in range(2)]
         for client in clients:

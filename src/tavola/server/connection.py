@@ -10,25 +10,24 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, field
 from typing import cast
 
 import httptools
 
 from tavola.clock import monotonic
-from tavola.server.callers import Peer
-from tavola.server.dispatch import Dispatch
+from tavola.server.callers import Peer, peer_of
+from tavola.server.codings import COMPRESSED_BYTES_MIN
+from tavola.server.heads import FIRST_COUNTS, HEADERS_MAX, head_problem, repetition_problem, target_problem
+from tavola.server.memory import COUNTED_BYTES_MIN
 from tavola.server.responses import (
     CONTINUE,
     TEXT,
     Payload,
-    PendingWork,
     Response,
-    ResponseEncoder,
-    ResponseQueue,
     response_size,
 )
-from tavola.server.safeguards import ServerLimits
+from tavola.server.service import Service
+from tavola.server.stages import StagedResponse
 
 # The state of a connection. Plain integers, because they are compared several times per request.
 _IDLE, _HEAD, _BODY, _CLOSING = range(4)
@@ -36,33 +35,11 @@ _IDLE, _HEAD, _BODY, _CLOSING = range(4)
 _Request = tuple[bytes, bytes, dict[bytes, bytes], bytes, bool]  # method, URL, headers, body, last request
 _ReadyResponse = tuple[Payload, bool]  # a finished response, and whether it is the last
 
+# What a request in a backlog takes besides its body: its objects, and those of each header.
+_ENTRY_BYTES = 512
+_HEADER_BYTES = 192
+
 _HOP_BY_HOP = frozenset({b"connection", b"upgrade", b"http2-settings"})
-
-
-@dataclass(slots=True)
-class Service:
-    """The state that all connections of a server share."""
-
-    loop: asyncio.AbstractEventLoop
-    encoder: ResponseEncoder
-    dispatch: Dispatch
-    responses: ResponseQueue
-    work: PendingWork
-    limits: ServerLimits
-    connections: set[ClientConnection] = field(default_factory=set)
-    waiting_bytes: int = 0  # of incomplete bodies, all connections together
-    stopping: bool = False
-
-    def admit_connection(self) -> bool:
-        """Return whether a new connection fits; at the limit, close the connection that has been idle longest."""
-        if len(self.connections) < self.limits.connections_max:
-            return True
-        since_s = self.loop.time() - self.limits.idle_evictable_s
-        idle = [connection for connection in self.connections if connection.idle_before(since_s)]
-        if not idle:
-            return False
-        min(idle, key=lambda connection: connection.idle_since_s).close_when_idle()
-        return True
 
 
 class ClientConnection(asyncio.Protocol):
@@ -72,6 +49,7 @@ class ClientConnection(asyncio.Protocol):
         "_backlog",
         "_body",
         "_closing_idle",
+        "_computing_bytes",
         "_deadline_s",
         "_deliver",
         "_dispatch",
@@ -88,12 +66,15 @@ class ClientConnection(asyncio.Protocol):
         "_refusal",
         "_request_count",
         "_service",
+        "_silent_bytes",
         "_stage",
         "_swept_request_count",
         "_transport",
+        "_unread_bytes",
         "_upgrading",
         "_url",
         "_write_deadline_s",
+        "held_bytes",
         "idle_since_s",
     )
 
@@ -113,10 +94,14 @@ class ClientConnection(asyncio.Protocol):
         self._parts: list[bytes] = []  # parts of the body from this read
         self._body = bytearray()  # the body from earlier reads
         self._head_bytes = 0  # bytes received of the unfinished request head
+        self._silent_bytes = 0  # bytes received without any of the body: chunk headers and trailers
         self._upgrading = False
         self._refusal: Payload | None = None  # the response to a request that a parser callback rejected
         self._backlog: deque[_Request | _ReadyResponse] = deque()
         self._is_computing = False  # a response is computed in slices; later requests wait in the backlog
+        self._computing_bytes = 0  # held by that response
+        self._unread_bytes = 0  # of responses passed to the transport since the client stopped reading
+        self.held_bytes = 0  # counted in the server's `MemoryBudget`
         self._reading = True
         self._linger = False
         self._closing_idle = False
@@ -144,8 +129,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Drop the client and its unanswered requests."""
         self._stage = _CLOSING
-        self._backlog.clear()
-        self._discard_body()
+        self._release_memory()
         self._service.connections.discard(self)
 
     def data_received(self, data: bytes) -> None:
@@ -161,8 +145,8 @@ class ClientConnection(asyncio.Protocol):
                 self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as stop:
             self._decline_upgrade(memoryview(data)[stop.args[0] :])
-        except httptools.HttpParserError:
-            self._reject_malformed()
+        except httptools.HttpParserError as error:
+            self._reject_malformed(error)
         backlog = self._backlog
         if len(backlog) == 1 and not self._write_deadline_s and not self._is_computing:  # the usual case
             began_s = monotonic()
@@ -177,18 +161,37 @@ class ClientConnection(asyncio.Protocol):
             self._head_bytes = self._head_bytes + len(data) if is_only_request else 0
             if not self._deadline_s:
                 self._deadline_s = self._service.loop.time() + self._service.limits.head_s
+            if len(self._received) > HEADERS_MAX:
+                self._refuse_last(400, f"The request has more than {HEADERS_MAX} headers.")
         elif self._stage == _BODY:
-            self._join_body()
-            if len(self._body) > self._body_bytes_max:
-                self._respond_last(self._too_large_response())
-                self._process_backlog()
-            elif self._service.waiting_bytes > self._service.limits.waiting_bytes_max:
-                self._respond_last(
-                    self._error_response(503, "Too many large requests at once; try again later.")
-                )
-                self._process_backlog()
-            elif not self._deadline_s:
-                self._deadline_s = self._service.loop.time() + self._service.limits.body_s
+            self._receive_body(len(data))
+        if self._stage != _IDLE or backlog or self.held_bytes:
+            self._count_held()
+            if self.held_bytes >= COUNTED_BYTES_MIN:
+                self._refuse_beyond_budget()
+
+    def _receive_body(self, size: int) -> None:
+        """Store what has been received of a body, set its deadline, and refuse it if it is too large."""
+        self._silent_bytes = 0 if self._parts else self._silent_bytes + size
+        self._join_body()
+        if self._received:  # trailers
+            self._received.clear()
+        if len(self._body) > self._body_bytes_max:
+            self._respond_last(self._too_large_response())
+            self._process_backlog()
+        elif self._silent_bytes > self._head_bytes_max:
+            self._refuse_last(
+                400, f"The chunk headers or trailers are larger than {self._head_bytes_max} bytes."
+            )
+        elif not self._deadline_s:
+            self._deadline_s = self._service.loop.time() + self._service.limits.body_s
+
+    def _refuse_beyond_budget(self) -> None:
+        """Refuse what is being received or waits, if it does not fit into the memory for all clients."""
+        budget = self._service.budget
+        is_receiving = self._stage == _BODY or bool(self._backlog)
+        if is_receiving and not budget.admit_large(0, self._service.limits.pressed_s):
+            self.make_way(budget.sentence)
 
     def eof_received(self) -> bool:
         """Respond to the requests that came before the client closed its side, then close ours."""
@@ -207,10 +210,12 @@ class ClientConnection(asyncio.Protocol):
         """Stop reading from a client that does not read its responses."""
         self._write_deadline_s = self._service.loop.time() + self._service.limits.response_s
         self._set_reading(False)
+        self._service.loop.call_soon(self._count_unread)  # once the transport has all of the response
 
     def resume_writing(self) -> None:
         """Resume processing."""
         self._write_deadline_s = 0.0
+        self._unread_bytes = 0
         self._process_backlog()
 
     # Called by the parser.
@@ -225,16 +230,31 @@ class ClientConnection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header; the last one of a name counts."""
-        self._received[name.lower()] = value
+        """Add a header; of one that is sent twice the last counts, with the exceptions in `heads`."""
+        name = name.lower()
+        if name in self._received and self._stage == _HEAD:
+            if name in FIRST_COUNTS:
+                return
+            self._refuse_head(repetition_problem(name))
+        self._received[name] = value
 
     def on_headers_complete(self) -> None:
-        """Refuse a body that is declared too large; respond 100 Continue if the client expects it."""
+        """Refuse an ambiguous head and a body that is declared too large; respond 100 Continue if the client expects it."""
         self._stage = _BODY
         self._deadline_s = 0.0
         self._head_bytes = 0
         fields = self._fields = self._received
         self._received = {}
+        self._silent_bytes = 0
+        version = self._parser.get_http_version()
+        if (
+            version != "1.1"
+            or b"host" not in fields
+            or b"transfer-encoding" in fields
+            or self._url != b"/"
+            or len(fields) > HEADERS_MAX
+        ):
+            self._refuse_head(head_problem(version, fields) or target_problem(self._url, fields))
         length = fields.get(b"content-length")
         if length is not None and len(length) > 4 and int(length.lstrip(b"0") or b"0") > self._body_bytes_max:
             self._refuse_large()
@@ -278,6 +298,7 @@ class ClientConnection(asyncio.Protocol):
         if transport.is_closing():
             if self._is_computing:
                 self._service.work.release(self)
+            self._computing_bytes = 0
             if not isinstance(response, bytes | tuple):
                 response.abandon(None)
             return
@@ -285,13 +306,21 @@ class ClientConnection(asyncio.Protocol):
             transport.write(response)
         elif isinstance(response, tuple):
             transport.writelines(response)
+            if self._write_deadline_s:
+                self._unread_bytes += len(response[1])
+                self._count_held()
         else:
             # Set again, because the response to an earlier request, sent after the same commit, has cleared it.
             self._is_computing = True
+            self._computing_bytes = response.held_bytes if isinstance(response, StagedResponse) else 0
+            self._count_held()
             self._service.work.add(self, response, close)
             return
         if self._is_computing:
             self._is_computing = False
+            self._computing_bytes = 0
+            if self.held_bytes:
+                self._count_held()
             self._service.work.release(self)
             if not close:
                 self._service.loop.call_soon(self._process_backlog)
@@ -315,8 +344,7 @@ class ClientConnection(asyncio.Protocol):
         ):
             self._transport.abort()
         elif self._deadline_s and now_s >= self._deadline_s:
-            self._respond_last(self._error_response(408, "The request took too long to arrive."))
-            self._process_backlog()
+            self._refuse_last(408, "The request took too long to arrive.")
         elif (
             self._request_count != self._swept_request_count
             or self._stage != _IDLE
@@ -328,15 +356,46 @@ class ClientConnection(asyncio.Protocol):
         elif now_s - self.idle_since_s >= self._service.limits.idle_s:
             self.close_when_idle()
 
-    def idle_before(self, since_s: float) -> bool:
-        """Return whether the connection has been idle since a time, as of the last sweep."""
-        return (
+    def waits_since(self, now_s: float) -> float:
+        """Return since when the connection waits for its client, if it may make way for another one; otherwise 0."""
+        limits = self._service.limits
+        if (
             self._stage == _IDLE
-            and self._request_count == self._swept_request_count
+            and not self._write_deadline_s
+            and self._request_count == self._swept_request_count  # no request since the last sweep
             and not self._backlog
             and not self._is_computing
-            and self.idle_since_s <= since_s
-        )
+        ):
+            return self.idle_since_s if now_s - self.idle_since_s >= limits.idle_evictable_s else 0.0
+        since_s = self.stalled_since_s
+        return since_s if since_s and now_s - since_s >= limits.pressed_s else 0.0
+
+    @property
+    def stalled_since_s(self) -> float:
+        """Since when the client has been sending a request, or not reading its responses; 0 if neither."""
+        limits = self._service.limits
+        if self._write_deadline_s:
+            return self._write_deadline_s - limits.response_s
+        if self._deadline_s and self._stage in {_HEAD, _BODY}:
+            return self._deadline_s - (limits.head_s if self._stage == _HEAD else limits.body_s)
+        if self._deadline_s:  # closing: refused, or the last response is not read
+            return self._deadline_s - (limits.linger_s if self._linger else limits.response_s)
+        return 0.0
+
+    def make_way(self, sentence: str) -> None:
+        """Close the connection because its place or memory is needed; an unfinished request gets a 503."""
+        if self._write_deadline_s or self._stage == _CLOSING:
+            self._release_memory()
+            self._transport.abort()
+        elif self._stage == _IDLE and not self._backlog:
+            self.close_when_idle()
+        else:
+            self._backlog.clear()
+            self._respond_last(self._error_response(503, sentence))
+            self._linger = False  # its place is needed now
+            self._closing_idle = True
+            self._process_backlog()
+            self._count_held()
 
     def close_when_idle(self) -> None:
         """Close an idle connection; one with a request in progress closes after it, see `Service.stopping`."""
@@ -384,9 +443,18 @@ class ClientConnection(asyncio.Protocol):
     def _process(self, entry: _Request | _ReadyResponse) -> int:
         """Process one entry of the backlog and return the size of the response."""
         if len(entry) == 5:
-            response: Response = self._dispatch(*entry, self._peer)
-            last = entry[4]
-            self._is_computing = not isinstance(response, bytes | tuple)
+            fields, last = entry[2], entry[4]
+            budget = self._service.budget
+            if budget.held_bytes > budget.bytes_max and not budget.admit_any():
+                response: Response = self._service.stages.refuse_for_memory(last)
+            elif b"content-encoding" in fields or b"origin" in fields:
+                response = self._service.stages.begin(*entry, self._peer)
+                self._is_computing = not isinstance(response, bytes | tuple)
+            else:
+                response = self._dispatch(*entry, self._peer)
+                if type(response) is not bytes or len(response) >= COMPRESSED_BYTES_MIN:
+                    response = self._service.stages.finish(response, fields, entry[3], last)
+                    self._is_computing = not isinstance(response, bytes | tuple)
         else:
             response, last = entry
         if last:
@@ -406,16 +474,40 @@ class ClientConnection(asyncio.Protocol):
 
     def _join_body(self) -> None:
         """Join the parts of a body after each read; many tiny chunks would take much memory."""
-        before = len(self._body)
         self._body += b"".join(self._parts)
         self._parts = []
-        self._service.waiting_bytes += len(self._body) - before
 
     def _discard_body(self) -> None:
         """Drop the body received so far."""
-        self._service.waiting_bytes -= len(self._body)
         self._body = bytearray()
         self._parts = []
+
+    # Memory.
+
+    def _count_held(self) -> None:
+        """Count what this connection holds in the server's budget."""
+        held_bytes = len(self._body) + self._unread_bytes + self._computing_bytes
+        if self._stage == _HEAD:
+            held_bytes += self._head_bytes + _HEADER_BYTES * len(self._received)
+        for entry in self._backlog:
+            if len(entry) == 5:
+                held_bytes += _ENTRY_BYTES + _HEADER_BYTES * len(entry[2]) + len(entry[3])
+        self._service.budget.held_bytes += held_bytes - self.held_bytes
+        self.held_bytes = held_bytes
+
+    def _count_unread(self) -> None:
+        """Count what the transport holds, if the client still does not read."""
+        if self._write_deadline_s and not self._transport.is_closing():
+            self._unread_bytes = max(self._unread_bytes, self._transport.get_write_buffer_size())
+            self._count_held()
+
+    def _release_memory(self) -> None:
+        """Drop the requests, and count nothing any more: the connection is lost, or about to be."""
+        self._backlog.clear()
+        self._discard_body()
+        self._unread_bytes = self._computing_bytes = 0
+        self._received = {}
+        self._count_held()
 
     def _feed_within_head_limit(self, data: memoryview, begun: int) -> None:
         """Parse data that may contain a head over the limit: first only as many bytes as a head may have."""
@@ -457,17 +549,35 @@ class ClientConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(b"\r\n".join(head))
             self._parser.feed_data(rest)
-        except httptools.HttpParserError:  # malformed, or a second upgrade, which no real client sends
-            self._reject_malformed()
+        except (
+            httptools.HttpParserError
+        ) as error:  # malformed, or a second upgrade, which no real client sends
+            self._reject_malformed(error)
 
     def _refuse_large(self) -> None:
         """Stop the parser at a body that is too large."""
         self._refusal = self._too_large_response()
         raise ValueError("the body is too large")
 
-    def _reject_malformed(self) -> None:
+    def _refuse_head(self, problem: str | None) -> None:
+        """Stop the parser at a head with a problem."""
+        if problem is not None:
+            self._refusal = self._error_response(400, problem)
+            raise ValueError(problem)
+
+    def _reject_malformed(self, error: httptools.HttpParserError | None = None) -> None:
         """Refuse what cannot be parsed, or what a callback refused."""
-        self._respond_last(self._refusal or self._error_response(400, "The request is not well-formed HTTP."))
+        if self._refusal is None and self._parser.get_http_version() == "2.0":  # the preface of HTTP/2
+            self._refusal = self._error_response(400, head_problem("2.0", {}) or "")
+        reason = f": {error}" if error is not None and str(error) else ""
+        self._respond_last(
+            self._refusal or self._error_response(400, f"The request is not well-formed HTTP{reason}.")
+        )
+
+    def _refuse_last(self, status: int, sentence: str) -> None:
+        """Respond with an error after the earlier requests, and close."""
+        self._respond_last(self._error_response(status, sentence))
+        self._process_backlog()
 
     def _respond_last(self, payload: Payload) -> None:
         """Respond after the earlier requests, read no more requests, and close after a delay (`linger_s`)."""
@@ -499,10 +609,3 @@ class ClientConnection(asyncio.Protocol):
 
     def _error_response(self, status: int, sentence: str) -> Payload:
         return self._service.encoder.encode(status, TEXT, f"{sentence}\n".encode(), True)
-
-
-def peer_of(transport: asyncio.Transport) -> Peer:
-    """Return the peer of a connection; its address is empty if the system does not know it."""
-    name = transport.get_extra_info("peername")
-    address = name[0] if isinstance(name, tuple) and name else ""
-    return Peer(str(address).partition("%")[0], transport.get_extra_info("sslcontext") is not None)

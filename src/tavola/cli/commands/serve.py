@@ -79,8 +79,8 @@ def serve(
     what = f"Cannot serve {file or 'from memory'} on port {port}."
     with reporting_errors(what), ExitStack() as opened:
         from tavola.engine import Engine
+        from tavola.host_names import is_loopback
         from tavola.server.access_log import AccessLog
-        from tavola.server.hosts import is_loopback
         from tavola.server.listener import serve as listen
         from tavola.server.safeguards import Safeguards
 
