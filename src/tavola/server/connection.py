@@ -48,6 +48,7 @@ class ClientConnection(asyncio.Protocol):
     __slots__ = (
         "_backlog",
         "_body",
+        "_budget",
         "_closing_idle",
         "_computing_bytes",
         "_deadline_s",
@@ -84,6 +85,7 @@ class ClientConnection(asyncio.Protocol):
         self._service = service
         self._dispatch = service.dispatch.answer  # bound methods, used by every request
         self._deliver = service.responses.deliver
+        self._budget = service.budget
         self._head_bytes_max = service.limits.head_bytes_max
         self._parser = httptools.HttpRequestParser(self)
         self._stage = _IDLE
@@ -188,10 +190,9 @@ class ClientConnection(asyncio.Protocol):
 
     def _refuse_beyond_budget(self) -> None:
         """Refuse what is being received or waits, if it does not fit into the memory for all clients."""
-        budget = self._service.budget
         is_receiving = self._stage == _BODY or bool(self._backlog)
-        if is_receiving and not budget.admit_large(0, self._service.limits.pressed_s):
-            self.make_way(budget.sentence)
+        if is_receiving and not self._budget.admit_large(0, self._service.limits.pressed_s):
+            self.make_way(self._budget.sentence)
 
     def eof_received(self) -> bool:
         """Respond to the requests that came before the client closed its side, then close ours."""
@@ -231,12 +232,12 @@ class ClientConnection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header; of one that is sent twice the last counts, with the exceptions in `heads`."""
-        name = name.lower()
-        if name in self._received and self._stage == _HEAD:
+        received = self._received
+        if (name := name.lower()) in received and self._stage == _HEAD:
             if name in FIRST_COUNTS:
                 return
             self._refuse_head(repetition_problem(name))
-        self._received[name] = value
+        received[name] = value
 
     def on_headers_complete(self) -> None:
         """Refuse an ambiguous head and a body that is declared too large; respond 100 Continue if the client expects it."""
@@ -443,8 +444,8 @@ class ClientConnection(asyncio.Protocol):
     def _process(self, entry: _Request | _ReadyResponse) -> int:
         """Process one entry of the backlog and return the size of the response."""
         if len(entry) == 5:
-            fields, last = entry[2], entry[4]
-            budget = self._service.budget
+            _, _, fields, _, last = entry
+            budget = self._budget
             if budget.held_bytes > budget.bytes_max and not budget.admit_any():
                 response: Response = self._service.stages.refuse_for_memory(last)
             elif b"content-encoding" in fields or b"origin" in fields:
@@ -492,7 +493,7 @@ class ClientConnection(asyncio.Protocol):
         for entry in self._backlog:
             if len(entry) == 5:
                 held_bytes += _ENTRY_BYTES + _HEADER_BYTES * len(entry[2]) + len(entry[3])
-        self._service.budget.held_bytes += held_bytes - self.held_bytes
+        self._budget.held_bytes += held_bytes - self.held_bytes
         self.held_bytes = held_bytes
 
     def _count_unread(self) -> None:
