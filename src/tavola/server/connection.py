@@ -430,6 +430,8 @@ class ClientConnection(asyncio.Protocol):
                 service.loop.call_soon(self._process_backlog)
                 break
         self._set_reading(not backlog and not self._write_deadline_s and not self._is_computing)
+        if backlog or self.held_bytes:
+            self._count_held()
 
     def _end_turn(self) -> None:
         """Read no more from this client until the others have been served.
