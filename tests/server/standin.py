@@ -24,6 +24,7 @@ class StandIn:
         self.unready_reason: str | None = None
         self.answer_bytes = 0  # of Scan
         self.read_slices = 3  # of ExecuteStatement
+        self.rows_bytes = 1  # of what it reads for a missing row
         self.fails_in_slice = 0
         self.slices_run = self.reads_ended = self.most_reads_advanced = 0
         self._advancing: set[int] = set()  # reads past their first slice
@@ -92,7 +93,11 @@ class StandIn:
             for number in range(1, self.read_slices + 1):
                 if number == self.fails_in_slice:
                     raise RuntimeError("planted")
-                row = self._pending.get((scope, "long")) or self.rows.get((scope, "long")) or b"-"
+                row = (
+                    self._pending.get((scope, "long"))
+                    or self.rows.get((scope, "long"))
+                    or b"-" * self.rows_bytes
+                )
                 seen.append(row.decode())
                 self.slices_run += 1
                 if number > 1:

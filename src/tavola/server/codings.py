@@ -78,7 +78,8 @@ def decode_body(coding: bytes, body: bytes, check_growth: Callable[[int], None])
                 yield
                 until_s = monotonic() + _SLICE_S
     except (codec.error, EOFError) as error:  # type: ignore[misc]  # isal types its error as an instance
-        reason = "it ends too early" if isinstance(error, EOFError) else "its bytes are not valid"
+        is_cut = isinstance(error, EOFError) and (name != GZIP or _GZIP_MAGIC.startswith(body[:2]))
+        reason = "it ends too early" if is_cut else "its bytes are not valid"
         raise BodyUndecodable(
             f"The body is not {name.decode()} as its Content-Encoding says: {reason}."
         ) from error

@@ -140,11 +140,11 @@ class RequestStages:
         signed: bytes | None = None
         coding = fields.get(b"content-encoding", b"")
         response: Response
-        if (
-            coding.strip(b" \t").lower() not in PLAIN_CODINGS
-            and method == b"POST"
-            and dispatch.is_admitted(url, fields, body, peer)  # otherwise the dispatch refuses it as it is
-        ):
+        if coding.strip(b" \t").lower() in PLAIN_CODINGS or method != b"POST":
+            response = dispatch.answer(method, url, fields, body, close, peer)
+        elif not dispatch.is_admitted(url, fields, body, peer):  # nobody else makes the server decode
+            response = dispatch.answer(method, url, fields, b"", close, peer, body)
+        else:
             try:
                 signed, body = (
                     body,
@@ -156,8 +156,6 @@ class RequestStages:
                 response = self.refuse_for_memory(close)
             else:
                 response = dispatch.answer(method, url, fields, body, close, peer, signed)
-        else:
-            response = dispatch.answer(method, url, fields, body, close, peer)
         payload = yield from self._finish(staged, response, fields, close)
         return add_headers(payload, cross_origin_headers(origin or b"")) if is_admitted_page else payload
 
