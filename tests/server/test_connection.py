@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from copy import copy
 from itertools import pairwise
 from typing import Any, cast
 
@@ -110,6 +111,14 @@ class Bench:
         self.service = Service(loop, encoder, dispatch, commits, work, limits)
         self.connection = ClientConnection(self.service)
         self.connection.connection_made(cast(asyncio.Transport, self.transport))
+
+    def connect(self) -> Bench:
+        """Return a further connection to the same server."""
+        other = copy(self)
+        other.transport = Transport()
+        other.connection = ClientConnection(self.service)
+        other.connection.connection_made(cast(asyncio.Transport, other.transport))
+        return other
 
     def feed(self, data: bytes) -> None:
         if self.transport.reading and not self.transport.closed:

@@ -142,7 +142,7 @@ class RequestStages:
         response: Response
         if coding.strip(b" \t").lower() in PLAIN_CODINGS or method != b"POST":
             response = dispatch.answer(method, url, fields, body, close, peer)
-        elif not dispatch.is_admitted(url, fields, body, peer):  # nobody else makes the server decode
+        elif not dispatch.is_admitted(url, fields, body, peer):  # no decoding for unknown callers
             response = dispatch.answer(method, url, fields, b"", close, peer, body)
         else:
             try:
