@@ -170,7 +170,7 @@ def _quality(parameters: list[bytes]) -> float:
                 quality = float(value.strip(b" \t"))
             except ValueError:
                 return 1.0
-            return min(1.0, max(0.0, quality)) if quality == quality else 1.0  # noqa: PLR0124 - NaN differs from itself
+            return min(1.0, max(0.0, quality)) if quality == quality else 1.0
     return 1.0
 
 
