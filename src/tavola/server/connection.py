@@ -110,20 +110,24 @@ class ClientConnection(RequestReader):
                 self._end_turn()
         elif backlog:
             self._process_backlog()
-        if self._stage == HEAD:
+        stage = self._stage
+        if stage == HEAD:
             # All of these bytes belong to the head only if no other request preceded it in this read.
-            is_only_request = self._request_count == begun + (before == IDLE)
-            self._head_bytes = self._head_bytes + len(data) if is_only_request else 0
-            if not self._deadline_s:
-                self._deadline_s = self._service.loop.time() + self._service.limits.head_s
-            if len(self._received) > HEADERS_MAX:
-                self._refuse_last(400, f"The request has more than {HEADERS_MAX} headers.")
-        elif self._stage == BODY:
+            self._receive_head(len(data), is_whole=self._request_count == begun + (before == IDLE))
+        elif stage == BODY:
             self._receive_body(len(data))
-        if self._stage != IDLE or backlog or self.held_bytes:
+        if stage != IDLE or backlog or self.held_bytes:
             self._count_held()
             if self.held_bytes >= COUNTED_BYTES_MIN:
                 self._refuse_beyond_budget()
+
+    def _receive_head(self, size: int, *, is_whole: bool) -> None:
+        """Note the size of an incomplete head, and set its deadline; `is_whole`: all of this read belongs to it."""
+        self._head_bytes = self._head_bytes + size if is_whole else 0
+        if not self._deadline_s:
+            self._deadline_s = self._service.loop.time() + self._service.limits.head_s
+        if len(self._received) > HEADERS_MAX:
+            self._refuse_last(400, f"The request has more than {HEADERS_MAX} headers.")
 
     def _receive_body(self, size: int) -> None:
         """Store what has been received of a body, set its deadline, and refuse it if it is too large."""
@@ -301,7 +305,7 @@ class ClientConnection(RequestReader):
         bytes_left = service.limits.turn_response_bytes_max
         until_s = monotonic() + service.limits.turn_s
         while backlog and not self._write_deadline_s and not self._is_computing:
-            bytes_left -= self._process(backlog.popleft())
+            bytes_left -= response_size(self._process(backlog.popleft()))
             requests_left -= 1
             if backlog and (requests_left == 0 or bytes_left <= 0 or monotonic() > until_s):
                 service.loop.call_soon(self._process_backlog)
@@ -320,20 +324,20 @@ class ClientConnection(RequestReader):
             self._set_reading(False)
             self._service.loop.call_soon(self._process_backlog)
 
-    def _process(self, entry: Request | ReadyResponse) -> int:
-        """Process one entry of the backlog and return the size of the response."""
+    def _process(self, entry: Request | ReadyResponse) -> Response:
+        """Process one entry of the backlog and return the response."""
         if len(entry) == 5:
-            _, _, fields, _, last = entry
+            method, url, fields, body, last = entry
             budget = self._budget
             if budget.held_bytes > budget.bytes_max and not budget.admit_any():
                 response: Response = self._service.stages.refuse_for_memory(last)
             elif b"content-encoding" in fields or b"origin" in fields:
-                response = self._service.stages.begin(*entry, self._peer)
+                response = self._service.stages.begin(method, url, fields, body, last, self._peer)
                 self._is_computing = not isinstance(response, bytes | tuple)
             else:
-                response = self._dispatch(*entry, self._peer)
+                response = self._dispatch(method, url, fields, body, last, self._peer)
                 if type(response) is not bytes or len(response) >= COMPRESSED_BYTES_MIN:
-                    response = self._service.stages.finish(response, fields, entry[3], last)
+                    response = self._service.stages.finish(response, fields, body, last)
                     self._is_computing = not isinstance(response, bytes | tuple)
         else:
             response, last = entry
@@ -341,7 +345,7 @@ class ClientConnection(RequestReader):
             self._stage = CLOSING
             self._backlog.clear()
         self._deliver(self, response, last)
-        return response_size(response)
+        return response
 
     def _set_reading(self, enabled: bool) -> None:
         if enabled == self._reading or self._transport.is_closing():
