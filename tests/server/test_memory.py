@@ -92,7 +92,7 @@ def test_every_part_is_counted_and_released() -> None:
 
 def test_responses_that_wait_for_the_commit_are_counted() -> None:
     """Large responses are counted from the moment they exist until they are sent."""
-    bench = Bench()
+    bench = Bench(ServerLimits(turn_s=60.0))  # all in one turn
     bench.engine.answer_bytes = 100_000
     bench.feed(_upload(20, b"PutItem") + SCAN)
     assert bench.service.budget.held_bytes == 100_002
