@@ -42,7 +42,7 @@ def test_large_requests_leave_an_eighth() -> None:
     assert not budget.admit_any()
 
 
-def test_room_is_made_until_a_request_fits() -> None:
+def test_memory_is_freed_until_a_request_fits() -> None:
     """Connections are closed one by one, with the patience that the caller grants, and no more than needed."""
     budget = MemoryBudget(800)
     budget.held_bytes = 800

@@ -30,12 +30,12 @@ def cross_origin_headers(origin: bytes) -> bytes:
 def preflight_headers(fields: Mapping[bytes, bytes]) -> bytes:
     """Return the further headers of the response to a preflight: what the page asks for is allowed."""
     lines = [b"Access-Control-Max-Age: %d\r\n" % PREFLIGHT_MAX_AGE_S]
-    for asked, allowed in (
+    for requested, allowed in (
         (b"access-control-request-method", b"Access-Control-Allow-Methods"),
         (b"access-control-request-headers", b"Access-Control-Allow-Headers"),
         (b"access-control-request-private-network", b"Access-Control-Allow-Private-Network"),
     ):
-        value = fields.get(asked, b"").strip()
+        value = fields.get(requested, b"").strip()
         if _TOKENS.fullmatch(value):
             lines.append(b"%b: %b\r\n" % (allowed, value))
     return b"".join(lines)

@@ -3,7 +3,7 @@
 A web page can point a name of its own at this machine and then send requests here as if the server were part of its
 site. It cannot change two headers: `Host` is the name it used, `Origin` is the page's site. So a request with an
 `Origin` must come from this server's own site, under a name known to belong to this server, or from a site that the
-server was told to admit (`--cors`).
+server is configured to admit (`--cors`).
 
 Programs send no `Origin`. Their `Host` is checked only if the server listens on loopback and does not verify
 signatures: there the only valid names are those of this machine. A server on other addresses is reached by names that it

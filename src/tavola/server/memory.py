@@ -13,13 +13,13 @@ Small responses are not counted until the client stops reading: at most 64 KB fo
 
 The budget has two levels, so that many large requests never keep small ones out:
 
-- *Large* requests and responses of reads may use 7/8. Beyond that, room is made by closing the connections that have been
+- *Large* requests and responses of reads may use 7/8. Beyond that, memory is freed by closing the connections that have been
   stalled longest: clients that have neither read their response nor completed their request for `pressed_s`. If that does
   not suffice, the request is refused with 503 and nothing is executed or changed.
 - The rest is for responses of writes, which must be sent because the write is done. If all of it is in use, a request is
-  executed only after room is made, from whichever client has been stalled longest.
+  executed only after memory is freed, first that of the client that has been stalled longest.
 
-Cost: nothing for a request that is answered at once with less than 8 KB; a scan over all connections when room is made.
+Cost: nothing for a request that is answered at once with less than 8 KB; a scan over all connections when memory is freed.
 Not counted: what the engine itself uses (page cache, the result that it is building) and the buffers of the kernel.
 """
 
@@ -53,13 +53,13 @@ class MemoryBudget:
 
     def admit_large(self, size: int, stalled_s: float) -> bool:
         """Return whether a large request or response fits, after closing connections that are stalled so long."""
-        return self._make_room(self.large_bytes_max - size, stalled_s)
+        return self._free_memory(self.large_bytes_max - size, stalled_s)
 
     def admit_any(self) -> bool:
         """Return whether any request fits, after closing stalled connections if the budget is exhausted."""
-        return self._make_room(self.bytes_max, 0.0)
+        return self._free_memory(self.bytes_max, 0.0)
 
-    def _make_room(self, held_bytes_max: int, stalled_s: float) -> bool:
+    def _free_memory(self, held_bytes_max: int, stalled_s: float) -> bool:
         while self.held_bytes > held_bytes_max:
             if not self.evict(stalled_s):
                 return False
