@@ -70,9 +70,9 @@ def test_every_part_is_counted_and_released() -> None:
     budget = bench.service.budget
     bench.engine.answer_bytes = 100_000
 
-    bench.feed(_upload(500_000)[:300_000])  # an incomplete body
+    _feed(bench, _upload(500_000)[:300_000])  # an incomplete body
     assert 299_000 < budget.held_bytes < 300_000
-    bench.feed(_upload(500_000)[300_000:])
+    _feed(bench, _upload(500_000)[300_000:])
     assert budget.held_bytes == 0
 
     bench.connection.pause_writing()  # from here on the client reads nothing
@@ -125,6 +125,18 @@ def test_a_response_in_slices_is_counted() -> None:
         bench.loop.settle()
         assert bench.service.budget.held_bytes == 0
         assert bench.engine.slices_run == (0 if is_lost else 3)
+
+
+def test_long_reads_are_bounded_too() -> None:
+    """A long read that does not fit beside the others is ended with 503; those in progress go on."""
+    bench = Bench(ServerLimits(buffer_bytes_max=1_300_000))
+    clients = [bench.connect() for _ in range(3)]
+    for client in clients:
+        client.feed(_upload(100, b"ExecuteStatement"))
+    bench.loop.settle()
+
+    assert [client.statuses for client in clients] == [[200], [200], [503]]
+    assert bench.service.budget.held_bytes == 0
 
 
 def test_many_small_requests_in_a_backlog_are_counted_with_their_objects() -> None:

@@ -170,7 +170,7 @@ class RequestStages:
         self, staged: StagedResponse, response: Response, fields: Mapping[bytes, bytes], close: bool
     ) -> _Stages:
         if not isinstance(response, bytes | tuple):
-            payload = yield from self._wait(staged, response)
+            payload = yield from self._wait(staged, response, fields, close)
         else:
             payload = response
         staged.request_id = request_id_of(payload)
@@ -189,10 +189,15 @@ class RequestStages:
                 return replace_body(payload, coding, (yield from compress_body(coding, body)))
         return payload
 
-    def _wait(self, staged: StagedResponse, read: PendingPayload) -> _Stages:
-        """Advance a long read, one slice at a time."""
-        staged.read = read
+    def _wait(
+        self, staged: StagedResponse, read: PendingPayload, fields: Mapping[bytes, bytes], close: bool
+    ) -> _Stages:
+        """Advance a long read, one slice at a time; end one for which no memory is left."""
         staged.request_id = read.request_id
+        if not self._budget.admit_large(READ_BYTES, self._pressed_s) and not is_write_request(fields):
+            read.abandon(ServiceUnavailableFault(self._budget.sentence))
+            return self.refuse_for_memory(close, staged.request_id)
+        staged.read = read
         staged.hold(READ_BYTES)
         while True:
             yield
