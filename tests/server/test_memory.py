@@ -132,7 +132,7 @@ def test_long_reads_are_bounded_too() -> None:
     bench = Bench(ServerLimits(buffer_bytes_max=1_300_000))
     clients = [bench.connect() for _ in range(3)]
     for client in clients:
-        client.feed(_upload(100, b"ExecuteStatement"))
+        client.feed(_upload(100, b"BatchGetItem"))
     bench.loop.settle()
 
     assert [client.statuses for client in clients] == [[200], [200], [503]]
