@@ -11,6 +11,7 @@ stream. The sizes and rules are AWS's; a body that cannot be decoded is a 400 he
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from io import BytesIO
 from typing import TypeAlias, TypeVar
 
 from tavola.clock import monotonic
@@ -62,12 +63,12 @@ def decode_body(coding: bytes, body: bytes, check_growth: Callable[[int], None])
         )
     if not body:
         raise BodyUndecodable(f"The body is empty, and an empty body is not {name.decode()}.")
-    parts: list[bytes] = []
+    decoded = BytesIO()  # whose result is not copied at the end
     size = 0
     until_s = monotonic() + _SLICE_S
     try:
         for piece in _inflate(memoryview(body), window_bits, many=name == GZIP):
-            parts.append(piece)
+            decoded.write(piece)
             size += len(piece)
             if size > DECODED_BYTES_MAX:
                 raise BodyUndecodable(
@@ -83,7 +84,7 @@ def decode_body(coding: bytes, body: bytes, check_growth: Callable[[int], None])
         raise BodyUndecodable(
             f"The body is not {name.decode()} as its Content-Encoding says: {reason}."
         ) from error
-    return b"".join(parts)
+    return decoded.getvalue()
 
 
 def _inflate(body: memoryview, window_bits: int, *, many: bool) -> Iterator[bytes]:
@@ -114,15 +115,15 @@ def compress_body(coding: bytes, body: bytes) -> SlicedWork[bytes]:
     """Compress a response body with one of the two codings."""
     encoder = codec.compressobj(_LEVEL, codec.DEFLATED, _WINDOW_BITS[coding])
     view = memoryview(body)
-    parts: list[bytes] = []
+    compressed = BytesIO()
     until_s = monotonic() + _SLICE_S
     for start in range(0, len(view), _PIECE_BYTES):
-        parts.append(encoder.compress(view[start : start + _PIECE_BYTES]))
+        compressed.write(encoder.compress(view[start : start + _PIECE_BYTES]))
         if monotonic() > until_s:
             yield
             until_s = monotonic() + _SLICE_S
-    parts.append(encoder.flush())
-    return b"".join(parts)
+    compressed.write(encoder.flush())
+    return compressed.getvalue()
 
 
 def accepted_coding(header: bytes | None) -> bytes | None:
