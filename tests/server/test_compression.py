@@ -43,7 +43,8 @@ def endpoint() -> Iterator[ServerEndpoint]:
 
 def _compressing_client(endpoint: ServerEndpoint, key: tuple[str, ...] = ("tavola", "x")) -> DynamoDBClient:
     """Return boto3's client; botocore compresses the operations that its service model marks."""
-    client: DynamoDBClient = boto3.client(
+    session = boto3.session.Session()  # of its own, because its copy of the service model is changed
+    client: DynamoDBClient = session.client(
         "dynamodb",
         endpoint_url=endpoint.url,
         region_name="eu-west-1",
