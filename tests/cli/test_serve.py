@@ -16,8 +16,8 @@ import pytest
 
 from tavola import __version__
 from tavola.cli.errors import Exit
+from tavola.host_names import is_loopback
 from tavola.server.endpoint import ServerEndpoint
-from tavola.server.hosts import is_loopback
 from tests.server.raw import Raw, request, send_request
 
 pytestmark = pytest.mark.slow  # a program a test: `make slow` runs it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,9 +16,11 @@ from click.testing import CliRunner
 
 from tavola.cli.errors import Exit
 from tavola.cli.main import app
+from tavola.server.endpoint import ServerEndpoint
 from tests.server.attended import attended
 from tests.server.certificates import make_certificates
 from tests.server.directories import WRITER, write_directory
+from tests.server.raw import request, send_request
 from tests.server.test_access_log import KEY, ORDERS
 
 pytestmark = pytest.mark.slow  # a program a test: `make slow` runs it
@@ -126,6 +129,56 @@ def test_open_doors_are_warned_of(tmp_path: Path, arguments: list[str]) -> None:
 
     assert told["auth"] == ("strict" if strict else "open")
     assert warned.startswith("Warning: ") is not strict
+
+
+@pytest.mark.parametrize(
+    ("origin", "cause", "remedy"),
+    [
+        ("*", "--cors '*' needs --auth strict", "http://localhost:3000"),
+        ("http://localhost:3000/", "--cors http://localhost:3000/ is not the origin", "without a path"),
+        ("http://localhost:80", "is not the origin", "without a default port"),
+        ("localhost:3000", "is not the origin", "scheme, host and port"),
+        ("null", "is not the origin", "scheme, host and port"),
+    ],
+)
+def test_an_origin_must_be_one(origin: str, cause: str, remedy: str) -> None:
+    """What no browser sends as the origin of one site is refused, and so is every site without signatures."""
+    code, lines = _failed("--cors", origin)
+
+    assert code == Exit.USAGE
+    assert cause in lines[1]
+    assert remedy in lines[2]
+
+
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_admitted_origins_and_memory_are_settings(by_variable: bool) -> None:
+    """--cors is repeatable and --buffer-mb a number; both may come from the environment."""
+    origins = ("http://localhost:3000", "https://shop.example")
+    options = ["--cors", origins[0], "--cors", origins[1], "--buffer-mb", "64"]
+    variables = {"TAVOLA_CORS": " ".join(origins), "TAVOLA_BUFFER_MB": "64"}
+    command = [
+        sys.executable,
+        "-m",
+        "tavola",
+        "serve",
+        "--port",
+        "0",
+        "--json",
+        *([] if by_variable else options),
+    ]
+    environment = {**os.environ, **(variables if by_variable else {})}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        endpoint = ServerEndpoint(told["host"], told["port"], False)
+        answers = [
+            send_request(endpoint, request("ListTables", b"{}", Origin=origin))
+            for origin in (*origins, "http://localhost:3001")
+        ]
+        process.send_signal(signal.SIGTERM)
+
+    assert [answer.status for answer in answers] == [200, 200, 403]
+    assert [answer.headers.get("access-control-allow-origin") for answer in answers] == [*origins, None]
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +78,67 @@ def test_the_health_page_and_the_discovered_endpoint_name_the_host(server: Http)
     host = server.url.removeprefix("http://")
     assert (status, body) == (200, f"healthy: {host} ".encode())
     assert client.describe_endpoints()["Endpoints"][0]["Address"] == server.url
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("gzip", gzip.compress(b'{"Limit"') + gzip.compress(b": 1}") + b"junk"),
+        ("Deflate", zlib.compress(b'{"Limit": 1}')),
+    ],
+    ids=["gzip", "deflate"],
+)
+def test_a_compressed_request_is_decoded(server: Http, coding: str, body: bytes) -> None:
+    """Several gzip members, whatever follows the last, and one zlib stream are a body like any other."""
+    headers = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Encoding": coding}
+    status, _, answer = server.post(body, headers)
+
+    assert status == 200
+    assert "TableNames" in json.loads(answer)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [("br", b"{}"), ("gzip", b"{}"), ("gzip", gzip.compress(b"{}")[:-1]), ("gzip", b""), ("deflate", b"x")],
+    ids=["unknown", "broken", "truncated", "empty", "no stream"],
+)
+def test_a_request_that_cannot_be_decoded_is_not_executed(server: Http, coding: str, body: bytes) -> None:
+    """It is refused with a reason (a 5xx on AWS)."""
+    headers = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Encoding": coding}
+    status, _, answer = server.post(body, headers)
+
+    assert status == 400
+    assert json.loads(answer)["Message"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip", "gzip"),
+        ("deflate, gzip", "deflate"),
+        ("*", "gzip"),
+        ("*, gzip;q=0.5", "deflate"),
+        ("x-gzip", None),
+    ],
+)
+def test_an_answer_over_4_kb_is_compressed(server: Http, accepted: str, coding: str | None) -> None:
+    """The preferred coding is used above 4 KB and not below; x-amz-crc32 is over the bytes sent."""
+    target = "DynamoDB_20120810."
+    server.post(json.dumps(table_request("Packed", "pk")).encode(), {"X-Amz-Target": f"{target}CreateTable"})
+    for size in (4000, 4096):
+        item = {"pk": {"S": "a"}, "x": {"S": "x" * size}}
+        put = json.dumps({"TableName": "Packed", "Item": item}).encode()
+        server.post(put, {"X-Amz-Target": f"{target}PutItem"})
+        get_item = json.dumps({"TableName": "Packed", "Key": {"pk": {"S": "a"}}}).encode()
+        _, fields, answer = server.post(
+            get_item, {"X-Amz-Target": f"{target}GetItem", "Accept-Encoding": accepted}
+        )
+
+        assert fields.get("content-encoding") == (coding if size == 4096 else None)
+        assert int(fields["x-amz-crc32"]) == zlib.crc32(answer)
+        if size == 4096 and coding is not None:
+            answer = gzip.decompress(answer) if coding == "gzip" else zlib.decompress(answer)
+        assert json.loads(answer)["Item"] == item
 
 
 def test_empty_attribute_updates_create_the_item(client: DynamoDBClient, tables: Tables) -> None:

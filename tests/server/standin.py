@@ -23,7 +23,8 @@ class StandIn:
         self.commit_error: Exception | None = None
         self.unready_reason: str | None = None
         self.answer_bytes = 0  # of Scan
-        self.read_slices = 3  # of ExecuteStatement
+        self.read_slices = 3  # of ExecuteStatement and BatchGetItem
+        self.rows_bytes = 1  # of what it reads for a missing row
         self.fails_in_slice = 0
         self.slices_run = self.reads_ended = self.most_reads_advanced = 0
         self._advancing: set[int] = set()  # reads past their first slice
@@ -78,7 +79,7 @@ class StandIn:
                 raise ConditionalCheckFailedFault
             case "Scan":
                 return b'"' + b"x" * self.answer_bytes + b'"'
-            case "ExecuteStatement":
+            case "ExecuteStatement" | "BatchGetItem":
                 return PendingCall(self._long_read(scope))
             case "Query":
                 raise ValidationFault("The table has no such index")
@@ -92,7 +93,11 @@ class StandIn:
             for number in range(1, self.read_slices + 1):
                 if number == self.fails_in_slice:
                     raise RuntimeError("planted")
-                row = self._pending.get((scope, "long")) or self.rows.get((scope, "long")) or b"-"
+                row = (
+                    self._pending.get((scope, "long"))
+                    or self.rows.get((scope, "long"))
+                    or b"-" * self.rows_bytes
+                )
                 seen.append(row.decode())
                 self.slices_run += 1
                 if number > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from copy import copy
 from itertools import pairwise
 from typing import Any, cast
 
@@ -14,14 +15,17 @@ from hypothesis import strategies as st
 
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
-from tavola.server.connection import ClientConnection, Service
+from tavola.server.connection import ClientConnection
 from tavola.server.dispatch import Dispatch
+from tavola.server.memory import MemoryBudget
 from tavola.server.responses import PendingWork, ResponseEncoder, ResponseQueue
 from tavola.server.safeguards import ServerLimits
+from tavola.server.service import Service
 from tavola.server.turns import TurnQueue
 from tests.server.standin import StandIn
+from tests.server.test_http import MALFORMED
 
-PUT = b"POST / HTTP/1.1\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\nContent-Type: application/json\r\n"
+PUT = b"POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\nContent-Type: application/json\r\n"
 GET = PUT.replace(b"PutItem", b"GetItem")
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
@@ -54,6 +58,7 @@ class Transport:
         self.closed = False
         self.ended = False
         self.reading = True
+        self.unread_bytes = 0
 
     def write(self, data: bytes) -> None:
         assert not self.closed
@@ -77,6 +82,9 @@ class Transport:
 
     abort = close
 
+    def get_write_buffer_size(self) -> int:
+        return self.unread_bytes
+
     def is_closing(self) -> bool:
         return self.closed
 
@@ -98,13 +106,22 @@ class Bench:
         self.transport = Transport()
         loop = cast(asyncio.AbstractEventLoop, self.loop)
         encoder = ResponseEncoder(ManualClock(), SeededEntropy(7))
-        commits = ResponseQueue(self.engine, encoder, loop)
+        limits = limits or ServerLimits()
+        commits = ResponseQueue(self.engine, encoder, loop, budget=MemoryBudget(limits.buffer_bytes_max))
         dispatch = Dispatch(self.engine, encoder, commits.open_group)
         work = PendingWork(loop, commits, pending_max=8)
-        turns = TurnQueue(loop, (limits or ServerLimits()).turn_s)
-        self.service = Service(loop, encoder, dispatch, commits, work, turns, limits or ServerLimits())
+        turns = TurnQueue(loop, limits.turn_s)
+        self.service = Service(loop, encoder, dispatch, commits, work, turns, limits)
         self.connection = ClientConnection(self.service)
         self.connection.connection_made(cast(asyncio.Transport, self.transport))
+
+    def connect(self) -> Bench:
+        """Return a further connection to the same server."""
+        other = copy(self)
+        other.transport = Transport()
+        other.connection = ClientConnection(self.service)
+        other.connection.connection_made(cast(asyncio.Transport, other.transport))
+        return other
 
     def feed(self, data: bytes) -> None:
         if self.transport.reading and not self.transport.closed:
@@ -115,7 +132,7 @@ class Bench:
 
     @property
     def statuses(self) -> list[int]:
-        return [int(part[:3]) for part in self.transport.sent.split(b"HTTP/1.1 ")[1:]]
+        return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", self.transport.sent)]
 
 
 def _put(key: bytes) -> bytes:
@@ -128,7 +145,7 @@ STREAM = (
     + GET
     + CHUNKED
     + b'3\r\n{"k\r\n8;x=y\r\ney":"a"}\r\n0\r\nTrailer: t\r\n\r\n'
-    + b"GET /healthz HTTP/1.1\r\n\r\n"
+    + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     + PUT
     + b"Expect: 100-continue\r\nContent-Length: 11\r\n\r\n"
     + b'{"key":"b"}'
@@ -183,6 +200,24 @@ def test_an_offer_behind_a_large_body_is_passed_over() -> None:
     assert body in bench.transport.sent
 
 
+@given(st.sampled_from(sorted(MALFORMED)), st.lists(st.integers(0, 400), max_size=8), st.booleans())
+def test_the_cut_does_not_matter_to_a_refusal(case: str, cuts: list[int], has_body: bool) -> None:
+    """However a malformed head is cut into reads, it is refused in the same words, and what follows is not executed."""
+    before, after = (_put(b"a") if has_body else b""), _put(b"never")
+    stream = before + MALFORMED[case] + after
+    responses = []
+    for edges in ([0, len(stream)], [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]):
+        bench = Bench()
+        for start, end in pairwise(edges):
+            bench.feed(stream[start:end])
+            bench.loop.settle()
+        assert bench.statuses == [200] * has_body + [400]
+        assert len(bench.engine.calls) == has_body
+        responses.append(bench.transport.sent.rpartition(b"\r\n\r\n")[2])
+
+    assert responses[0] == responses[1]
+
+
 _PIECES = st.sampled_from(
     [
         b"POST / HTTP/1.1\r\n",
@@ -201,6 +236,11 @@ _PIECES = st.sampled_from(
         b"0\r\n\r\n",
         b"hello",
         b"CONNECT a:1 HTTP/1.1\r\n",
+        b"Host: localhost\r\n",
+        b"Host: [::1]x\r\n",
+        b"Origin: http://localhost\r\n",
+        b"Content-Encoding: gzip\r\n",
+        b"Accept-Encoding: *\r\n",
         b"Content-Length: 20000\r\n\r\n" + b"x" * 20000,
         STREAM,
     ]
@@ -218,14 +258,14 @@ def test_no_bytes_make_it_fail(pieces: list[bytes], at_once: bool) -> None:
         bench.connection.eof_received()
         bench.loop.settle()
 
-    assert set(bench.statuses) <= {100, 200, 400, 404, 413}
+    assert set(bench.statuses) <= {100, 200, 400, 403, 404, 413}
     assert bench.over()
 
 
 def test_one_turn_does_not_do_everything() -> None:
     """A long pipeline is answered a few requests per turn, and reading pauses meanwhile."""
     bench = Bench(ServerLimits(turn_requests_max=3))
-    bench.feed(b"GET /healthz HTTP/1.1\r\n\r\n" * 10)
+    bench.feed(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 10)
 
     assert len(bench.statuses) == 3
     assert not bench.transport.reading

@@ -44,7 +44,7 @@ def test_pipelined_requests_are_answered_in_order(endpoint: ServerEndpoint) -> N
             request("PutItem", body),
             request(body=body),
             request("Query"),
-            b"GET /healthz HTTP/1.1\r\n\r\n",
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
         ]
         expected += [(200, b"{}"), (200, body), (400, b""), (200, b'{"status":"ok"}')]
 
@@ -177,6 +177,30 @@ MALFORMED = {
     "chunk is no number": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
     "negative chunk": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
     "chunk overflows": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+    "two hosts": b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+    "two hosts, other case": b"GET / HTTP/1.1\r\nHost: localhost\r\nhOST: evil.example\r\n\r\n",
+    "no host": b"GET / HTTP/1.1\r\n\r\n",
+    "plain http/2": b"GET / HTTP/2.0\r\nHost: localhost\r\n\r\n",
+    "http/0.9": b"GET / HTTP/0.9\r\nHost: localhost\r\n\r\n",
+    "two codings": b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "chunks in http/1.0": b"POST / HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunked twice": b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "equal lengths": b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx",
+    "list of lengths": b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1, 1\r\n\r\nx",
+    "signed length": b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: +1\r\n\r\nx",
+    "two targets": request(X_Amz_Target="").replace(b"Host", b"X-Amz-Target: a\r\nX-Amz-Target: b\r\nHost"),
+    "two authorizations": b"GET / HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nAuthorization: a\r\n\r\n",
+    "two origins": b"GET / HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nOrigin: http://y\r\n\r\n",
+    "url of another host": b"GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "url with a user": b"GET http://a@localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "url of another scheme": b"GET ftp://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "bare newline after a header": b"GET / HTTP/1.1\r\nHost: x\nY: z\r\n\r\n",
+    "bare newline in a chunk": b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\nx\r\n0\r\n\r\n",
+    "space in a name": b"GET / HTTP/1.1\r\nHost: x\r\nX Y: z\r\n\r\n",
+    "space before the first header": b"GET / HTTP/1.1\r\n Host: x\r\n\r\n",
+    "many headers": b"GET / HTTP/1.1\r\nHost: x\r\n"
+    + b"".join(b"H%d: x\r\n" % n for n in range(200))
+    + b"\r\n",
     "chunk without end": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
 }
 
@@ -191,6 +215,65 @@ def test_malformed_http_is_refused(endpoint: ServerEndpoint, data: bytes) -> Non
         assert answer.status == 400
         assert answer.headers["connection"] == "close"
         assert client.closed()
+
+
+SENTENCES = {
+    "two hosts": b"The header host is sent twice.",
+    "no host": b"HTTP/1.1 requires a Host header.",
+    "http/2": b"HTTP/2.0 is not supported; use HTTP/1.1.",
+    "plain http/2": b"HTTP/2.0 is not supported; use HTTP/1.1.",
+    "two codings": b"Only the transfer coding chunked is supported.",
+    "url of another host": b"The host in the request target is not that of the Host header.",
+    "many headers": b"The request has more than 200 headers.",
+    "space in a name": b"The request is not well-formed HTTP: Invalid header token.",
+}
+
+
+@pytest.mark.parametrize("case", SENTENCES)
+def test_a_refusal_says_what_is_wrong(endpoint: ServerEndpoint, case: str) -> None:
+    """The response names the rule that the request breaks."""
+    assert send_request(endpoint, MALFORMED[case]).body.strip() == SENTENCES[case]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET /healthz HTTP/1.0\r\n\r\n",
+        b"\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET http://localhost:8000/healthz HTTP/1.1\r\nHost: localhost:8000\r\n\r\n",
+        b"GET HTTP://LOCALHOST/healthz?x HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: [::1]:8000\r\nAccept: */*\r\nAccept: text/html\r\n\r\n",
+        request(Transfer_Encoding="Chunked", Content_Length="", body=b"")
+        .replace(b"\r\n\r\n", b"\r\n\r\n0\r\n\r\n")
+        .replace(b"POST /", b"GET /healthz"),
+    ],
+    ids=["http/1.0", "empty line first", "own url", "upper case", "repeated accept", "capital chunked"],
+)
+def test_what_real_clients_send_is_accepted(endpoint: ServerEndpoint, data: bytes) -> None:
+    """Health checks of HTTP/1.0 without Host, URLs with the right host, and headers that may be repeated pass."""
+    answer = send_request(endpoint, data)
+
+    assert (answer.status, answer.body) == (200, b'{"status":"ok"}')
+
+
+@pytest.mark.parametrize("host", ["", "[::1]evil.com", "localhost:abc", "a,b", "localhost:8000:1"])
+def test_a_malformed_host_is_refused(endpoint: ServerEndpoint, host: str) -> None:
+    """A Host that is not exactly a host is a 400, also on the paths of health checks."""
+    for line in (b"GET /healthz HTTP/1.1", b"GET / HTTP/1.0", b"POST / HTTP/1.1"):
+        answer = send_request(endpoint, line + b"\r\nHost: " + host.encode() + b"\r\n\r\n")
+        assert answer.status == 400
+        assert b"is not a host with an optional port" in answer.body
+
+
+def test_endless_trailers_are_refused(endpoint: ServerEndpoint) -> None:
+    """What follows the last chunk, or stands between chunks, is limited like a head."""
+    head = request(body=b"", Content_Length="", Transfer_Encoding="chunked")
+    for part in (b"0\r\n" + b"Trailer: x\r\n" * 30_000, b"1;" + b"x" * 300_000):
+        with Raw(endpoint) as client:
+            client.send(head + part)
+            answer = client.answer()
+            assert answer.status == 400
+            assert b"trailers" in answer.body
 
 
 def test_a_long_length_in_zeros_is_a_length(endpoint: ServerEndpoint) -> None:
@@ -268,7 +351,7 @@ def test_chunks_are_counted_as_they_come(endpoint: ServerEndpoint, chunk: int) -
 
 def test_large_bodies_together_are_bounded() -> None:
     """Partial bodies together are bounded; one more is refused with the advice to retry later."""
-    with served(waiting_bytes_max=300 * KB) as endpoint, ExitStack() as stack:
+    with served(buffer_bytes_max=300 * KB) as endpoint, ExitStack() as stack:
         body = json.dumps({"key": "part", "text": "x" * 200 * KB}).encode()
         clients = [stack.enter_context(Raw(endpoint)) for _ in range(2)]
         for client in clients:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import SplitResult, quote, urlsplit
 
@@ -16,6 +15,7 @@ from tavola.backends.credentials import Credentials
 from tavola.backends.errors import EndpointUnreachable, EndpointUntrusted
 from tavola.backends.http_parser import Transport
 from tavola.backends.signatures import SigningKey
+from tavola.host_names import is_loopback
 from tavola.protocol.arns import DEFAULT_SCOPE
 from tavola.protocol.operations import Service
 
@@ -125,13 +125,7 @@ def key_of(credentials: Credentials) -> SigningKey:
 
 def is_local(endpoint: str) -> bool:
     """Return whether a URL has a loopback address."""
-    host = urlsplit(endpoint).hostname or ""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(urlsplit(endpoint).hostname or "")
 
 
 def parse_address(url: str) -> Address:

@@ -303,7 +303,7 @@ def _describe_account(location: str) -> str:
 
 def warn_if_public(host: str) -> None:
     """Warn if other machines can reach an application, which does not authenticate callers."""
-    from tavola.server.hosts import is_loopback
+    from tavola.host_names import is_loopback
 
     if not is_loopback(host):
         warn(

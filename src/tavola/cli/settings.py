@@ -104,6 +104,22 @@ ALLOW_HOST = Setting(
     "Further host names of this machine to accept in requests, separated by commas.",
     metavar="NAMES",
 )
+CORS = Setting(
+    "cors",
+    "",
+    "Origin of a web application whose pages may use this server, such as http://localhost:3000; repeatable. With "
+    "`--auth strict` also `*`, for any.",
+    metavar="ORIGIN",
+)
+BUFFER_MB = Setting(
+    "buffer-mb",
+    256,
+    "Memory for the requests and responses of all clients together, in MB.",
+    "MB",
+    least=64,
+    most=65536,
+    metavar="MB",
+)
 ACCESS_LOG = Setting(
     "access-log", "", "Record every call in this file; read it with `tavola log`.", metavar="FILE"
 )
@@ -209,7 +225,7 @@ BASE_PATH = Setting(
 
 SETTINGS = (
     *(HOST, PORT, SYNC, CACHE_MB, WORDING, TABLE_DELAY_MS, EMULATE),
-    *(AUTH, IAM, TLS_CERT, TLS_KEY, ALLOW_HOST, ACCESS_LOG, ACCESS_LOG_MB, ACCESS_LOG_FILES),
+    *(AUTH, IAM, TLS_CERT, TLS_KEY, ALLOW_HOST, CORS, BUFFER_MB, ACCESS_LOG, ACCESS_LOG_MB, ACCESS_LOG_FILES),
     *(KEY_FILE, KEY_COMMAND, STORE_KEY, TTL_INTERVAL_S, BUCKETS),
 )
 """The settings of `tavola serve`."""

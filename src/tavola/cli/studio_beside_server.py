@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tavola.server.authorization import StrictCallers
     from tavola.server.endpoint import ServerEndpoint
     from tavola.server.local_callers import LocalCaller
-    from tavola.server.safeguards import Safeguards
+    from tavola.server.safeguards import Safeguards, ServerLimits
     from tavola.studio import AccountMonitors, LogQuery, LogReader, SignedInCaller, Studio, StudioSignIn
 
 STUDIO_SOURCE = "studio"  # in the access log
@@ -75,6 +75,7 @@ async def serve_both(
     engine: Engine,
     host: str,
     port: int,
+    limits: ServerLimits,
     safeguards: Safeguards,
     settings: StudioSettings,
     target: StudioTarget,
@@ -83,12 +84,11 @@ async def serve_both(
     """Serve the endpoint and the studio until the block ends; the studio stops first."""
     from tavola.server.authorization import StrictCallers
     from tavola.server.listener import Server, allow_files
-    from tavola.server.safeguards import ServerLimits
     from tavola.studio import create
     from tavola.web import running_server
 
-    server = Server(engine, host=host, port=port, safeguards=safeguards)
-    allow_files(ServerLimits().connections_max + FILES_RESERVED)
+    server = Server(engine, host=host, port=port, limits=limits, safeguards=safeguards)
+    allow_files(limits.connections_max + FILES_RESERVED)
     await server.start()
     try:
         where = replace(target.where, endpoint=server.endpoint.url)

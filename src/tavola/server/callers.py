@@ -6,6 +6,7 @@ also holds the parts that all its log records share.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -51,6 +52,13 @@ class Peer:
             self.callers.clear()
         self.callers[credential] = agent, caller
         return caller
+
+
+def peer_of(transport: asyncio.BaseTransport) -> Peer:
+    """Return the peer of a connection; its address is empty if the system does not know it."""
+    name = transport.get_extra_info("peername")
+    address = name[0] if isinstance(name, tuple) and name else ""
+    return Peer(str(address).partition("%")[0], transport.get_extra_info("sslcontext") is not None)
 
 
 class CallerVerifier(Protocol):

@@ -114,12 +114,12 @@ class Dispatch:
         "_encoder",
         "_engine",
         "_failures",
-        "_hosts",
         "_identifies_callers",
         "_log",
         "_now",
         "_shows_reasons",
         "_token_service",
+        "hosts",
     )
 
     def __init__(
@@ -138,7 +138,7 @@ class Dispatch:
         self._engine = engine
         self._encoder = encoder
         self._begin = begin
-        self._hosts = hosts or Hosts("")
+        self.hosts = hosts or Hosts("")
         self._identifies_callers = callers is not None or log is not None
         self._callers: CallerVerifier = callers or OpenCallers(clock)
         self._shows_reasons = callers is None  # health checks are unsigned: a strict server gives no reasons
@@ -156,19 +156,33 @@ class Dispatch:
         body: bytes,
         close: bool,
         peer: Peer,
+        signed: bytes | None = None,
     ) -> Response:
-        """Return the response to one request; header names in `fields` are lower-case."""
-        if fields.get(b"host") not in self._hosts.known or b"origin" in fields:
-            refusal = self._hosts.refusal(fields)
+        """Return the response to one request; header names in `fields` are lower-case.
+
+        `signed` is the body as sent, if `body` is decoded from it: the signature is over the bytes that were sent.
+        """
+        if fields.get(b"host") not in self.hosts.known or b"origin" in fields:
+            refusal = self.hosts.refusal(fields)
             if refusal is not None:
-                return self._forbid(refusal, url, fields, body, close, peer)
+                return self.refuse(refusal, url, fields, body, close, peer)
         operation = TARGETS.get(fields.get(b"x-amz-target"))
         content_type = _CONTENT_TYPES.get(fields.get(b"content-type"))
         if operation is None or content_type is None or method != b"POST" or url != b"/":
-            return self._answer_other(method, url, fields, body, close, peer)
+            return self._answer_other(method, url, fields, body, close, peer, signed)
         if self._needs_caller(operation, fields):
-            return self._execute_for_caller(operation, url, fields, body, close, content_type, peer)
+            return self._execute_for_caller(operation, url, fields, body, close, content_type, peer, signed)
         return self._execute(operation, url, fields, body, close, content_type)
+
+    def is_admitted(self, url: bytes, fields: Mapping[bytes, bytes], body: bytes, peer: Peer) -> bool:
+        """Return whether a request's Host, Origin and caller are accepted; nothing is executed or logged."""
+        if self.hosts.refusal(fields) is not None:
+            return False
+        try:
+            self._callers.admit(url, fields, body, peer)
+        except Fault:
+            return False
+        return True
 
     def _needs_caller(self, operation: str, fields: Mapping[bytes, bytes]) -> bool:
         """Return whether a request is executed with a context of its own."""
@@ -207,6 +221,7 @@ class Dispatch:
         close: bool,
         content_type: bytes,
         peer: Peer,
+        signed: bytes | None = None,
     ) -> Response:
         """Execute a request for an identified caller, and log the call."""
         encoder = self._encoder
@@ -217,7 +232,7 @@ class Dispatch:
         context: RequestContext | None = None
         fault: Fault | None = None
         try:
-            caller = self._callers.admit(url, fields, body, peer)
+            caller = self._callers.admit(url, fields, body if signed is None else signed, peer)
             if operation not in READS:
                 self._begin()
             context = caller.context
@@ -298,20 +313,21 @@ class Dispatch:
             _log.error("Request %s, %s, failed unexpectedly.", request_id.decode(), operation, exc_info=error)
         return fault, self._encoder.encode(fault.status, content_type, fault.body(), close, request_id)
 
-    def _forbid(
+    def refuse(
         self,
-        refusal: AccessDeniedFault,
+        refusal: Fault,
         url: bytes,
         fields: Mapping[bytes, bytes],
         body: bytes,
         close: bool,
         peer: Peer,
     ) -> Payload:
-        """Refuse a request with a foreign Host, or from a page of a foreign origin."""
+        """Refuse a request that is not executed, such as one with a foreign Host or from a page of a foreign origin."""
         request_id = self._encoder.new_request_id()
         operation = TARGETS.get(fields.get(b"x-amz-target"), UNKNOWN)
         self._log_refused(operation, request_id, refusal, url, fields, body, peer)
-        return self._encoder.encode(FORBIDDEN, JSON, refusal.body(), close, request_id)
+        status = FORBIDDEN if isinstance(refusal, AccessDeniedFault) else refusal.status
+        return self._encoder.encode(status, JSON, refusal.body(), close, request_id)
 
     def _log_refused(
         self,
@@ -336,6 +352,7 @@ class Dispatch:
         body: bytes,
         close: bool,
         peer: Peer,
+        signed: bytes | None = None,
     ) -> Response:
         """Answer a request that is not a plain SDK call: STS, health checks, URLs with a query, unknown operations."""
         path = _path_of(url)
@@ -352,7 +369,9 @@ class Dispatch:
             return self._not_found(method, url, fields, body, close, peer)
         operation = TARGETS.get(fields.get(b"x-amz-target", b"").strip())
         if operation is not None and self._needs_caller(operation, fields):
-            return self._execute_for_caller(operation, url, fields, body, close, content_type or JSON, peer)
+            return self._execute_for_caller(
+                operation, url, fields, body, close, content_type or JSON, peer, signed
+            )
         if operation is not None:
             return self._execute(operation, url, fields, body, close, content_type or JSON)
         fault = UnknownOperationFault() if _may_be_json(body) else SerializationFault()
@@ -463,6 +482,12 @@ def _may_be_json(body: bytes) -> bool:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return False
     return True
+
+
+def is_write_request(fields: Mapping[bytes, bytes]) -> bool:
+    """Return whether a request names an operation that writes; an unknown one does not."""
+    operation = TARGETS.get(fields.get(b"x-amz-target", b"").strip())
+    return operation is not None and operation not in READS
 
 
 def scope_of_request(fields: Mapping[bytes, bytes], url: bytes) -> Scope:

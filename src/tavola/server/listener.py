@@ -20,14 +20,16 @@ from concurrent.futures import Future
 
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
-from tavola.server.connection import ClientConnection, Service
+from tavola.server.connection import ClientConnection
 from tavola.server.dispatch import Dispatch
 from tavola.server.endpoint import ServerEndpoint
 from tavola.server.errors import AddressInUse, AddressUnusable
 from tavola.server.failure_log import FailureLog
 from tavola.server.hosts import Hosts
+from tavola.server.memory import MemoryBudget
 from tavola.server.responses import PendingWork, ResponseEncoder, ResponseQueue, ServedEngine
 from tavola.server.safeguards import NO_SAFEGUARDS, Safeguards, ServerLimits
+from tavola.server.service import Service
 from tavola.server.turns import TurnQueue
 
 new_loop: Callable[[], asyncio.AbstractEventLoop]
@@ -74,7 +76,9 @@ class Server:
         self._failures = FailureLog()
         self._limits = limits
         self._safeguards = safeguards
-        self._hosts = Hosts(host, safeguards.hosts, verified=safeguards.callers is not None)
+        self._hosts = Hosts(
+            host, safeguards.hosts, verified=safeguards.callers is not None, origins=safeguards.origins
+        )
         self._sockets = open_sockets(host, port)
         secure = safeguards.tls is not None
         self.endpoint = ServerEndpoint(host, self._sockets[0].getsockname()[1], secure)
@@ -87,7 +91,8 @@ class Server:
         """Start accepting connections."""
         loop = asyncio.get_running_loop()
         safeguards = self._safeguards
-        responses = ResponseQueue(self._engine, self._encoder, loop, safeguards.log, self._failures)
+        budget = MemoryBudget(self._limits.buffer_bytes_max)
+        responses = ResponseQueue(self._engine, self._encoder, loop, safeguards.log, self._failures, budget)
         dispatch = Dispatch(
             self._engine,
             self._encoder,

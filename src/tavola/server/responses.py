@@ -32,6 +32,7 @@ from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault, InternalServerFault
 from tavola.server.access_log import AccessLog
 from tavola.server.failure_log import FailureLog
+from tavola.server.memory import MemoryBudget
 
 try:  # twelve times as fast as zlib's for a large page, with the same result
     from isal.isal_zlib import crc32
@@ -148,6 +149,36 @@ class ResponseEncoder:
         return [letters[start : start + size] for start in range(0, len(letters), size)]
 
 
+def split_payload(payload: Payload) -> tuple[bytes, bytes]:
+    """Return the head of a response, with the empty line, and its body."""
+    if isinstance(payload, tuple):
+        return payload
+    end = payload.index(b"\r\n\r\n") + 4
+    return payload[:end], payload[end:]
+
+
+def replace_body(payload: Payload, coding: bytes, body: bytes) -> Payload:
+    """Return a response with its body in a content coding; the checksum is over the bytes that are sent."""
+    head = split_payload(payload)[0]
+    head = head[: head.rindex(b"\r\nx-amz-crc32: ")]
+    line = b"\r\nContent-Encoding: %b\r\nx-amz-crc32: %d\r\nContent-Length: %d\r\n\r\n"
+    return head + line % (coding, crc32(body), len(body)), body
+
+
+def add_headers(payload: Payload, lines: bytes) -> Payload:
+    """Return a response with further headers, each line with its end."""
+    head, body = split_payload(payload)
+    return head[:-2] + lines + b"\r\n", body
+
+
+def request_id_of(response: Response) -> bytes:
+    """Return the request id in a response's head; empty if it has none."""
+    if not isinstance(response, bytes | tuple):
+        return response.request_id
+    match = _REQUEST_ID.search(response if isinstance(response, bytes) else response[0])
+    return b"" if match is None else match[1]
+
+
 def response_size(response: Response) -> int:
     """Return the number of bytes of a response; 0 while it is pending."""
     if isinstance(response, bytes):
@@ -233,6 +264,7 @@ class ResponseQueue:
         "_log",
         "_loop",
         "_waiting",
+        "budget",
         "group_is_open",
         "response_count",
     )
@@ -244,12 +276,14 @@ class ResponseQueue:
         loop: AbstractEventLoop,
         log: AccessLog | None = None,
         failures: FailureLog | None = None,
+        budget: MemoryBudget | None = None,
     ) -> None:
         self._engine = engine
         self._encoder = encoder
         self._loop = loop
         self._log = log
         self._failures = failures or FailureLog()
+        self.budget = budget or MemoryBudget()  # of which the waiting responses are a part
         self._waiting: list[tuple[Client, Response, bool]] = []
         self.group_is_open = False  # `commit_and_send` is scheduled; until then writes may be lost
         self.response_count = (
@@ -272,6 +306,8 @@ class ResponseQueue:
         if self._engine.dirty:
             self.open_group()  # already open, unless the writes came from outside a request
             self._waiting.append((client, response, close))
+            if type(response) is tuple:
+                self.budget.held_bytes += len(response[1])
         else:
             client.send(response, close)
 
@@ -281,6 +317,9 @@ class ResponseQueue:
             return
         self.group_is_open = False
         waiting, self._waiting = self._waiting, []
+        self.budget.held_bytes -= sum(
+            len(response[1]) for _, response, _ in waiting if type(response) is tuple
+        )
         try:
             self._engine.commit()
         except Exception as error:  # noqa: BLE001 - after any failure, no client may believe that its write was kept
@@ -293,7 +332,7 @@ class ResponseQueue:
                 _log.exception(
                     "A group commit failed; %d responses are replaced with an error.", len(waiting)
                 )
-            request_ids = {_request_id(response) for _, response, _ in waiting}
+            request_ids = {request_id_of(response) for _, response, _ in waiting}
             waiting = [
                 (client, self._error(response, close, fault), close) for client, response, close in waiting
             ]
@@ -308,7 +347,7 @@ class ResponseQueue:
             return response
         if not isinstance(response, bytes | tuple):
             response.abandon(fault)
-        return self._encoder.encode(fault.status, JSON, fault.body(), close, _request_id(response) or None)
+        return self._encoder.encode(fault.status, JSON, fault.body(), close, request_id_of(response) or None)
 
 
 class PendingWork:
@@ -372,11 +411,3 @@ class PendingWork:
             client.abort()
         if self._turns:
             self._schedule()
-
-
-def _request_id(response: Response) -> bytes:
-    """Return the request id in a response's head; empty if it has none."""
-    if not isinstance(response, bytes | tuple):
-        return response.request_id
-    match = _REQUEST_ID.search(response if isinstance(response, bytes) else response[0])
-    return b"" if match is None else match[1]

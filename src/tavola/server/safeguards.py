@@ -11,6 +11,7 @@ from tavola.limits import REQUEST_BYTES_MAX
 from tavola.server.access_log import AccessLog
 from tavola.server.callers import CallerVerifier
 from tavola.server.errors import CertificateUnusable
+from tavola.server.memory import DEFAULT_BYTES_MAX
 
 _REASONS = {
     "KEY_VALUES_MISMATCH": "the key does not belong to the certificate",
@@ -29,7 +30,9 @@ class ServerLimits(Struct, frozen=True):
     connections_max: int = 1024
     head_bytes_max: int = 16 * 1024  # request line and headers (AWS: 400 above it)
     body_bytes_max: int = REQUEST_BYTES_MAX
-    waiting_bytes_max: int = 256 * 1024 * 1024  # of incomplete bodies, all connections together
+    buffer_bytes_max: int = (
+        DEFAULT_BYTES_MAX  # of requests and responses, all connections together; see `memory`
+    )
     head_s: float = 10.0  # from the first byte of a request to the end of its headers
     body_s: float = 30.0  # from the end of the headers to the end of the body
     idle_s: float = 300.0  # between two requests, or before the first one
@@ -41,7 +44,10 @@ class ServerLimits(Struct, frozen=True):
     turn_s: float = 0.001  # likewise; also of the expensive requests of all connections in a turn of the loop
     heavy_s: float = 0.0003  # a request that takes longer is expensive, see `turns`
     pending_max: int = 8  # long calls that are computed at a time; each holds its page or items in memory
-    idle_evictable_s: float = 5.0  # a connection that is idle for longer may be closed for a new one
+    idle_evictable_s: float = 1.0  # a connection that is idle for longer may be closed for a new one
+    pressed_s: float = (
+        2.0  # for a request to arrive or a response to be read while others need the place or memory
+    )
 
     @property
     def sweep_interval_s(self) -> float:
@@ -57,6 +63,7 @@ class Safeguards(Struct, frozen=True):
     callers: CallerVerifier | None = None  # None: callers are not verified
     log: AccessLog | None = None  # closed by its opener, after the server
     hosts: tuple[str, ...] = ()  # further host names of this server
+    origins: tuple[str, ...] = ()  # sites whose pages may use this server
 
 
 NO_SAFEGUARDS = Safeguards()

@@ -27,6 +27,7 @@ from starlette.types import Scope
 from tavola import __version__
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import TavolaError
+from tavola.host_names import is_loopback
 from tavola.studio.api import ENDPOINTS
 from tavola.studio.assets import Assets
 from tavola.studio.endpoint import Endpoint, encode_response
@@ -40,7 +41,6 @@ from tavola.web import (
     ProblemError,
     RequestGuard,
     Upload,
-    is_loopback,
     problem_for_status,
 )
 

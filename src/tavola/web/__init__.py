@@ -12,7 +12,6 @@ from tavola.web.guard import (
     Upload,
     apply_base_path,
     describe_frames,
-    is_loopback,
 )
 from tavola.web.problems import (
     HTTP_STATUSES,
@@ -55,7 +54,6 @@ __all__ = [
     "Upload",
     "apply_base_path",
     "describe_frames",
-    "is_loopback",
     "not_found",
     "open_sockets",
     "problem_for_status",

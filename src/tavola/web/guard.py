@@ -14,7 +14,6 @@ import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any, TypeAlias
 
 from starlette.datastructures import Headers
@@ -24,6 +23,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
+from tavola.host_names import HostAddress, is_loopback, parse_host, parse_origin
 from tavola.web.problems import ProblemError, problem_for_status, too_large, unexpected_error
 
 CONTENT_SECURITY_POLICY = (
@@ -149,18 +149,27 @@ class RequestGuard:
                 )
 
     def _check_host(self, scope: Scope) -> None:
-        """Refuse an unknown Host if only this machine can connect, or if `known_names` is set."""
-        host = b""
-        for name, value in scope["headers"]:
-            if name == b"host":
-                host = value
-                break
+        """Refuse a Host that is missing, repeated or malformed, and an unknown one if only this machine can connect.
+
+        With `known_names` it must be known everywhere. HTTP/1.0 has no Host; only health checks still use it.
+        """
+        texts = [value for name, value in scope["headers"] if name == b"host"]
+        if not texts and scope.get("http_version") == "1.0":
+            return
         server = scope.get("server")
-        pair = (None if server is None else server[0], host)
+        pair = (None if server is None else server[0], texts[0] if len(texts) == 1 else b"")
         if pair in self._known:
             return
+        host = parse_host(texts[0].decode("latin-1")) if len(texts) == 1 else None
+        if host is None:
+            raise ProblemError(
+                400,
+                "host-malformed",
+                "Malformed Host",
+                "The request must have one Host header, with a host name or address and optionally a port.",
+            )
         local_only = server is not None and is_loopback(str(server[0]))
-        if (local_only or self.known_names) and not self._is_ours(host.decode("latin-1")):
+        if (local_only or self.known_names) and not self._is_ours(host):
             raise ProblemError(
                 403,
                 "host-refused",
@@ -171,22 +180,16 @@ class RequestGuard:
         if len(self._known) < _KNOWN_MAX:
             self._known.add(pair)
 
-    def _is_ours(self, host: str) -> bool:
-        name = host_name(host)
-        if not name or name in self.hosts or name == "localhost" or name.endswith(".localhost"):
-            return True
-        try:
-            ip_address(name)
-        except ValueError:
-            return False
-        return True
+    def _is_ours(self, host: HostAddress) -> bool:
+        return host.name in self.hosts or host.is_of_this_machine
 
     def _check_origin(self, headers: Headers) -> None:
         """Refuse a change that a page of another site sends through the user's browser."""
         site = headers.get("sec-fetch-site")
-        origin = headers.get("origin")
-        foreign = site is not None and site not in ("same-origin", "none")
-        if foreign or (origin is not None and not self._is_own(origin, headers.get("host", ""))):
+        origins = headers.getlist("origin")
+        host = headers.get("host", "")
+        foreign = (site is not None and site not in ("same-origin", "none")) or len(origins) > 1
+        if foreign or not all(self._is_own(origin, host) for origin in origins):
             raise ProblemError(
                 403,
                 "origin-refused",
@@ -196,10 +199,10 @@ class RequestGuard:
             )
 
     def _is_own(self, origin: str, host: str) -> bool:
-        scheme, _, address = origin.strip().lower().partition("://")
-        return scheme in ("http", "https") and (
-            address == host.strip().lower() or host_name(address) in self.hosts
-        )
+        site, address = parse_origin(origin), parse_host(host)
+        if site is None:
+            return False
+        return (address is not None and site.is_served_at(address)) or site.host.name in self.hosts
 
     async def _checked_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         """Return a `receive` for the body after checking its size, its type and, for JSON, its content."""
@@ -358,21 +361,3 @@ def describe_frames(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     location = f" at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
     return f"{type(error).__name__}{location}"
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def host_name(host: str) -> str:
-    """Return the name or address in a Host header, without the port and the brackets of IPv6."""
-    text = host.strip().lower()
-    if text.startswith("["):
-        return text[1:].partition("]")[0]
-    return text.partition(":")[0].rstrip(".")

@@ -59,10 +59,15 @@ def test_every_response_has_security_headers(client: TestClient) -> None:
         ("[::1]:8001", 200),
         ("rebound.example.com", 403),
         ("127.0.0.1.example.com", 403),
+        ("", 400),
+        ("[::1]evil.com", 400),
+        ("localhost:abc", 400),
+        ("localhost, evil.com", 400),
+        ("::1", 400),
     ],
 )
 def test_only_local_host_names_are_accepted(client: TestClient, host: str, status: int) -> None:
-    """A request with a foreign Host that resolves to this machine is refused."""
+    """A request with a foreign Host that resolves to this machine is refused, and so is what is not exactly a host."""
     assert client.get("/healthz", headers={"Host": host}).status_code == status
 
 
@@ -89,6 +94,9 @@ def test_an_allowed_host_name_is_accepted(served: Served) -> None:
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": "http://127.0.0.1:9"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Origin": "http://127.0.0.1/"}, 403),
+        ({"Origin": "http://[::1]evil.com"}, 403),
+        ({"Origin": ""}, 403),
         ({"Sec-Fetch-Site": "cross-site"}, 403),
         ({"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1"}, 403),
     ],
@@ -225,6 +233,28 @@ def test_head_is_get_without_its_body(client: TestClient) -> None:
         assert head.headers["content-type"] == get.headers["content-type"]
     assert client.head("/notes").headers["allow"] == "POST"
     assert 'method="HEAD",route="/healthz"' in client.get("/metrics").text
+
+
+def test_a_host_is_sent_once(run: Run[Any]) -> None:
+    """Two hosts, and none in HTTP/1.1, are refused as malformed; a health check of HTTP/1.0 needs none."""
+
+    async def send_raw(head: bytes) -> bytes:
+        async with running_server(sample(), port=0) as served:
+            reader, writer = await asyncio.open_connection("127.0.0.1", served.address.port)
+            writer.write(head + b"Connection: close\r\n\r\n")
+            received = await reader.read()
+            writer.close()
+            return received
+
+    for hosts in (
+        b"",
+        b"Host: localhost\r\nHost: localhost\r\n",
+        b"Host: localhost\r\nHost: evil.example\r\n",
+    ):
+        received = run(send_raw(b"GET /healthz HTTP/1.1\r\n" + hosts))
+        assert received.startswith(b"HTTP/1.1 400 ")
+        assert b"host-malformed" in received
+    assert run(send_raw(b"GET /healthz HTTP/1.0\r\n")).startswith(b"HTTP/1.1 200 ")
 
 
 def test_head_works_on_a_real_server(run: Run[Any]) -> None:

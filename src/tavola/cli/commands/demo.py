@@ -26,7 +26,7 @@ from tavola.cli.errors import CommandError, Exit, renaming_option
 from tavola.cli.files import check_parent_exists
 from tavola.cli.output import log_to_terminal, note, say, say_json
 from tavola.cli.parameters import Argument, Option
-from tavola.cli.settings import APPS_PORT, PORT, SYNC, option, split_names
+from tavola.cli.settings import APPS_PORT, BUFFER_MB, PORT, SYNC, option, split_names
 from tavola.cli.studio_beside_server import FILES_RESERVED
 from tavola.cli.studio_options import (
     StudioTarget,
@@ -86,6 +86,7 @@ def demo(
     sync: Annotated[Literal["full", "off"], option(SYNC)] = "full",
     region: RegionOption = None,
     allow_host: AllowHostOption = "",
+    buffer_mb: Annotated[int, option(BUFFER_MB)] = int(BUFFER_MB.default),
     docs: Annotated[
         Path | None,
         Option(
@@ -123,7 +124,8 @@ def demo(
             note(f"The tables are in {marker.region}, where the file was created, not in {region}.")
         region = marker.region if marker is not None else region or DEFAULT_SCOPE.region
         with closing(Engine.open(file, sync=sync)) as engine:
-            server = DemoServer(file, engine, region, host, port, apps_port, split_names(allow_host), docs)
+            hosts = split_names(allow_host)
+            server = DemoServer(file, engine, region, host, port, apps_port, hosts, docs, buffer_mb)
             run_until_signal(
                 lambda stopping: _serve(server, stopping),
                 lambda addresses: _greet(server, addresses, as_json=as_json),
@@ -142,6 +144,7 @@ class DemoServer:
     apps_port: int
     hosts: tuple[str, ...]
     docs: Path | None = None
+    buffer_mb: int = int(BUFFER_MB.default)
 
 
 def _make_default_folder(folder: Path) -> None:
@@ -187,8 +190,9 @@ async def _serve(demo_server: DemoServer, stopping: ShutdownRequest) -> AsyncIte
     from tavola.server.listener import Server, allow_files
     from tavola.server.safeguards import ServerLimits
 
-    server = Server(demo_server.engine, host=demo_server.host, port=demo_server.port)
-    allow_files(ServerLimits().connections_max + FILES_RESERVED)
+    limits = ServerLimits(buffer_bytes_max=demo_server.buffer_mb * 1024 * 1024)
+    server = Server(demo_server.engine, host=demo_server.host, port=demo_server.port, limits=limits)
+    allow_files(limits.connections_max + FILES_RESERVED)
     await server.start()
     try:
         async with open_studio(_studio_target(demo_server, server.endpoint.url)) as studio:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -19,7 +20,9 @@ from tavola.cli.settings import (
     ALLOW_HOST,
     AUTH,
     BUCKETS,
+    BUFFER_MB,
     CACHE_MB,
+    CORS,
     EMULATE,
     HOST,
     IAM,
@@ -60,6 +63,8 @@ def serve(
     tls_cert: Annotated[Path | None, option(TLS_CERT)] = None,
     tls_key: Annotated[Path | None, option(TLS_KEY)] = None,
     allow_host: Annotated[str, option(ALLOW_HOST)] = "",
+    cors: Annotated[list[str] | None, option(CORS)] = None,
+    buffer_mb: Annotated[int, option(BUFFER_MB)] = int(BUFFER_MB.default),
     access_log: Annotated[Path | None, option(ACCESS_LOG)] = None,
     access_log_mb: Annotated[int, option(ACCESS_LOG_MB)] = int(ACCESS_LOG_MB.default),
     access_log_files: Annotated[int, option(ACCESS_LOG_FILES)] = int(ACCESS_LOG_FILES.default),
@@ -79,14 +84,15 @@ def serve(
     what = f"Cannot serve {file or 'from memory'} on port {port}."
     with reporting_errors(what), ExitStack() as opened:
         from tavola.engine import Engine
+        from tavola.host_names import is_loopback
         from tavola.server.access_log import AccessLog
-        from tavola.server.hosts import is_loopback
         from tavola.server.listener import serve as listen
-        from tavola.server.safeguards import Safeguards
+        from tavola.server.safeguards import Safeguards, ServerLimits
 
         if file is not None:
             check_parent_exists(file)
         _check_combinations(auth, iam, tls_cert, tls_key)
+        check_origins(cors or (), verified=auth == "strict")
         if auth == "open" and iam is not None:
             warn(f"{iam} is ignored without --auth strict; all callers are accepted.")
             iam = None
@@ -101,7 +107,9 @@ def serve(
             callers=None if iam is None else _strict_callers(iam),
             log=log,
             hosts=split_names(allow_host),
+            origins=tuple(cors or ()),
         )
+        limits = ServerLimits(buffer_bytes_max=buffer_mb * 1024 * 1024)
 
         def greet(endpoint: ServerEndpoint, studio_url: str | None = None) -> None:
             if as_json:
@@ -141,7 +149,7 @@ def serve(
         )
         opened.enter_context(closing(engine))
         if not studio:
-            listen(engine, host=host, port=port, safeguards=safeguards, ready=greet)
+            listen(engine, host=host, port=port, limits=limits, safeguards=safeguards, ready=greet)
             return
         from tavola.cli.server_loop import run_until_signal
         from tavola.cli.studio_beside_server import StudioSettings, serve_both, studio_target
@@ -153,7 +161,9 @@ def serve(
         )
         target = studio_target(studio_settings, engine, file, access_log)
         run_until_signal(
-            lambda stopping: serve_both(engine, host, port, safeguards, studio_settings, target, stopping),
+            lambda stopping: serve_both(
+                engine, host, port, limits, safeguards, studio_settings, target, stopping
+            ),
             lambda addresses: greet(*addresses),
         )
 
@@ -178,6 +188,25 @@ def _check_combinations(auth: str, iam: Path | None, tls_cert: Path | None, tls_
     if (tls_cert is None) != (tls_key is None):
         present, missing = (TLS_CERT, TLS_KEY) if tls_key is None else (TLS_KEY, TLS_CERT)
         raise CommandError(f"{present.flag} needs {missing.flag}.", "Give both, or neither for plain HTTP.")
+
+
+def check_origins(origins: Sequence[str], *, verified: bool) -> None:
+    """Reject origins that no browser sends, and `*` for a server that does not verify signatures."""
+    from tavola.host_names import parse_origin
+
+    for origin in origins:
+        if origin == "*" and not verified:
+            raise CommandError(
+                "--cors '*' needs --auth strict: without signatures, any web page that you visit could read and change "
+                "the tables.",
+                "Name the origin of your application, such as --cors http://localhost:3000.",
+            )
+        if origin != "*" and str(parse_origin(origin)) != origin.lower():
+            raise CommandError(
+                f"--cors {origin} is not the origin of a web page.",
+                "Write scheme, host and port as the browser shows them, without a path and without a default port, such "
+                "as http://localhost:3000 or https://shop.example.",
+            )
 
 
 def _tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
