@@ -372,3 +372,70 @@ def test_more_units_help_at_once() -> None:
     engine.call("UpdateTable", {"TableName": "tickets", "BillingMode": "PAY_PER_REQUEST"})
 
     engine.call("PutItem", ask)
+
+
+def _scan_units(engine: Engine, **parameters: Any) -> float:
+    request = {"TableName": "tickets", "ReturnConsumedCapacity": "TOTAL", **parameters}
+    units: float = engine.call("Scan", request)["ConsumedCapacity"]["CapacityUnits"]
+    return units
+
+
+@pytest.mark.parametrize(
+    ("parameters", "units"),
+    [
+        pytest.param({"ConsistentRead": True}, 4.0, id="consistent"),
+        pytest.param({}, 2.0, id="eventually consistent"),
+        pytest.param({"Segment": 0, "TotalSegments": 4}, 0.5, id="a segment is one partition"),
+    ],
+)
+def test_a_scan_pays_in_every_partition(parameters: dict[str, Any], units: float) -> None:
+    """A new on-demand table has four partitions, and each charges a scan at least the minimum, also without items."""
+    engine, _ = opened("throughput")
+    make(engine, "tickets")
+    put(engine, "tickets", item("a"))
+
+    assert _scan_units(engine, **parameters) == units
+
+
+def test_the_pages_of_a_scan_pay_for_the_partitions_that_they_pass() -> None:
+    """Pages of one item each pay for the item's partition and for the empty ones between; together for all of them."""
+    engine, _ = opened("throughput")
+    make(engine, "tickets")
+    for number in range(8):
+        put(engine, "tickets", item(f"k{number}", 5))
+    pages: list[float] = []
+    start: dict[str, Any] = {}
+    while True:
+        request = {
+            "TableName": "tickets",
+            "ReturnConsumedCapacity": "TOTAL",
+            "Limit": 1,
+            "ConsistentRead": True,
+        }
+        page = engine.call("Scan", request | start)
+        pages.append(page["ConsumedCapacity"]["CapacityUnits"])
+        if "LastEvaluatedKey" not in page:
+            break
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    assert min(pages) >= 1.0
+    assert sum(pages) >= 8 * 2.0
+    assert _scan_units(engine, ConsistentRead=True) <= sum(pages)
+
+
+def test_a_scan_of_a_provisioned_table_pays_in_its_one_partition() -> None:
+    """A small provisioned table has one partition, so a scan costs what it reads."""
+    engine, _ = opened("throughput")
+    make(engine, "tickets", units=(5, 5))
+    put(engine, "tickets", item("a"))
+
+    assert _scan_units(engine, ConsistentRead=True) == 1.0
+
+
+def test_a_scan_costs_what_it_reads_without_the_switch() -> None:
+    """Partitions are emulated only with `throughput`."""
+    engine, _ = opened()
+    make(engine, "tickets")
+    put(engine, "tickets", item("a"))
+
+    assert _scan_units(engine, ConsistentRead=True) == 1.0

@@ -27,9 +27,10 @@ from tavola.engine.emulation.throughput import (
     fault_of,
     page_charge,
     reason_of,
+    scan_units,
     write_charges,
 )
-from tavola.engine.reads import ReadRange
+from tavola.engine.reads import ReadPage, ReadRange
 from tavola.engine.request_context import ItemAccess
 from tavola.engine.storage import ChangeLog, ChangeLogRow
 from tavola.engine.streams import StreamShard
@@ -141,6 +142,14 @@ class Emulation:
         """Charge a read of one item, or throttle it."""
         if self._meters(table):
             self._charge_or_throttle([Charge(table, None, "Read", key, units)])
+
+    def scan_units(self, span: ReadRange, page: ReadPage, *, consistent: bool) -> float | None:
+        """Return the units of a page of a scan while throughput is emulated; otherwise, and for a query, None."""
+        if self.throughput is None or span.partition is not None:
+            return None
+        owner = span.index if span.index is not None and span.index.is_global else None
+        resource = self.throughput.resource(span.table, owner)
+        return scan_units(resource, span, page, consistent=consistent)
 
     def charge_page(self, span: ReadRange, units: float) -> None:
         """Charge a page of a query or scan, or throttle it."""

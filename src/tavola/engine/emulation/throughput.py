@@ -21,7 +21,7 @@ from tavola.clock import Clock
 from tavola.engine.capacity import index_write_units
 from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.emulation.partitions import ThroughputPartitions, TokenBucket
-from tavola.engine.reads import ReadRange
+from tavola.engine.reads import ReadPage, ReadRange
 from tavola.engine.storage import Entry
 from tavola.engine.writes import CurrentItem, ItemWrite, keys_of, sizes_of
 from tavola.keys import KeySchema, bounds_around
@@ -41,7 +41,7 @@ from tavola.protocol.faults import (
     RequestLimitExceededFault,
     ThrottlingFault,
 )
-from tavola.values import write_units
+from tavola.values import decode_item, read_units, write_units
 
 Access = Literal["Read", "Write"]
 Reach = Literal["item", "partition", "scan"]  # what the key identifies
@@ -291,6 +291,27 @@ class MeteredResource:
             self._window = [0.0, 0.0]
             self._window_at_s = now_s
         self._window[charge.access == "Write"] += charge.units
+
+
+def scan_units(resource: MeteredResource, span: ReadRange, page: ReadPage, *, consistent: bool) -> float:
+    """Return the units of a page of a scan, of which every partition that it passes charges its part.
+
+    A partition charges at least the minimum, also if it has no items. So a scan of a new on-demand table, which has four
+    partitions, consumes four units for one tiny item.
+    """
+    schema = span.table.schema if span.index is None else span.index.schema
+    keys = [schema.key_of(decode_item(row[0])) for row in page.rows]
+    start = page_charge(span, 0.0).key
+    end = keys[-1] if page.more and keys else span.bounds.upper
+    page_bytes = {
+        part.lower: 0
+        for part in resource.partitions
+        if (part.upper is None or start < part.upper) and (end is None or part.lower < end)
+    }
+    for key, row in zip(keys, page.rows, strict=True):
+        lower = resource.partitions.find(key).lower
+        page_bytes[lower] = page_bytes.get(lower, 0) + row[1]
+    return sum(read_units(size, consistent=consistent) for size in page_bytes.values())
 
 
 class ThroughputMeter:

@@ -18,7 +18,7 @@ from tavola.engine.catalog import Catalog, StoredIndex, StoredTable
 from tavola.engine.emulation import Emulation
 from tavola.engine.isolation import ClientTokens, TransactionReceipt
 from tavola.engine.jobs import JobStore
-from tavola.engine.reads import ReadRange
+from tavola.engine.reads import ReadPage, ReadRange
 from tavola.engine.request_context import ItemAccess, RequestContext
 from tavola.engine.signed_tokens import TokenSigner
 from tavola.engine.snapshots import read_only_fault, table_at
@@ -378,6 +378,10 @@ class OperationCall:
         """Record consumed units, if the request is observed."""
         if self.context is not None and self.context.accesses is not None:
             self.context.accesses.append(ItemAccess(table.arn, index, key, reads, writes))
+
+    def page_units(self, span: ReadRange, page: ReadPage, *, consistent: bool) -> float:
+        """Return the units of reading a page from its table or index."""
+        return read_units(page.bytes, consistent=consistent)
 
     def record_page(self, span: ReadRange, usage: CapacityUsage) -> None:
         """Record the units that a page consumed, under its partition; a scan has none."""

@@ -13,7 +13,7 @@ from tavola.engine.capacity import CapacityUsage
 from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.isolation import TransactionReceipt
 from tavola.engine.operations.call import BatchKey, BatchWrite, OperationCall, PreparedT
-from tavola.engine.reads import ReadRange
+from tavola.engine.reads import ReadPage, ReadRange
 from tavola.engine.storage import ChangeLog, ChangeLogRow, ItemRow
 from tavola.engine.streams import StreamShard
 from tavola.engine.writes import CurrentItem, ItemWrite, find_current
@@ -163,6 +163,11 @@ class EmulatedCall(OperationCall):
     def records_accesses(self) -> bool:
         """Always True: pages are charged."""
         return True
+
+    def page_units(self, span: ReadRange, page: ReadPage, *, consistent: bool) -> float:
+        """Return the units of a page; a scan pays in each partition."""
+        units = self.services.emulation.scan_units(span, page, consistent=consistent)
+        return super().page_units(span, page, consistent=consistent) if units is None else units
 
     def record_page(self, span: ReadRange, usage: CapacityUsage) -> None:
         """Charge a page, or throttle it; record what it consumed."""

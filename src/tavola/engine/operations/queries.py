@@ -207,7 +207,7 @@ def _read_and_render(
     mode = capacity_mode(request.return_consumed_capacity)
     if call.records_accesses or mode is not None:
         usage = CapacityUsage(span.table, request.table_name)
-        yield from add_page_units(usage, span, page, fetches, request.consistent_read, is_current)
+        yield from add_page_units(call, usage, span, page, fetches, request.consistent_read, is_current)
         call.record_page(span, usage)
     count = len(page.rows)
     if filter_ is None and request.select == "COUNT":
@@ -277,6 +277,7 @@ def make_projector(
 
 
 def add_page_units(
+    call: OperationCall,
     usage: CapacityUsage,
     span: ReadRange,
     page: ReadPage,
@@ -286,7 +287,7 @@ def add_page_units(
 ) -> Steps[None]:
     """Add the capacity that a page consumed; pauses if it has to read the table for each row of an index."""
     consistent = bool(consistent)
-    units = read_units(page.bytes, consistent=consistent)
+    units = call.page_units(span, page, consistent=consistent)
     if span.index is None:
         usage.reads += units
         return

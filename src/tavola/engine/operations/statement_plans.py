@@ -368,7 +368,7 @@ class _SelectPage:
     def _charge(self, span: ReadRange, page: ReadPage, is_current: Callable[[], bool]) -> Steps[None]:
         consumed = CapacityUsage(span.table, self.usage.table_name)
         yield from add_page_units(
-            consumed, span, page, self.fetches, self.request.consistent_read, is_current
+            self.call, consumed, span, page, self.fetches, self.request.consistent_read, is_current
         )
         self.call.record_page(span, consumed)
         self.usage.reads += consumed.reads
