@@ -235,7 +235,11 @@ PARTIAL: tuple[tuple[object, int], ...] = (
 )
 
 
-@pytest.mark.parametrize("response", SUCCESS, ids=repr)
+def _id(response: object) -> str:
+    return "not JSON" if type(response) is object else repr(response)
+
+
+@pytest.mark.parametrize("response", SUCCESS, ids=_id)
 def test_success_where_the_response_is_read(response: object) -> None:
     """An empty or null list, and an empty or null response, handle the whole batch."""
     handler, trigger = respond(response, reads=True)
@@ -244,7 +248,7 @@ def test_success_where_the_response_is_read(response: object) -> None:
     assert (trigger.statistics.failures, trigger.statistics.handled) == (0, 5)
 
 
-@pytest.mark.parametrize("response", WHOLE_BATCH, ids=repr)
+@pytest.mark.parametrize("response", WHOLE_BATCH, ids=_id)
 def test_the_whole_batch_fails_where_the_response_is_wrong(response: object) -> None:
     """An identifier that is empty, null, unknown or misnamed, and a malformed response, bring the whole batch again."""
     handler, trigger = respond(response, reads=True)
