@@ -1,8 +1,9 @@
 """The format of a store: its number, and the steps that bring an older file to the present one.
 
-The number is the lower part of SQLite's `user_version` (see `wal_binding` for the upper one). A store of a newer format is refused; one of an older format is upgraded when it is opened,
-one step after the other. To change the format, write a function that yields after each slice of its work, and append it to
-`FORMAT_STEPS` with the next number; a change that needs no rewriting has a function that does nothing.
+The number is the lower part of SQLite's `user_version` (see `wal_binding` for the upper one). A store of a newer format is
+refused; one of an older format is upgraded when it is opened, one step after the other. To change the format, write a function
+that yields after each slice of its work, and append it to `FORMAT_STEPS` with the next number; a change that needs no
+rewriting has a function that does nothing.
 
 A step may rewrite gigabytes and be killed in the middle. Its slices are therefore transactions of their own, and each
 stores how far the step has come, in the same transaction as what it has rewritten:
