@@ -53,7 +53,7 @@ def prepare(connection: Connection, *, tiny_items: int = TINY_ITEMS) -> None:
         connection.call("BatchWriteItem", {"RequestItems": {READINGS: _puts(items)}})
     large = {"L": [{"N": "1"}] * 60_000}
     for number in range(8):
-        item = {"pk": {"S": "a"}, "sk": {"N": str(number)}, "list": large}
+        item = {"pk": {"S": "a"}, "sk": {"N": str(number)}, "parts60": large}
         connection.call("PutItem", {"TableName": LARGE, "Item": item})
 
 
@@ -119,7 +119,7 @@ def _long_reads() -> Iterator[Attack]:
                 "TableName": LARGE,
                 "KeyConditionExpression": "pk = :a",
                 "ExpressionAttributeValues": {":a": {"S": "a"}},
-                "ProjectionExpression": ", ".join(f"list[{n}]" for n in range(0, 400, 2)),
+                "ProjectionExpression": ", ".join(f"parts60[{n}]" for n in range(0, 400, 2)),
             }
         ),
     )
@@ -186,7 +186,7 @@ def _large_items() -> Iterator[Attack]:
         "TransactWriteItems",
         _json({"TransactItems": [{"Update": {"TableName": LARGE, "Key": key} | update} for key in keys]}),
     )
-    condition = "contains(list, :no)"
+    condition = "contains(parts60, :no)"
     values = {":no": {"S": "no"}}
     yield Attack(
         "delete with a condition on an item of 60,000",
@@ -215,7 +215,7 @@ def _large_items() -> Iterator[Attack]:
     yield Attack(
         "batch of 8 projected items of 60,000",
         "BatchGetItem",
-        _json({"RequestItems": {LARGE: {"Keys": keys, "ProjectionExpression": "list[0]"}}}),
+        _json({"RequestItems": {LARGE: {"Keys": keys, "ProjectionExpression": "parts60[0]"}}}),
     )
 
 

@@ -6,7 +6,8 @@ stored as the bytes that are sent, so reading one copies bytes and converts noth
 """
 
 from tavola.engine.emulation import SWITCHES, EmulationRefused, HotItem, Hottest
-from tavola.engine.engine import Engine, PendingCall
+from tavola.engine.engine import Engine
+from tavola.engine.pending_calls import PendingCall
 from tavola.engine.request_context import AccessGuard, ItemAccess, Observer, ObserverNotifier, RequestContext
 from tavola.engine.storage import (
     FileBackupExists,

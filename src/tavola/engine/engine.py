@@ -3,13 +3,13 @@
 A request is the JSON body that AWS would receive, and the response is the body that AWS would send, so callers in this
 process and over HTTP get the same responses from the same code. The engine executes one call at a time, under a lock; it
 can be used from several threads. Long calls are the exception: they can pause, and other calls are executed meanwhile
-(`reads`, `tavola.protocol.large_requests`). `commit_group` explains when a call's writes become durable.
+(`pending_calls`, `reads`, `tavola.protocol.large_requests`). `commit_group` explains when a call's writes become durable.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from math import inf
@@ -27,6 +27,7 @@ from tavola.engine.emulation import Emulation, Hottest, Switches, parse_switches
 from tavola.engine.isolation import ClientTokens
 from tavola.engine.jobs import JobStore
 from tavola.engine.operations import HANDLERS, EmulatedCall, OperationCall, Services
+from tavola.engine.pending_calls import PendingCall
 from tavola.engine.request_context import ObservedContext, Observer, ObserverNotifier, RequestContext
 from tavola.engine.signed_tokens import TokenSigner
 from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull, StoreReplaced
@@ -43,40 +44,6 @@ from tavola.values import Steps, ValueMalformed, ValueRefused, release_in_steps
 
 _BACKGROUND_CALLER_S = 5.0
 _FILE_CHECK_S = 1.0  # how often background work checks the files, and whether a full disk has space again
-
-
-class PendingCall:
-    """A call that has begun and not ended; `Engine.resume` continues it, `end` ends it."""
-
-    __slots__ = ("_report", "_steps", "participant")
-
-    def __init__(self, steps: Steps[bytes], participant: object = None) -> None:
-        self._steps = steps
-        self._report: Callable[[Fault | None], None] | None = None
-        self.participant = participant  # of the commit group
-
-    def report_end(self, report: Callable[[Fault | None], None]) -> None:
-        """Call `report` once, when the call ends: with the fault if it failed."""
-        self._report = report
-
-    def run(self, slice_s: float) -> bytes | None:
-        """Run steps until the slice or the call ends; the engine's lock is held."""
-        until_s = monotonic() + slice_s
-        try:
-            while True:
-                next(self._steps)
-                if monotonic() >= until_s:
-                    return None
-        except StopIteration as stop:
-            response: bytes = stop.value
-            return response
-
-    def end(self, fault: Fault | None = None) -> None:
-        """Report the end of the call, and drop what is left of it: it is complete, has failed or is not needed any more."""
-        self._steps.close()
-        report, self._report = self._report, None
-        if report is not None:
-            report(fault)
 
 
 class Engine:

@@ -433,7 +433,7 @@ def decode_item_in_steps(data: bytes) -> Steps[Item]:
 
 
 def release_in_steps(content: Any) -> Steps[None]:
-    """Empty a large list or map that nobody uses any more; freeing a million objects at once would take 20 ms."""
+    """Empty a large list or map that is not used any more; freeing a million objects at once would take 20 ms."""
     if type(content) is dict or type(content) is AdmittedMap:
         while content:
             _, value = content.popitem()
