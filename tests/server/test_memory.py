@@ -128,14 +128,14 @@ def test_a_response_in_slices_is_counted() -> None:
 
 
 def test_long_reads_are_bounded_too() -> None:
-    """A long read that does not fit beside the others is ended with 503; those in progress go on."""
-    bench = Bench(ServerLimits(buffer_bytes_max=1_300_000))
+    """A long read that grows and does not fit beside the others is ended with 503; the others go on."""
+    bench = Bench(ServerLimits(buffer_bytes_max=16_000_000))
     clients = [bench.connect() for _ in range(3)]
     for client in clients:
         client.feed(_upload(100, b"BatchGetItem"))
     bench.loop.settle()
 
-    assert [client.statuses for client in clients] == [[200], [200], [503]]
+    assert sorted(client.statuses[0] for client in clients) == [200, 503, 503]
     assert bench.service.budget.held_bytes == 0
 
 
@@ -314,4 +314,6 @@ def test_the_memory_of_a_program_is_bounded() -> None:
 
     assert set(statuses) == {200}
     assert max(waits_s) < 5
-    assert peak_mb - before_mb < 160  # 64 MB, the response being built and its parts
+    assert (
+        peak_mb - before_mb < 220
+    )  # 64 MB, and up to 8 responses that are being built, whose sizes are estimated
