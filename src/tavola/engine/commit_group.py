@@ -55,6 +55,9 @@ from tavola.engine.request_context import ObserverNotifier
 from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull, StoreReplaced
 from tavola.protocol.faults import InternalServerFault
 
+_PROBE = ("probe", "space")  # kind and name of a record that is written to find out whether there is space
+_PROBE_BYTES = 64 * 1024
+
 
 class GroupState(Enum):
     """Where the transaction of a `CommitGroup` is in its life; see the module's diagram."""
@@ -221,6 +224,32 @@ class CommitGroup:
         self.write_failure = str(error)
         if isinstance(error, StoreReplaced) and not error.is_readable:
             self.read_failure = str(error)
+
+    def check_file(self) -> None:
+        """Refuse writes if the file was replaced; after a full disk, find out whether it can be written again."""
+        try:
+            self._store.check_file()
+            if self.space_failure is not None and self.write_failure is None and self.state is _IDLE:
+                self._write_probe()
+                self.space_failure = None
+        except StoreFull as error:
+            self.space_failure = str(error)
+        except StoreError as error:
+            self.refuse_writes(error)
+
+    def _write_probe(self) -> None:
+        """Write and remove a small record, each in its own transaction; raise if the disk refuses, with nothing changed."""
+        for data in (bytes(_PROBE_BYTES), None):
+            self._store.begin()
+            try:
+                if data is None:
+                    self._store.delete_record(*_PROBE)
+                else:
+                    self._store.put_record(*_PROBE, data)
+                self._store.commit()
+            except StoreError:
+                self._store.rollback()
+                raise
 
     def close(self) -> None:
         """Undo the open transaction because the engine closes; its participants get an error."""

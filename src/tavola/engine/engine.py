@@ -30,7 +30,7 @@ from tavola.engine.operations import HANDLERS, EmulatedCall, OperationCall, Serv
 from tavola.engine.pending_calls import PendingCall
 from tavola.engine.request_context import ObservedContext, Observer, ObserverNotifier, RequestContext
 from tavola.engine.signed_tokens import TokenSigner
-from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull, StoreReplaced
+from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull
 from tavola.engine.store_time import StoreTime
 from tavola.engine.streams import Streams
 from tavola.engine.transfer import Buckets
@@ -442,26 +442,8 @@ class Engine:
         with self._lock:
             if now_s - self._file_checked_at_s >= _FILE_CHECK_S and not self._closed:
                 self._file_checked_at_s = now_s
-                self._check_file()
+                self._group.check_file()
             return self._run_tasks(budget_ms)
-
-    def _check_file(self) -> None:
-        """Refuse writes if the file was replaced; after a full disk, find out whether it can be written again."""
-        group = self._group
-        try:
-            self._store.check_file()
-        except StoreReplaced as error:
-            group.refuse_writes(error)
-            return
-        if group.space_failure is not None and group.write_failure is None and group.state is GroupState.IDLE:
-            try:
-                self._store.write_probe()
-            except StoreFull as error:
-                group.space_failure = str(error)
-            except StoreError as error:
-                group.refuse_writes(error)
-            else:
-                group.space_failure = None
 
     def _run_tasks(self, budget_ms: float) -> bool:
         """Run due tasks, each in its own transaction, until the budget is used; not while a group is open."""
@@ -566,11 +548,8 @@ class Engine:
         self._run_due_tasks()
 
     def _run_due_tasks(self) -> None:
-        if (
-            not self._background.may_have_work
-            or self._group.is_collecting
-            or self._group.state is GroupState.OPEN
-        ):
+        group = self._group
+        if not self._background.may_have_work or group.is_collecting or group.state is GroupState.OPEN:
             return
         if monotonic() - self._background_called_at_s > _BACKGROUND_CALLER_S:
             while self._run_tasks(budget_ms=1000.0):

@@ -35,7 +35,6 @@ _COLUMNS_MAX = 256
 _SYNC = {"full": "FULL", "off": "OFF"}
 SQL_TABLE_PREFIX = "rack"  # part of the file format
 _CHUNK_ROWS = 64
-_PROBE = ("probe", "space")  # kind and name of a record that is written to find out whether there is space
 _TOP = b"\xff" * 5  # above every key: the fifth byte of a key is the high byte of a length below 2,049
 
 
@@ -285,20 +284,6 @@ class Store:
         """Raise StoreReplaced if another program deleted, replaced or changed the files of this store."""
         if self._file is not None:
             self._file.check()
-
-    def write_probe(self) -> None:
-        """Write and remove a small record, each in its own transaction; raise if the disk refuses, with nothing changed."""
-        for data in (bytes(65_536), None):
-            self.begin()
-            try:
-                if data is None:
-                    self.delete_record(*_PROBE)
-                else:
-                    self.put_record(*_PROBE, data)
-                self.commit()
-            except StoreError:
-                self.rollback()
-                raise
 
     def rollback(self) -> None:
         """Roll the transaction back; even if that fails, a store that is opened again does not have it."""
