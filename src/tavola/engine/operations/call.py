@@ -267,13 +267,13 @@ class OperationCall:
         key: bytes,
         *,
         consistent: bool | None,
-    ) -> tuple[bytes | None, float]:
-        """Return an item as stored (None: no such item) and the read units it costs."""
+    ) -> ItemRow | None:
+        """Return the row of an item; None if it does not exist."""
         row = table.rows.get(key)
-        units = read_units(row[1] if row else 0, consistent=bool(consistent))
         if self.context is not None and self.context.accesses is not None:
+            units = row_units(row, consistent)
             self.context.accesses.append(_tuple(ItemAccess, (table.arn, None, key, units, 0.0, None)))
-        return None if row is None else row[0], units
+        return row
 
     def table_view(
         self, table: StoredTable, index: StoredIndex | None, consistent: bool | None
@@ -428,6 +428,11 @@ def project_row_in_steps(data: bytes, projection: CompiledProjection | None) -> 
     part = encode_item(project(projection, item))
     yield from release_in_steps(item)
     return part
+
+
+def row_units(row: ItemRow | None, consistent: bool | None) -> float:
+    """Return the units of reading one item, or of finding none."""
+    return read_units(0 if row is None else row[1], consistent=bool(consistent))
 
 
 def capacity_mode(return_consumed_capacity: str | None) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from tavola.engine.capacity import CapacityUsage
 from tavola.engine.catalog import StoredIndex, StoredTable
 from tavola.engine.isolation import TransactionReceipt
-from tavola.engine.operations.call import BatchKey, BatchWrite, OperationCall, PreparedT
+from tavola.engine.operations.call import BatchKey, BatchWrite, OperationCall, PreparedT, row_units
 from tavola.engine.reads import ReadPage, ReadRange
 from tavola.engine.storage import ChangeLog, ChangeLogRow, ItemRow
 from tavola.engine.streams import StreamShard
@@ -21,7 +21,7 @@ from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import CompiledCondition
 from tavola.protocol.batches import BatchGetItemRequest
 from tavola.protocol.faults import ConditionalCheckFailedFault, TransactionCanceledFault
-from tavola.values import Item, Steps, read_units, transact_read_units
+from tavola.values import Item, Steps, transact_read_units
 
 
 class EmulatedCall(OperationCall):
@@ -35,13 +35,11 @@ class EmulatedCall(OperationCall):
         key: bytes,
         *,
         consistent: bool | None,
-    ) -> tuple[bytes | None, float]:
-        """Return an item, perhaps an older version of it, and its read units; charge them or throttle."""
+    ) -> ItemRow | None:
+        """Return the row of an item, perhaps of an older version of it; charge the read, or throttle it."""
         emulation = self.services.emulation
         table = emulation.table_view(table, None, consistent)
-        row = table.rows.get(key)
-        units = read_units(row[1] if row else 0, consistent=bool(consistent))
-        emulation.charge_item_read(table, key, units)
+        emulation.charge_item_read(table, key, row_units(table.rows.get(key), consistent))
         return super().read_item(table, key, consistent=consistent)
 
     def table_view(
@@ -123,7 +121,7 @@ class EmulatedCall(OperationCall):
             tables[name] = table = emulation.table_view(tables[name], None, consistent)
             for position, (_, key) in enumerate(keys[name]):
                 row = table.rows.get(key)
-                reads.append((table, key, read_units(0 if row is None else row[1], consistent=consistent)))
+                reads.append((table, key, row_units(row, consistent)))
                 positions.append((name, position))
         unprocessed: dict[str, list[Item]] = {}
         for at in sorted(emulation.choose_unread(reads), reverse=True):

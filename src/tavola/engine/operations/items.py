@@ -25,7 +25,9 @@ from tavola.engine.operations.call import (
     parse_update,
     project_row,
     project_row_in_steps,
+    row_units,
 )
+from tavola.engine.storage import ItemRow
 from tavola.engine.writes import (
     ATTEMPTS_MAX,
     CurrentItem,
@@ -71,29 +73,34 @@ def get_item(call: OperationCall, request: GetItemRequest) -> bytes | Steps[byte
     table = call.table(request.table_name)
     check_scalar_keys(table, projection)
     key = key_of_request(table, request.key)
-    data, units = call.read_item(table, key, consistent=request.consistent_read)
+    row = call.read_item(table, key, consistent=request.consistent_read)
+    data = None if row is None else row[0]
     if projection is not None and data is not None:
         if len(data) >= LARGE_ITEM_BYTES:
-            return _get_projected(request, table, data, units, projection)
+            return _get_projected(request, table, row, data, projection)
         data = project_row(data, projection)
-    return _render_get_response(request, table, data, units)
+    return _render_get_response(request, table, row, data)
 
 
 def _get_projected(
-    request: GetItemRequest, table: StoredTable, data: bytes, units: float, projection: CompiledProjection
+    request: GetItemRequest,
+    table: StoredTable,
+    row: ItemRow | None,
+    data: bytes,
+    projection: CompiledProjection,
 ) -> Steps[bytes]:
     part = yield from project_row_in_steps(data, projection)
-    return _render_get_response(request, table, part, units)
+    return _render_get_response(request, table, row, part)
 
 
 def _render_get_response(
-    request: GetItemRequest, table: StoredTable, data: bytes | None, units: float
+    request: GetItemRequest, table: StoredTable, row: ItemRow | None, data: bytes | None
 ) -> bytes:
     body = EMPTY if data is None else b'{"Item":' + data + b"}"
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is None:
         return body
-    usage = CapacityUsage(table, request.table_name, reads=units)
+    usage = CapacityUsage(table, request.table_name, reads=row_units(row, request.consistent_read))
     return add_members(body, {"ConsumedCapacity": usage.render(mode)})
 
 

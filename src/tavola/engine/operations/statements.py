@@ -10,7 +10,13 @@ import msgspec
 
 from tavola.engine.capacity import CapacityUsage, add_write_units
 from tavola.engine.isolation import digest_payload
-from tavola.engine.operations.call import OperationCall, capacity_mode, encode, project_row_in_steps
+from tavola.engine.operations.call import (
+    OperationCall,
+    capacity_mode,
+    encode,
+    project_row_in_steps,
+    row_units,
+)
 from tavola.engine.operations.items import (
     check_keys_not_updated,
     decode_current,
@@ -230,11 +236,12 @@ def _run_member(call: OperationCall, member: _BatchMember, usages: dict[str, Cap
     member.ran = True
     table_name = planned.statement.table
     if planned.statement.kind == "select":
-        data, units = call.read_item(planned.table, member.key, consistent=member.request.consistent_read)
-        if data is not None:
-            member.item = yield from project_row_in_steps(data, planned.plan.projection)
+        consistent = member.request.consistent_read
+        row = call.read_item(planned.table, member.key, consistent=consistent)
+        if row is not None:
+            member.item = yield from project_row_in_steps(row[0], planned.plan.projection)
         usage = usages.setdefault(table_name, CapacityUsage(planned.table, table_name))
-        usage.reads += units
+        usage.reads += row_units(row, consistent)
         return
     write = yield from execute_write(call, planned, member.request.return_values_on_condition_check_failure)
     member.item = returned_item(planned, write)
