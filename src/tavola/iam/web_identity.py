@@ -200,7 +200,7 @@ def _texts(value: Any) -> Values:
 
 
 def _seconds(value: Any) -> float | None:
-    """Return a time in a claim; None for NaN, which is neither before nor after anything, and what is no number."""
+    """Return a time in a claim; None if it is not a finite number. NaN would be neither before nor after any time."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and isfinite(value) else None
 
