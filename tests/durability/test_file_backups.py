@@ -327,3 +327,35 @@ def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
 
     with pytest.raises(FileBackupFailed, match=r"cannot be copied to .*nowhere.copy\.db: No such file"):
         back_up_file(str(path), str(tmp_path / "nowhere" / "copy.db"))
+
+
+def test_a_log_that_an_earlier_attempt_copied_is_not_replayed(tmp_path: Path, key: str | None) -> None:
+    """I18: the store is closed while its log is copied, so the next attempt copies a file without a log."""
+    path, copy = tmp_path / "store.db", tmp_path / "copy.db"
+    make(path, "one", key=key)
+    engine = open_store(path, key)
+    put(engine, "two")
+
+    def close_while_the_log_is_copied(_done: int, _total: int) -> None:
+        if Path(f"{copy}.part-wal").exists() and not engine.closed:
+            put(engine, "three")
+            engine.close()
+
+    back_up_file(str(path), str(copy), key, progress=close_while_the_log_is_copied)
+
+    assert engine.closed
+    assert names_in(copy, key) == {"one", "two", "three"}
+
+
+def test_what_a_killed_backup_left_is_not_replayed(tmp_path: Path, key: str | None) -> None:
+    """I18: an old log beside the new copy is removed before the copy is opened."""
+    path, copy = tmp_path / "store.db", tmp_path / "copy.db"
+    make(path, "one", key=key)
+    with closing(open_store(path, key)) as engine:
+        put(engine, "two")
+        shutil.copy(f"{path}-wal", f"{copy}.part-wal")
+        put(engine, "three")
+
+    back_up_file(str(path), str(copy), key)
+
+    assert names_in(copy, key) == {"one", "two", "three"}

@@ -175,6 +175,7 @@ def test_a_log_of_an_earlier_version_is_replayed(tmp_path: Path, monkeypatch: py
     with monkeypatch.context() as earlier:
         earlier.setattr(open_file, "begin_wal", lambda _: None)
         earlier.setattr(wal_binding, "_bind_wal", lambda _: None)
+        earlier.setattr(open_file, "end_wal", lambda _: None)
         make(path, "first")
         with checkpoint_every(8), closing(open_store(path)) as engine:
             put(engine, *(f"{number}" for number in range(20)))
@@ -191,6 +192,7 @@ def test_a_numbered_log_beside_a_file_of_an_earlier_version_is_refused(
     path, backup = tmp_path / "store.db", tmp_path / "backup.db"
     with monkeypatch.context() as earlier:
         earlier.setattr(open_file, "begin_wal", lambda _: None)
+        earlier.setattr(open_file, "end_wal", lambda _: None)
         make(path, "friday")
     shutil.copy(path, backup)
     with closing(open_store(path)) as engine:
@@ -259,3 +261,19 @@ def test_nothing_else_checkpoints_or_sets_the_version() -> None:
     ]
 
     assert elsewhere == []
+
+
+def test_an_older_copy_of_a_log_does_not_fit_the_closed_file(tmp_path: Path, key: str | None) -> None:
+    """I16: a log that was copied while the store was open is refused beside a copy of the file after it was closed."""
+    path = tmp_path / "store.db"
+    make(path, "monday", key=key)
+    with closing(open_store(path, key)) as engine:
+        put(engine, "tuesday")
+        copied = kill(path, tmp_path / "copied")
+        put(engine, "wednesday")
+    shutil.copy(path, copied)
+
+    with pytest.raises(StoreMismatch, match="belongs to another state"):
+        open_store(copied, key)
+    Path(f"{copied}-wal").unlink()
+    assert names_in(copied, key) == {"monday", "tuesday", "wednesday"}

@@ -39,6 +39,7 @@ from tavola.server.responses import (
     response_size,
     split_payload,
 )
+from tavola.server.sts import is_sts_request
 
 READ_BYTES = 512 * 1024
 """What a long read holds, roughly: a part of its page of 1 MB. The following ones hold more, an eighth for each slice of time."""
@@ -149,6 +150,11 @@ class RequestStages:
         response: Response
         if coding.strip(b" \t").lower() in PLAIN_CODINGS or method != b"POST":
             response = dispatch.answer(method, url, fields, body, close, peer)
+        elif is_sts_request(method, url, fields):
+            refusal = SerializationFault(
+                "Requests of STS have no content coding here; send the body as it is."
+            )
+            response = dispatch.refuse(refusal, url, fields, b"", close, peer)
         elif not dispatch.is_admitted(url, fields, body, peer):  # no decoding for unknown callers
             response = dispatch.answer(method, url, fields, b"", close, peer, body)
         else:
@@ -162,6 +168,8 @@ class RequestStages:
             except BufferFull:
                 response = self.refuse_for_memory(close)
             else:
+                staged.body_bytes = len(body)
+                staged.hold(0)
                 response = dispatch.answer(method, url, fields, body, close, peer, signed)
         payload = yield from self._finish(staged, response, fields, close)
         return add_headers(payload, cross_origin_headers(origin or b"")) if is_admitted_page else payload

@@ -38,7 +38,7 @@ from threading import Event
 import apsw
 
 from tavola.clock import monotonic
-from tavola.engine.storage.errors import StoreError, StoreForeign, StoreInUse, damage_error
+from tavola.engine.storage.errors import StoreError, StoreForeign, StoreInUse, StoreMismatch, damage_error
 from tavola.engine.storage.files import (
     APPLICATION_ID,
     PAGE_BYTES,
@@ -145,9 +145,15 @@ def back_up_file(
     except OSError as error:
         raise FileBackupFailed(f"{path} cannot be copied to {to}: {error.strerror or error}") from error
     finally:
-        for left in (part, f"{part}-wal", f"{part}-journal"):
-            with suppress(OSError):
-                os.unlink(left)
+        with suppress(OSError):
+            _remove_parts(part)
+
+
+def _remove_parts(part: str) -> None:
+    """Remove what an attempt, or a backup that was killed, has left: its WAL must not be replayed over another copy."""
+    for name in (part, f"{part}-wal", f"{part}-journal"):
+        with suppress(FileNotFoundError):
+            os.unlink(name)
 
 
 def is_being_backed_up(path: str) -> bool:
@@ -232,6 +238,7 @@ class _Throttle:
 
 def _copy(path: str, part: str, throttle: _Throttle, progress: Progress) -> bool:
     """Copy a file and then its WAL; return False if they changed in a way that makes the copy inconsistent."""
+    _remove_parts(part)
     wal = f"{path}-wal"
     before = _WalState.read(wal)
     identity = os.stat(path).st_ino
@@ -297,7 +304,14 @@ def _complete(path: str, part: str, key: str | None, entropy: Entropy) -> None:
     try:
         connection = connect_file(part, key)
         try:
-            if own_file(connection, key) != APPLICATION_ID:
+            try:
+                is_store = own_file(connection, key) == APPLICATION_ID
+            except StoreMismatch as error:  # names the copy, which is removed
+                raise StoreMismatch(
+                    f"the log {path}-wal belongs to another state of {path}; no backup was written",
+                    f"Put back the file that the log belongs to, or move {path}-wal away, without the writes in it.",
+                ) from error
+            if not is_store:
                 raise StoreForeign(f"{path} is not a Tavola database file.")
             connection.pragma("journal_mode", "DELETE")
             result = connection.execute("PRAGMA quick_check(1)").get

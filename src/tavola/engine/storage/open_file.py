@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import apsw
 
 from tavola.clock import monotonic
@@ -9,7 +11,7 @@ from tavola.engine.storage.errors import StoreError, StoreFull, StoreReplaced, s
 from tavola.engine.storage.file_backups import HELD_WAL_BYTES_MAX, is_being_backed_up
 from tavola.engine.storage.file_watch import FileWatch
 from tavola.engine.storage.files import PAGE_BYTES, keep_wal, open_raw
-from tavola.engine.storage.wal_binding import begin_wal, move_wal
+from tavola.engine.storage.wal_binding import begin_wal, end_wal, move_wal
 
 _CHECKPOINT_PAGES = 4096
 _CHECK_INTERVAL_S = 0.25
@@ -91,4 +93,7 @@ class OpenFile:
         """Prepare for closing the connection, which moves the WAL into the file unless that is another one now."""
         if self._watch.check(self._wal_pages) is not None:
             keep_wal(self._connection)
+        elif self.wal_is_bound:
+            with suppress(apsw.Error):  # a full disk; the WAL belongs to the file without it too
+                end_wal(self._connection)
         self._watch.close()

@@ -21,13 +21,16 @@ written later has the next salt. One commit that changes nothing determines the 
 WAL in its first round, which holds nothing of a caller and is accepted. The WAL that a crash left stays as it is: it is bound,
 and emptying it could fail on a full disk.
 
+Closing a store does the same: it empties the WAL, and commits the next number to it, which SQLite moves to the file before it deletes the WAL.
+So an earlier copy of that WAL does not fit the closed file.
+
 A WAL is accepted without proof if it is in its first round, if its file has no number (an earlier version wrote it), or if the first page of the file
 cannot be read (a power cut while a checkpoint wrote it, which the WAL repairs). A WAL without a complete commit is ignored by
 SQLite, and here.
 
-The cost: two small commits and a checkpoint before the first write of a process, and one small commit per checkpoint, every 16 MB. Not
-detected: a backup that was made by copying the file of the same session after its last checkpoint; it differs from the file by
-nothing. Two states agree by chance once in eight million.
+The cost: two small commits and a checkpoint before the first write of a process, one small commit per checkpoint, every 16 MB, and one when the
+store is closed. Not detected: a WAL beside a copy of its file that was made during the same round, between the same two checkpoints. Such a
+copy is the file itself; but if the WAL is an older copy too, later writes of that round are missing. Two states agree by chance once in eight million.
 """
 
 from __future__ import annotations
@@ -96,10 +99,20 @@ def begin_wal(connection: apsw.Connection) -> None:
     move_wal(connection, apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
+def end_wal(connection: apsw.Connection) -> None:
+    """Give the file the number after its WAL's, before the connection is closed and the WAL deleted.
+
+    An older copy of that WAL, put beside the closed file, is then recognized.
+    """
+    if count_frames(connection) > 0:
+        move_wal(connection, apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    write_binding(connection, read_binding(connection) + 1)
+
+
 def move_wal(connection: apsw.Connection, mode: int = apsw.SQLITE_CHECKPOINT_PASSIVE) -> None:
     """Move a WAL that has commits into the database file, with its salt; the only checkpoint of an open store.
 
-    Closing a connection checkpoints as well, but deletes the WAL, so that it needs no number.
+    Closing a connection checkpoints as well, see `end_wal`.
     """
     _bind_wal(connection)  # without it, the WAL must not start over
     connection.wal_checkpoint(mode=mode)
