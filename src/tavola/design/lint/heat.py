@@ -12,12 +12,13 @@ not declare adds nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Literal
 
 from tavola.design.access_paths import KeyPart, key_parts, shards_to_read
+from tavola.design.cost.alterations import reshard_entity
 from tavola.design.cost.capacity import (
     changed_fields,
     collection_units,
@@ -40,7 +41,6 @@ from tavola.model.document import (
     KeyDesign,
     Need,
     PatternDesign,
-    Shards,
     TableDesign,
     WritePattern,
 )
@@ -411,22 +411,11 @@ def _units_per_shard(
     def units(shards: int) -> float:
         if shards == count_shards(key) or (key.shards is not None and key.shards.by == "time"):
             return now / shards_to_read(key)
-        spread = _with_shards(key, shards)
-        moved = replace(
-            entity,
-            key=spread if key is entity.key else entity.key,
-            keys=tuple(spread if each is key else each for each in entity.keys),
-        )
+        moved = reshard_entity(entity, key, shards)
         found = pattern_units(table, moved, pattern)
-        return sum(each.read for each in found if each.index == pattern.index) / shards_to_read(spread)
+        return sum(each.read for each in found if each.index == pattern.index) / shards
 
     return units
-
-
-def _with_shards(key: KeyDesign, shards: int) -> KeyDesign:
-    return replace(
-        key, shards=Shards(shards) if key.shards is None else replace(key.shards, count=shards, reading=None)
-    )
 
 
 def _collection_loads(
