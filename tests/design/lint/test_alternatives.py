@@ -140,3 +140,26 @@ def test_unneeded_shards_cost_in_lint_what_removing_them_saves_in_cost(item_byte
     assert "10 queries per second read 8 shards each." in message
     assert "1 shard is enough. The other 7 cost " in message
     assert f"{format_money(saving.amount)} per month" in message
+
+
+@pytest.mark.parametrize("projection", ["ALL", "KEYS_ONLY"])
+def test_the_only_partition_attribute_is_never_removed(projection: str) -> None:
+    """Without it every item would be in one partition, whatever the reads would cost."""
+    index = gsi("by_state", "g1pk", "g1sk", projection=projection)
+    one = design(
+        table(
+            entity(
+                "Order", text("order_id"), choice("state", *STATES), moment("at"),
+                pk="ORDER#{order_id}",
+                keys=[key(index, "STATE#{state}", "{at}")],
+                patterns=[query("OfState", index, "state", "at", per_second=0.01, items=20, item_bytes=900)],
+                writes=[update("state", per_second=500, item_bytes=900)],
+            ),
+            indexes=[index],
+        )
+    )  # fmt: skip
+
+    remedy = found(one, "mutable-index-key").remedy
+
+    assert remedy.startswith("state is the partition key of by_state, so it cannot simply be removed. ")
+    assert ("project fewer attributes" in remedy) is (projection == "ALL")
