@@ -30,6 +30,7 @@ from typing import (
     Any,
     Final,
     Literal,
+    NoReturn,
     TypeAlias,
     TypeVar,
     Union,
@@ -324,9 +325,7 @@ class _IntegerRange(click.IntRange):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
-            self.fail(
-                f"{value!r} is not {_describe_range('a whole number', self.min, self.max)}.", param, ctx
-            )
+            _refuse_number(param, ctx, value, "a whole number", self.min, self.max)
 
 
 class _DecimalRange(click.FloatRange):
@@ -338,17 +337,29 @@ class _DecimalRange(click.FloatRange):
         except click.BadParameter:
             number = math.nan
         if not math.isfinite(number):
-            self.fail(f"{value!r} is not {_describe_range('a number', self.min, self.max)}.", param, ctx)
+            _refuse_number(param, ctx, value, "a number", self.min, self.max)
         return number
 
 
-def _describe_range(noun: str, least: float | None, most: float | None) -> str:
-    """Return what a number may be: "a whole number from 0 to 65535", "a number of at least 0"."""
+def _refuse_number(
+    param: click.Parameter | None,
+    ctx: click.Context | None,
+    value: Any,
+    noun: str,
+    least: float | None,
+    most: float | None,
+) -> NoReturn:
+    """Refuse a value: "--limit must be a whole number, 1 or more, not 'many'."."""
+    name = "The value" if param is None else param.opts[0]
+    if param is not None and param.envvar:
+        name += f" (or {param.envvar})"
     if least is not None and most is not None:
-        return f"{noun} from {least} to {most}"
-    if least is not None:
-        return f"{noun} of at least {least}"
-    return noun if most is None else f"{noun} of at most {most}"
+        noun += f" from {least:g} to {most:g}"
+    elif least is not None:
+        noun += f", {least:g} or more"
+    elif most is not None:
+        noun += f", {most:g} or less"
+    raise click.UsageError(f"{name} must be {noun}, not {value!r}.", ctx)
 
 
 def _whole(bound: float | None) -> int | None:

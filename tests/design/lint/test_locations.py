@@ -11,5 +11,7 @@ def test_a_terraform_table_is_found_where_it_is_declared() -> None:
     alarms = SourceFile("alarms.tf", "locals {\n  table = aws_dynamodb_table.desk.name\n}\n")
     tables = SourceFile("tables.tf", '# tables\n\nresource "aws_dynamodb_table" "desk" {\n}\n')
 
-    assert locate_place(DesignPath("desk"), {}, [alarms, tables]) == SourceLocation("tables.tf", 3)
-    assert locate_place(DesignPath("desk"), {}, [alarms]) == SourceLocation("alarms.tf", 2)
+    assert locate_place(DesignPath("table", "desk", "desk"), {}, [alarms, tables]) == SourceLocation(
+        "tables.tf", 3
+    )
+    assert locate_place(DesignPath("table", "desk", "desk"), {}, [alarms]) == SourceLocation("alarms.tf", 2)
