@@ -279,14 +279,18 @@ def _parameter(name: str, hint: Any, default: Any) -> click.Parameter:
         help=spec.help,
         envvar=spec.envvar,
         show_envvar=spec.show_envvar and spec.envvar is not None,
-        show_default=_shown_default(spec, hidden=optional or bare is bool),
+        show_default=_shown_default(spec, default, hidden=optional or bare is bool),
         hidden=spec.hidden,
         callback=_as_list if is_list else None,
     )
 
 
-def _shown_default(spec: Option, *, hidden: bool) -> bool | str:
-    return spec.show_default if isinstance(spec.show_default, str) else spec.show_default and not hidden
+def _shown_default(spec: Option, default: Any, *, hidden: bool) -> bool | str:
+    if isinstance(spec.show_default, str):
+        return spec.show_default
+    if spec.show_default and not hidden and isinstance(default, float):
+        return f"{default:g}"  # 60, not 60.0
+    return spec.show_default and not hidden
 
 
 def _value_type(bare: Any, spec: Option | Argument) -> tuple[bool, click.ParamType[Any], bool]:

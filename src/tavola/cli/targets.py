@@ -36,7 +36,7 @@ RegionOption: TypeAlias = Annotated[
         metavar="REGION",
         envvar=["AWS_DEFAULT_REGION", "AWS_REGION"],
         show_envvar=False,
-        help="Region of the tables. Default: AWS_DEFAULT_REGION, AWS_REGION.",
+        help="Region of the tables. Default: AWS_DEFAULT_REGION, AWS_REGION, or us-east-1.",
     ),
 ]
 AccountOption: TypeAlias = Annotated[
