@@ -117,7 +117,7 @@ def test_a_file_that_is_open_elsewhere_is_a_conflict(tmp_path: Path) -> None:
         (["--store", "http://localhost:8000/path"], Exit.USAGE, "use only scheme, host and port"),
         (["--secret-file", "nothing"], Exit.NOT_FOUND, "The secret file nothing cannot be read"),
         (["--host", "192.0.2.1"], Exit.UNREACHABLE, "--host"),
-        (["--port", "70000"], Exit.USAGE, "is not a whole number from 0 to 65535"),
+        (["--port", "70000"], Exit.USAGE, "must be a whole number from 0 to 65535"),
     ],
 )
 def test_an_invalid_start_is_reported(

@@ -88,7 +88,7 @@ def test_verdicts_as_sarif(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([DESK, "--target", "oracle"], "unknown target 'oracle'"),
+        ([DESK, "--target", "oracle"], "Unknown target 'oracle'"),
         (["no_such_module", "--target", "aws"], "no_such_module"),
         ([DESK, "--target", "nothing.toml"], "cannot be read"),
         ([DESK, "--target", "alternator@²"], "invalid version"),

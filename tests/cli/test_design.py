@@ -60,7 +60,7 @@ def test_a_design_goes_to_a_document_and_back(module: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ("no_such_module", "There is no module no_such_module"),
+        ("no_such_module", "There is no module named 'no_such_module' here."),
         ("none.json", "none.json: no such file or folder"),
         ("shelf_of_books:Attic", "has no table Attic"),
     ],

@@ -113,15 +113,35 @@ def test_a_profile_is_not_hidden(home: Path) -> None:
     ]
 
 
-def test_it_can_be_taken_back() -> None:
-    """What --undo prints lets SDKs go to AWS again, in each shell."""
-    assert _printed("--unset").splitlines() == [
+@pytest.mark.parametrize(
+    "own",
+    [
+        {},
+        {"AWS_ACCESS_KEY_ID": "mine", "AWS_SECRET_ACCESS_KEY": "secret"},
+        {"AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1"},
+        {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-2"},
+    ],
+)
+def test_unset_removes_what_env_set_and_nothing_else(own: dict[str, str]) -> None:
+    """After --unset, a shell has the credentials and regions that it had before, also if env ran twice."""
+    evaluated = "\n".join([_printed(), _printed(), _printed("--unset")])
+
+    found = _sourced(f"{evaluated}\nset +u", **own)
+
+    assert {name: value for name, value in found.items() if value} == own
+
+
+def test_each_shell_has_its_own_commands_to_unset() -> None:
+    """--unset removes the endpoints always, and credentials and regions if they are the ones that env set."""
+    assert _printed("--unset").splitlines()[:4] == [
         "unset AWS_ENDPOINT_URL_DYNAMODB",
         "unset AWS_ENDPOINT_URL_DYNAMODB_STREAMS",
         "unset AWS_ENDPOINT_URL_STS",
         "unset TAVOLA_ENDPOINT",
     ]
-    assert _printed("--unset", "--shell", "fish").splitlines()[0] == "set -e AWS_ENDPOINT_URL_DYNAMODB"
-    assert _printed("--unset", "--shell", "powershell").startswith(
-        "Remove-Item Env:AWS_ENDPOINT_URL_DYNAMODB "
-    )
+    fish = _printed("--unset", "--shell", "fish").splitlines()
+    assert fish[0] == "set -e AWS_ENDPOINT_URL_DYNAMODB"
+    assert "if test \"$AWS_ACCESS_KEY_ID\" = 'tavola'; set -e AWS_ACCESS_KEY_ID; end" in fish
+    powershell = _printed("--unset", "--shell", "powershell")
+    assert powershell.startswith("Remove-Item Env:AWS_ENDPOINT_URL_DYNAMODB ")
+    assert "if ($Env:AWS_ACCESS_KEY_ID -eq 'tavola') { Remove-Item Env:AWS_ACCESS_KEY_ID " in powershell

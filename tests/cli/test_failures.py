@@ -61,7 +61,7 @@ def test_what_was_noted_on_an_error_is_told(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(click.exceptions.Exit), reporting_errors("Cannot."):
         raise error
 
-    assert "Cause: it is not there; looked in eu-west-1\n" in capsys.readouterr().err
+    assert "Cause: it is not there; looked in eu-west-1.\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,4 @@ def test_error_numbers_of_the_system_are_left_out(capsys: pytest.CaptureFixture[
     with pytest.raises(click.exceptions.Exit), reporting_errors("Cannot."):
         raise TavolaError("http://x does not respond ([Errno 111] Connection refused)")
 
-    assert "Cause: http://x does not respond (Connection refused)\n" in capsys.readouterr().err
+    assert "Cause: http://x does not respond (Connection refused).\n" in capsys.readouterr().err

@@ -271,8 +271,8 @@ def test_a_document_is_linted_with_its_lines(shelf: str, tmp_path: Path) -> None
     [
         (["lint", "no_such_module_here"], "There is no module"),
         (["lint", "nowhere.json"], "nowhere.json"),
-        (["explain", "unused-indx"], "did you mean unused-index?"),
-        (["lint", "tavola.apps.service_desk.model", "--select", "unused-indx"], "did you mean unused-index?"),
+        (["explain", "unused-indx"], "Did you mean unused-index?"),
+        (["lint", "tavola.apps.service_desk.model", "--select", "unused-indx"], "Did you mean unused-index?"),
     ],
 )
 def test_what_cannot_be_linted_is_told(arguments: list[str], sentence: str) -> None:

@@ -204,10 +204,13 @@ def test_ctrl_c_ends_a_command_with_130(monkeypatch: pytest.MonkeyPatch) -> None
     [
         (["lnt"], "No such command 'lnt'. Did you mean 'lint'?"),
         (["lint", "--prodction"], "No such option '--prodction'. Did you mean '--production'?"),
-        (["serve", "--port", "99999"], "'99999' is not a whole number from 0 to 65535."),
-        (["read", "t", "--limit", "many"], "'many' is not a whole number of at least 1."),
-        (["cost", "--reads", "-5"], "'-5' is not a number of at least 0."),
-        (["cost", "--reads", "inf"], "'inf' is not a number of at least 0."),
+        (
+            ["serve", "--port", "99999"],
+            "--port (or TAVOLA_PORT) must be a whole number from 0 to 65535, not '99999'.",
+        ),
+        (["read", "t", "--limit", "many"], "--limit must be a whole number, 1 or more, not 'many'."),
+        (["cost", "--reads", "-5"], "--reads must be a number, 0 or more, not '-5'."),
+        (["cost", "--reads", "inf"], "--reads must be a number, 0 or more, not 'inf'."),
         (["lint", "shop", "--fail-on", "fatal"], "'fatal' is not one of 'error', 'warning', 'advice'."),
     ],
 )

@@ -122,7 +122,7 @@ def test_the_history_of_an_item(place: tuple[Run, datetime]) -> None:
     lines = run("history", "things", "--key", "pk=p", "--key", "sk=1").stdout.splitlines()
     told = items(run("history", "things", "--key", "pk=p", "--key", "sk=1", "--json"))
 
-    assert [line.split()[1] for line in lines] == [
+    assert [line[27:].split()[0] for line in lines] == [
         "no",
         '{"pk":{"S":"p"},"sk":{"N":"1"},"v":{"S":"old"}}',
         "deleted",
@@ -254,7 +254,7 @@ def test_the_past_is_kept_from_now_on(tmp_path: Path) -> None:
     read = run(app, ["read", "plain", "--as-of", "0s", *where])
     wrong = run(app, ["backup", "enable", "plain", "--days", "99", *where])
 
-    assert "`tavola backup enable TABLE`" in refused.stderr
+    assert "`tavola backup enable plain`" in refused.stderr
     assert enabled.stdout.startswith("Point-in-time recovery of plain is on since ")
     assert enabled.stdout.endswith("for 7 days.\n")
     assert json.loads(again.stdout)["days"] == 7

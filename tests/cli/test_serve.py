@@ -166,7 +166,7 @@ def test_a_taken_port_is_a_conflict() -> None:
         code, lines = _failed("--port", str(endpoint.port))
 
     assert code == Exit.CONFLICT
-    assert lines[0] == f"Error: Cannot serve from memory on port {endpoint.port}."
+    assert lines[0] == f"Error: Cannot start the server on port {endpoint.port}."
     assert f"Port {endpoint.port} on 127.0.0.1 is in use" in lines[1]
     assert "--port" in lines[2]
 

@@ -103,7 +103,7 @@ def test_python_is_a_module_that_declares_it(module: str, style: str) -> None:
     ("arguments", "code", "words"),
     [
         (["books_unasked"], Exit.FAILED, "the design has no access patterns"),
-        (["no_such_module"], Exit.USAGE, "There is no module no_such_module"),
+        (["no_such_module"], Exit.USAGE, "There is no module named 'no_such_module' here."),
         (["books_asked_for", "--region", "mars-1"], Exit.USAGE, "no price book for region 'mars-1'"),
         (["books_asked_for", "--json", "--python"], Exit.USAGE, "--json and --python cannot be combined"),
         (

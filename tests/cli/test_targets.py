@@ -75,7 +75,7 @@ def test_a_missing_part_of_a_key_is_named(tmp_path: Path) -> None:
     run = CliRunner().invoke(app, ["read", "Orders", "--key", "customer=anna", *at])
 
     assert run.exit_code == Exit.USAGE
-    assert "Orders has the key customer, placed_at." in run.stderr
+    assert "The key of Orders is customer and placed_at." in run.stderr
     assert "Add --key placed_at=…" in run.stderr
 
 

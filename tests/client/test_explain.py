@@ -27,6 +27,9 @@ from tavola import (
     sort,
 )
 from tavola.client.consumption import Units
+from tavola.design.cost.capacity import pattern_units
+from tavola.model.sizes import item_bytes
+from tavola.model.survey import design_of
 from tavola.prices import UnknownPriceBook
 from tests.client.desk import Event, Ticket, TicketFile
 
@@ -624,6 +627,56 @@ def test_a_projected_index_is_estimated_by_what_it_holds(
     assert any(f"an entry of {index} has" in each for each in explanation.assumptions) == (index != "whole")
     assert float(explanation.usd_per_million) == pytest.approx(float(done.usd_per_million), rel=0.1)
     assert not any("is got from the table" in each for each in done.assumptions)
+
+
+class Bin(Table):
+    """A table with one index that projects only keys."""
+
+    by_owner = Gsi(pk="g1pk", sk="g1sk", projection="KEYS_ONLY")
+
+
+class Part(Entity, table=Bin):
+    """An entity whose size nothing declares."""
+
+    part_id: Attr[str]
+    owner: Attr[str]
+    note: Attr[str] = attr(default="")
+
+    class Key(PrimaryKey["Part"], pk="PART#{part_id}", sk="PART", access=AccessPattern("one part")):
+        part_id: str
+
+    class ByOwner(
+        Query["Part"],
+        on=Bin.by_owner,
+        pk="OWNER#{owner}",
+        sk="{part_id}",
+        hydrate=True,
+        access=AccessPattern("parts of an owner", items=300),
+    ):
+        owner: str
+        part_id: Sort[str] = sort()
+
+
+def test_undeclared_sizes_are_those_that_cost_estimates(opened: Callable[..., Connection]) -> None:
+    """`db.explain` and `tavola cost` count a read of items of undeclared size with the same units."""
+    db = opened()
+    db.create_tables(Bin)
+    table = design_of(Bin).tables[0]
+    entity = table.entity("Part")
+    assert entity.primary is not None
+
+    one = explaining(db).get(Part.Key(part_id="p1"))
+    many = explaining(db).query(Part.ByOwner(owner="ann"))
+
+    assert one.estimated.reads == sum(units.read for units in pattern_units(table, entity, entity.primary))
+    assert {where: units.reads for (_, where), units in many.estimated_by_index.items()} == {
+        units.index: units.read for units in pattern_units(table, entity, entity.patterns[0])
+    }
+    size = item_bytes(table, entity)
+    assert (
+        f"that an item of Part has {size} bytes, estimated from its fields; pass item_bytes="
+        in one.assumptions
+    )
 
 
 def test_batches_of_any_kind_are_explained(db: Connection, explain: Any) -> None:

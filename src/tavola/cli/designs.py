@@ -323,7 +323,7 @@ def _import_module(text: str, name: str) -> ModuleType:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise DesignLoadError(
                 text,
-                f"There is no module {name}",
+                f"There is no module named {name!r} here",
                 "Run the command in the module's folder, or install its package.",
             ) from error
         raise _import_error(

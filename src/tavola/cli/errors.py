@@ -3,7 +3,7 @@
 A command wraps its work in `reporting_errors("Cannot lint shop.")`. A `TavolaError` raised inside is printed as
 
     Error: Cannot lint shop.
-      Cause: There is no module shop.
+      Cause: There is no module named 'shop' here.
       Fix:   Run the command in the module's folder, or install the package.
 
 and ends the process with the exit code of the exception's `kind`. The exception carries everything else, so no command
@@ -46,7 +46,7 @@ _MEANINGS = {
     Exit.FAILED: "the command failed, or a check found problems",
     Exit.USAGE: "wrong command line",
     Exit.NOT_FOUND: "a file or resource named on the command line does not exist",
-    Exit.CONFLICT: "a file or port is in use",
+    Exit.CONFLICT: "conflict: in use, or already recorded",
     Exit.UNREACHABLE: "an address cannot be reached",
     Exit.INTERNAL: "internal error (a bug in Tavola)",
     Exit.INTERRUPTED: "interrupted with Ctrl-C",
@@ -58,6 +58,16 @@ _EXIT_CODES = {
     ErrorKind.IN_USE: Exit.CONFLICT,
     ErrorKind.UNAVAILABLE: Exit.UNREACHABLE,
 }
+_ADVICE_STARTS = (
+    "did you mean ",
+    "run `",
+    "choose ",
+    "use ",
+    "declare ",
+    "add ",
+    "pass ",
+    "select ",
+)  # of what to do next
 _ERROR_NUMBER = re.compile(r"\[Errno -?\d+\] ")
 _WORD_STARTS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _CONSTRAINT = re.compile(
@@ -112,8 +122,16 @@ def reporting_errors(what: str, *, failed: Exit = Exit.FAILED, extra: str = "stu
     except TavolaError as error:
         cause = "; ".join((describe_constraints(str(error)), *getattr(error, "__notes__", ())))
         cause = _ERROR_NUMBER.sub("", cause)
-        print_error(what, cause, None if error.remedy is None or error.remedy in cause else error.remedy)
+        remedy = None if error.remedy is None or error.remedy in cause else error.remedy
+        if remedy is None and "; " in cause and cause.rpartition("; ")[2].startswith(_ADVICE_STARTS):
+            cause, _, advice = cause.rpartition("; ")
+            remedy = advice[0].upper() + advice[1:]
+        print_error(what, _end_sentence(cause), None if remedy is None else _end_sentence(remedy))
         raise click.exceptions.Exit(_EXIT_CODES.get(error.kind, failed)) from error
+
+
+def _end_sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?", ":", "`")) else f"{text}."
 
 
 def describe_constraints(message: str) -> str:

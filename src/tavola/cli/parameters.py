@@ -30,6 +30,7 @@ from typing import (
     Any,
     Final,
     Literal,
+    NoReturn,
     TypeAlias,
     TypeVar,
     Union,
@@ -278,14 +279,18 @@ def _parameter(name: str, hint: Any, default: Any) -> click.Parameter:
         help=spec.help,
         envvar=spec.envvar,
         show_envvar=spec.show_envvar and spec.envvar is not None,
-        show_default=_shown_default(spec, hidden=optional or bare is bool),
+        show_default=_shown_default(spec, default, hidden=optional or bare is bool),
         hidden=spec.hidden,
         callback=_as_list if is_list else None,
     )
 
 
-def _shown_default(spec: Option, *, hidden: bool) -> bool | str:
-    return spec.show_default if isinstance(spec.show_default, str) else spec.show_default and not hidden
+def _shown_default(spec: Option, default: Any, *, hidden: bool) -> bool | str:
+    if isinstance(spec.show_default, str):
+        return spec.show_default
+    if spec.show_default and not hidden and isinstance(default, float):
+        return f"{default:g}"  # 60, not 60.0
+    return spec.show_default and not hidden
 
 
 def _value_type(bare: Any, spec: Option | Argument) -> tuple[bool, click.ParamType[Any], bool]:
@@ -324,9 +329,7 @@ class _IntegerRange(click.IntRange):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
-            self.fail(
-                f"{value!r} is not {_describe_range('a whole number', self.min, self.max)}.", param, ctx
-            )
+            _refuse_number(param, ctx, value, "a whole number", self.min, self.max)
 
 
 class _DecimalRange(click.FloatRange):
@@ -338,17 +341,29 @@ class _DecimalRange(click.FloatRange):
         except click.BadParameter:
             number = math.nan
         if not math.isfinite(number):
-            self.fail(f"{value!r} is not {_describe_range('a number', self.min, self.max)}.", param, ctx)
+            _refuse_number(param, ctx, value, "a number", self.min, self.max)
         return number
 
 
-def _describe_range(noun: str, least: float | None, most: float | None) -> str:
-    """Return what a number may be: "a whole number from 0 to 65535", "a number of at least 0"."""
+def _refuse_number(
+    param: click.Parameter | None,
+    ctx: click.Context | None,
+    value: Any,
+    noun: str,
+    least: float | None,
+    most: float | None,
+) -> NoReturn:
+    """Refuse a value: "--limit must be a whole number, 1 or more, not 'many'."."""
+    name = "The value" if param is None else param.opts[0]
+    if param is not None and param.envvar:
+        name += f" (or {param.envvar})"
     if least is not None and most is not None:
-        return f"{noun} from {least} to {most}"
-    if least is not None:
-        return f"{noun} of at least {least}"
-    return noun if most is None else f"{noun} of at most {most}"
+        noun += f" from {least:g} to {most:g}"
+    elif least is not None:
+        noun += f", {least:g} or more"
+    elif most is not None:
+        noun += f", {most:g} or less"
+    raise click.UsageError(f"{name} must be {noun}, not {value!r}.", ctx)
 
 
 def _whole(bound: float | None) -> int | None:

@@ -84,8 +84,8 @@ TABLE_DELAY_MS = Setting(
 EMULATE = Setting(
     "emulate",
     "",
-    "Production behaviour to emulate, separated by commas: throughput, gsi-lag=200ms, stale-reads=100ms, conflicts=20ms, "
-    "unprocessed=0.1, interleave, ttl-delay=60s, seed=7.",
+    "Production behaviour to emulate, separated by commas: throughput, split-after=5m, gsi-lag=200ms, stale-reads=100ms, "
+    "conflicts=20ms, unprocessed=0.1, interleave=100ms, ttl-delay=60s, seed=7; see docs/how-to/emulation.md.",
     metavar="LIST",
 )
 AUTH = Setting(

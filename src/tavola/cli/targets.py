@@ -36,7 +36,7 @@ RegionOption: TypeAlias = Annotated[
         metavar="REGION",
         envvar=["AWS_DEFAULT_REGION", "AWS_REGION"],
         show_envvar=False,
-        help="Region of the tables. Default: AWS_DEFAULT_REGION, AWS_REGION.",
+        help="Region of the tables. Default: AWS_DEFAULT_REGION, AWS_REGION, or us-east-1.",
     ),
 ]
 AccountOption: TypeAlias = Annotated[
@@ -260,14 +260,17 @@ def parse_item_key(target: Target, table: str, options: list[str]) -> dict[str, 
     key: dict[str, Any] = {}
     for text in options:
         name, equals, value = text.partition("=")
-        if not equals or name not in names:
-            usage = " ".join(f"--key {name}=VALUE" for name in names)
-            raise CommandError(f"{text!r} does not name a key attribute of {table}.", f"Use {usage}.")
+        usage = " ".join(f"--key {each}=VALUE" for each in names)
+        if not equals:
+            raise CommandError(f"--key {text} has no value.", f"Use {usage}.")
+        if name not in names:
+            cause = f"{name} is not a key attribute of {table}; its key is {' and '.join(names)}."
+            raise CommandError(cause, f"Use {usage}.")
         key[name] = {types[name]: value}
     missing = [name for name in names if name not in key]
     if missing:
         usage = " ".join(f"--key {name}=…" for name in missing)
-        raise CommandError(f"{table} has the key {', '.join(names)}.", f"Add {usage}")
+        raise CommandError(f"The key of {table} is {' and '.join(names)}.", f"Add {usage}.")
     return key
 
 

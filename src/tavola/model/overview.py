@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tavola.model.design import Design, EntityDesign, KeyDesign, PatternDesign, SourceDesign, TableDesign
 from tavola.model.shapes import SHARD
 
-HEADER = ("entity", "pattern", "query by", "partition key", "sort key", "included items", "purpose")
+HEADER = ("entity", "pattern", "query by", "partition key", "sort key", "items / shards", "purpose")
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,9 @@ class PointInTimeRecoveryUnavailableFault(Fault):
     @classmethod
     def of_table(cls, name: str) -> PointInTimeRecoveryUnavailableFault:
         """Return the fault for a table."""
-        return cls(f"Point in time recovery is not enabled for table '{name}'")
+        fault = cls(f"Point in time recovery is not enabled for table '{name}'")
+        fault.remedy = f"Turn it on with `tavola backup enable {name}`; it covers changes from then on."
+        return fault
 
 
 class InvalidExportTimeFault(Fault):

@@ -101,7 +101,7 @@ def test_a_recommendation_gives_its_reason() -> None:
     even = recommend_payment(shop(100), Assumptions(), BOOK)
     peaky = recommend_payment(shop(1, peak_per_second=5_000), Assumptions(), BOOK)
 
-    assert even.startswith("Switch to Provisioned, auto scaling: ")
+    assert even.startswith("Provisioned capacity with auto scaling would cost ")
     assert "above the 29% break-even point of provisioned capacity" in even
     assert "No access pattern declares peak_per_second" in even
     assert peaky.startswith("Keep the current settings")
@@ -129,7 +129,7 @@ def test_fixed_units_are_held_against_scaled_ones() -> None:
         way.total for way in payment_options(free, Assumptions(), BOOK)
     ]
     assert recommend_payment(fixed, Assumptions(), BOOK).startswith(
-        "Switch to Provisioned, auto scaling: $564.56 less per month"
+        "Provisioned capacity with auto scaling would cost $564.56 less per month"
     )
     told = report_cost(fixed, Assumptions(), BOOK, BOOK.date)
     assert "with auto scaling, this design would reach 70%" in told.break_evens[1].sentence

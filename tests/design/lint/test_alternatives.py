@@ -10,6 +10,7 @@ from tavola.design.cost import Assumptions, estimate_month, savings
 from tavola.design.findings import Finding
 from tavola.design.lint import lint
 from tavola.design.lint.monthly_costs import index_key_monthly_cost
+from tavola.design.text import format_money
 from tavola.model.document import Design
 from tavola.prices import load_book
 from tests.design.builders import choice, design, entity, gsi, key, moment, put, query, table, text, update
@@ -114,3 +115,51 @@ def test_keys_alone_are_among_what_would_change_the_bill() -> None:
         for each in savings(orders(keyed=True, asked=5_000), Assumptions(), BOOK)
         if each.change == "KEYS_ONLY projection"
     ]
+
+
+@pytest.mark.parametrize("item_bytes", [None, 212, 5_000])
+def test_unneeded_shards_cost_in_lint_what_removing_them_saves_in_cost(item_bytes: int | None) -> None:
+    """Both count a query over shards with the same units, whether its items are declared or estimated."""
+    index = gsi("by_state", "g1pk", "g1sk")
+    sharded = design(
+        table(
+            entity(
+                "Ticket", text("ticket_id"), choice("state", *STATES), moment("at"),
+                pk="TICKET#{ticket_id}",
+                keys=[key(index, "STATE#{state}", "{at}", shards=8)],
+                patterns=[query("ByState", index, "state", "at", per_second=10, items=20, item_bytes=item_bytes)],
+                writes=[put(per_second=5, item_bytes=item_bytes)],
+            ),
+            indexes=[index],
+        )
+    )  # fmt: skip
+    [saving] = [each for each in savings(sharded, Assumptions(), BOOK) if each.change == "fewer shards"]
+
+    message = found(sharded, "too-many-shards").message
+
+    assert "10 queries per second read 8 shards each." in message
+    assert "1 shard is enough. The other 7 cost " in message
+    assert f"{format_money(saving.amount)} per month" in message
+
+
+@pytest.mark.parametrize("projection", ["ALL", "KEYS_ONLY"])
+def test_the_only_partition_attribute_is_never_removed(projection: str) -> None:
+    """Without it every item would be in one partition, whatever the reads would cost."""
+    index = gsi("by_state", "g1pk", "g1sk", projection=projection)
+    one = design(
+        table(
+            entity(
+                "Order", text("order_id"), choice("state", *STATES), moment("at"),
+                pk="ORDER#{order_id}",
+                keys=[key(index, "STATE#{state}", "{at}")],
+                patterns=[query("OfState", index, "state", "at", per_second=0.01, items=20, item_bytes=900)],
+                writes=[update("state", per_second=500, item_bytes=900)],
+            ),
+            indexes=[index],
+        )
+    )  # fmt: skip
+
+    remedy = found(one, "mutable-index-key").remedy
+
+    assert remedy.startswith("state is the partition key of by_state, so it cannot simply be removed. ")
+    assert ("project fewer attributes" in remedy) is (projection == "ALL")

@@ -36,7 +36,7 @@ def test_the_page_and_the_exit_code(document: Path) -> None:
 
     assert found.exit_code == 0
     assert "shop/by_status" in found.stdout
-    assert "Use 4 shards for STATUS#{status}" in " ".join(found.stdout.split())
+    assert "Use at least 4 shards for STATUS#{status}" in " ".join(found.stdout.split())
     assert over.exit_code == 1
     assert "more than 10%" in over.stderr
 
@@ -96,11 +96,11 @@ def test_a_chart_of_one_column_has_times_and_one_of_many_partitions_its_note() -
     [
         (("--chart", "heat.pdf"), ".svg or .png"),
         pytest.param(("--chart", "no/such/folder/heat.svg"), "cannot be written", marks=pytest.mark.slow),
-        (("--chart-table", "nowhere", "--chart", "heat.svg"), "nowhere has no traffic; choose one of"),
+        (("--chart-table", "nowhere", "--chart", "heat.svg"), "nowhere has no traffic. Fix: Choose one of"),
         (("--hours", "0"), "hours must be"),
         (("--rate-factor", "0"), "rate factor must be"),
         (("--chart-table", "shop"), "--chart"),
-        (("--fail-above", "nan"), "'nan' is not a number"),
+        (("--fail-above", "nan"), "must be a number, not 'nan'"),
         (("--fail-above", "-5"), "--fail-above is -5"),
         (("--trace", "none.log"), "--hours cannot be combined with --trace"),
         (("--skew", "-1"), "skew"),

@@ -185,6 +185,12 @@ def _say_verdicts(engine: TargetFile, verdicts: Sequence[Verdict], *, include_su
     summary = (
         ", ".join(f"{count} {label}" for label, count in counts.items() if count) or "no features needed"
     )
+    if by_capability and counts[_LABELS["yes"]] == len(by_capability):
+        summary = (
+            "The one feature that this design needs is supported"
+            if len(by_capability) == 1
+            else f"All {len(by_capability)} features that this design needs are supported"
+        )
     say(f"{engine.title}{version}, as of {engine.checked} ({engine.source}): {summary}.")
 
 

@@ -87,7 +87,7 @@ def read(
                 count += 1
                 if count == limit:
                     break
-    note(count_noun(count, "item"))
+    note("No item has this key." if key is not None and not count else count_noun(count, "item"))
 
 
 def history(
@@ -110,7 +110,7 @@ def history(
                     continue
                 absence = "expired" if version.expired else "no item" if since is None else "deleted"
                 say(
-                    f"{since or 'before':27}  {absence if version.item is None else _compact_json(version.item)}"
+                    f"{since or 'before recording started':27}  {absence if version.item is None else _compact_json(version.item)}"
                 )
 
 

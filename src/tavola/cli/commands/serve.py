@@ -81,7 +81,7 @@ def serve(
 ) -> None:
     """Serve DynamoDB over HTTP, in memory or from a file."""
     log_to_terminal()
-    what = f"Cannot serve {file or 'from memory'} on port {port}."
+    what = f"Cannot serve {file} on port {port}." if file else f"Cannot start the server on port {port}."
     with reporting_errors(what), ExitStack() as opened:
         from tavola.engine import Engine
         from tavola.host_names import is_loopback

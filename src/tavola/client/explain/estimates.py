@@ -1,13 +1,13 @@
 """Estimates: the capacity units of a request, before it is sent.
 
 An estimate is exact if the request and the known items decide it (an item to put, a current item that is passed). Otherwise it
-is based on the sizes that the design declares, and lists its assumptions. Indexes are counted as DynamoDB charges them: for
-entries that are added, removed, changed or moved.
+is based on the sizes that the design declares, else on those that `model.sizes` estimates for cost and lint too, and lists its
+assumptions. Indexes are counted as DynamoDB charges them: for entries that are added, removed, changed or moved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,10 @@ from tavola.expressions.plans import compile_update
 from tavola.expressions.updates import CompiledUpdate, apply
 from tavola.limits import PAGE_BYTES_MAX, READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from tavola.model import EntityShape, Index, Table
+from tavola.model.document import EntityDesign, TableDesign
+from tavola.model.sizes import entry_bytes
+from tavola.model.sizes import item_size as estimate_item
+from tavola.model.survey import design_of
 from tavola.values import (
     Item,
     equal,
@@ -30,9 +34,6 @@ from tavola.values import (
     transact_write_units,
     write_units,
 )
-
-KEY_BYTES = 16  # assumed size of an unknown key value
-VALUE_BYTES = 32  # assumed size of another unknown value
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class _Estimator:
 
     def get(self, request: Mapping[str, Any], *, transaction: bool = False) -> None:
         current = self._find_current(request["TableName"], request["Key"])
-        bytes_ = item_size(current) if current is not None else self._assumed_bytes(READ_UNIT_BYTES)
+        bytes_ = item_size(current) if current is not None else self._assumed_bytes(request, READ_UNIT_BYTES)
         consistent = bool(request.get("ConsistentRead"))
         units = transact_read_units(bytes_) if transaction else read_units(bytes_, consistent=consistent)
         self._add(request["TableName"], None, Units(reads=units))
@@ -125,8 +126,8 @@ class _Estimator:
         if items is None:
             return False
         name, index = request["TableName"], self._index(request)
-        item_bytes = self._assumed_bytes(READ_UNIT_BYTES)
-        bytes_ = items * (item_bytes if index is None else self._entry_read_bytes(name, index, item_bytes))
+        item_bytes = self._assumed_bytes(request, READ_UNIT_BYTES)
+        bytes_ = items * (item_bytes if index is None else self._entry_bytes(request, index, item_bytes))
         pages, rest = divmod(bytes_, PAGE_BYTES_MAX)
         consistent = bool(request.get("ConsistentRead"))
         units = pages * read_units(PAGE_BYTES_MAX, consistent=consistent)
@@ -143,22 +144,19 @@ class _Estimator:
         indexes = () if table is None else table.indexes
         return next((index for index in indexes if index.name == request.get("IndexName")), None)
 
-    def _entry_read_bytes(self, name: str, index: Index, item_bytes: int) -> int:
+    def _entry_bytes(self, request: Mapping[str, Any], index: Index, item_bytes: int) -> int:
         """Return the assumed size of an index entry, from the attributes that it holds."""
         if index.projection == "ALL":
             return item_bytes
-        table = self.known.tables[name]
-        keys = {*table.settings.key_names, *index.attributes}
-        projected = set() if index.projection == "KEYS_ONLY" else set(index.projection) - keys
-        bytes_ = min(
-            item_bytes,
-            sum(map(len, keys))
-            + len(keys) * KEY_BYTES
-            + sum(map(len, projected))
-            + len(projected) * VALUE_BYTES,
-        )
-        parts = "its keys" if not projected else f"its keys and {len(projected)} projected attributes"
-        self._assume(f"that an entry of {index.name} has {bytes_} bytes ({parts})")
+        sizes = [
+            entry_bytes(table, entity, table.index(index.name), self.known.item_bytes)
+            for table, entity in self._possible_entities(request)
+            if entity.key_on(index.name) is not None
+        ]
+        if not sizes:
+            return item_bytes
+        bytes_ = min(item_bytes, _mean(sizes))
+        self._assume(f"that an entry of {index.name} has {bytes_:,} bytes ({_describe_projection(index)})")
         return bytes_
 
     def write(self, kind: str, request: Mapping[str, Any], *, transaction: bool = False) -> None:
@@ -192,23 +190,22 @@ class _Estimator:
                 new = old  # the update will be rejected, and is charged for the current item
             self._add_write(request, old, new, transaction)
             return
-        bytes_ = self._assumed_bytes(WRITE_UNIT_BYTES)
+        bytes_ = self._assumed_bytes(request, WRITE_UNIT_BYTES)
         self._add_table_write(request, bytes_, transaction)
         if plan is not None:
             for index in self._possible_indexes(request):
-                self._add_unknown_entry(request["TableName"], index, plan, bytes_)
+                self._add_unknown_entry(request, index, plan, bytes_)
 
     def delete(self, request: Mapping[str, Any], *, transaction: bool = False) -> None:
         old = self._find_current(request["TableName"], request["Key"])
         if old is not None:
             self._add_write(request, old, None, transaction)
             return
-        bytes_ = self._assumed_bytes(WRITE_UNIT_BYTES)
+        bytes_ = self._assumed_bytes(request, WRITE_UNIT_BYTES)
         self._add_table_write(request, bytes_, transaction)
         for index in self._possible_indexes(request):
-            self._add(
-                request["TableName"], index.name, Units(writes=write_units(_entry_bytes(index, bytes_), 0))
-            )
+            entry = self._entry_bytes(request, index, bytes_)
+            self._add(request["TableName"], index.name, Units(writes=write_units(entry, 0)))
 
     def _add_write(
         self, request: Mapping[str, Any], old: Item | None, new: Item | None, transaction: bool
@@ -222,9 +219,12 @@ class _Estimator:
             before, after = (None if image is None else entry_in(table, index, image) for image in (old, new))
             self._add(name, index.name, Units(writes=_entry_units(index, before, after)))
 
-    def _add_unknown_entry(self, table: str, index: Index, plan: CompiledUpdate, bytes_: int) -> None:
+    def _add_unknown_entry(
+        self, request: Mapping[str, Any], index: Index, plan: CompiledUpdate, bytes_: int
+    ) -> None:
         """Add an update of an unknown item on one index: moved if its key is set, changed if it projects the attribute."""
-        entry_units = write_units(_entry_bytes(index, bytes_), 0)
+        table = request["TableName"]
+        entry_units = write_units(self._entry_bytes(request, index, bytes_), 0)
         keys = plan.written.intersection(index.attributes)
         if keys:
             is_removed = bool(keys & _removed_attributes(plan))
@@ -242,22 +242,44 @@ class _Estimator:
 
     def _current_bytes(self, request: Mapping[str, Any]) -> int:
         current = self._find_current(request["TableName"], request["Key"])
-        return item_size(current) if current is not None else self._assumed_bytes(WRITE_UNIT_BYTES)
+        return item_size(current) if current is not None else self._assumed_bytes(request, WRITE_UNIT_BYTES)
 
     def _possible_indexes(self, request: Mapping[str, Any]) -> Iterator[Index]:
         """Yield the indexes that an unknown item may be in, by the entities that its key matches."""
-        shapes = self.known.shapes.get(request["TableName"], ())
-        matching = [shape for shape in shapes if matches_key(shape, request["Key"])]
         seen = {
-            key.index.name: key.index for shape in matching for key in shape.keys if key.index is not None
+            key.index.name: key.index
+            for shape in self._possible_shapes(request)
+            for key in shape.keys
+            if key.index is not None
         }
         yield from seen.values()
 
-    def _assumed_bytes(self, step: int) -> int:
+    def _possible_shapes(self, request: Mapping[str, Any]) -> Iterator[EntityShape]:
+        """Yield the entities that a request is about: those that its key matches, without a key all involved."""
+        for shape in self.known.shapes.get(request["TableName"], ()):
+            if "Key" not in request or matches_key(shape, request["Key"]):
+                yield shape
+
+    def _possible_entities(self, request: Mapping[str, Any]) -> Iterator[tuple[TableDesign, EntityDesign]]:
+        for shape in self._possible_shapes(request):
+            table = design_of(shape.home).tables[0]
+            yield table, table.entity(shape.name)
+
+    def _assumed_bytes(self, request: Mapping[str, Any], step: int) -> int:
+        """Return the size of one item: the caller's, else as the design declares or suggests it, else one unit's."""
         if self.known.item_bytes is not None:
             return self.known.item_bytes
-        self._assume(f"that an item has {step // 1024} KB, because no size is declared; pass item_bytes=")
-        return step
+        sizes = {
+            entity.name: estimate_item(table, entity) for table, entity in self._possible_entities(request)
+        }
+        if not sizes:
+            self._assume(f"that an item has {step // 1024} KB, because no size is declared; pass item_bytes=")
+            return step
+        bytes_ = _mean([size.total for size in sizes.values()])
+        if not all(size.declared for size in sizes.values()):
+            what = f"an item of {next(iter(sizes))}" if len(sizes) == 1 else "an item, on average,"
+            self._assume(f"that {what} has {bytes_:,} bytes, estimated from its fields; pass item_bytes=")
+        return bytes_
 
     def _find_current(self, name: str, key: Item) -> Item | None:
         table = self.known.tables.get(name)
@@ -297,9 +319,15 @@ def _entry_units(index: Index, before: Item | None, after: Item | None) -> float
     return index_units(*sizes, moved=moved, same=equal({"M": before}, {"M": after}))
 
 
-def _entry_bytes(index: Index, item_bytes: int) -> int:
-    """Return the assumed size of an entry that is written: the item's, or at most one write unit."""
-    return item_bytes if index.projection == "ALL" else min(item_bytes, WRITE_UNIT_BYTES)
+def _describe_projection(index: Index) -> str:
+    if index.projection == "KEYS_ONLY":
+        return "its keys"
+    projected = len(set(index.projection) - set(index.attributes))
+    return f"its keys and {projected} projected attribute{'' if projected == 1 else 's'}"
+
+
+def _mean(sizes: Sequence[int]) -> int:
+    return -(-sum(sizes) // len(sizes))
 
 
 def _compiled_update(request: Mapping[str, Any]) -> CompiledUpdate | None:

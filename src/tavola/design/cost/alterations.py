@@ -203,10 +203,23 @@ def with_eventual_collection(table: TableDesign, collection: CollectionDesign) -
 
 def with_shards(table: TableDesign, entity: EntityDesign, key: KeyDesign, count: int) -> TableDesign:
     """Return `table` with one key resharded; `count=1` removes sharding."""
-    assert key.shards is not None, "the caller checks it"
-    shards = Shards(count, key.shards.by, key.shards.of) if count > 1 else None
-    keys = tuple(replace(each, shards=shards) if each == key else each for each in entity.keys)
-    return with_entity(table, replace(entity, keys=keys))
+    return with_entity(table, reshard_entity(entity, key, count))
+
+
+def reshard_entity(entity: EntityDesign, key: KeyDesign, count: int) -> EntityDesign:
+    """Return `entity` with `count` shards for one of its keys; `count=1` removes sharding."""
+    spread = reshard_key(key, count)
+    return replace(
+        entity,
+        key=spread if key == entity.key else entity.key,
+        keys=tuple(spread if each == key else each for each in entity.keys),
+    )
+
+
+def reshard_key(key: KeyDesign, count: int) -> KeyDesign:
+    """Return a key with `count` shards that are chosen as before, else by hash."""
+    by, of = ("hash", ()) if key.shards is None else (key.shards.by, key.shards.of)
+    return replace(key, shards=Shards(count, by, of) if count > 1 else None)
 
 
 def with_short_names(table: TableDesign) -> TableDesign:

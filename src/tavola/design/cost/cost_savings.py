@@ -106,13 +106,13 @@ def _billing_savings(
     others: tuple[tuple[str, str, Design, Assumptions], ...] = (
         (
             "provisioned",
-            units + ("fixed units" if fixed and assumptions.mode != "on-demand" else "on-demand requests"),
+            units + ("fixed units" if fixed and assumptions.mode != "on-demand" else "on-demand"),
             without_fixed_units(design),
             replace(assumptions, mode="provisioned"),
         ),
         (
             "on-demand",
-            "on-demand requests instead of provisioned capacity",
+            "on-demand instead of provisioned capacity",
             design,
             replace(assumptions, mode="on-demand"),
         ),

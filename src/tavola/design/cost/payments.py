@@ -129,7 +129,7 @@ def recommend_payment(
     elif saving <= current.total * SAVING_SHARE_MIN:
         sentence = f"Keep the current settings: {best.name} would save at most {SAVING_SHARE_MIN:.0%}, although {_explain_cheapest(best, priced, book)}."
     else:
-        sentence = f"Switch to {best.name}: {format_bill(saving, current)} less per month ({saving / current.total:.0%}), because "
+        sentence = f"{_describe_option(best)} would cost {format_bill(saving, current)} less per month ({saving / current.total:.0%}), because "
         sentence += f"{_explain_cheapest(best, priced, book)}."
     if not any(access.peak_per_second for access in accesses):
         sentence += " No access pattern declares peak_per_second, so traffic is assumed to be even; peaks make provisioned capacity more expensive."
@@ -137,8 +137,14 @@ def recommend_payment(
     cheapest = min(reserved, key=lambda option: option.total or Decimal(0), default=best)
     further_saving = best.month.total - (cheapest.total or Decimal(0))
     if further_saving >= HALF_CENT:
-        sentence += f" For traffic that lasts for years, {cheapest.name} saves up to {format_bill(further_saving, current)} more."
+        years = "three years" if cheapest.reserved == "three_years" else "a year"
+        sentence += f" If the traffic will last {years}, reserved capacity saves up to {format_bill(further_saving, current)} more."
     return sentence
+
+
+def _describe_option(option: PaymentOption) -> str:
+    mode = "On-demand" if option.mode == "on-demand" else "Provisioned capacity with auto scaling"
+    return mode if option.table_class == "STANDARD" else f"{mode} and the table class Standard-IA"
 
 
 def _explain_zero(design: Design, assumptions: Assumptions, current: MonthlyBill) -> str:
@@ -305,8 +311,12 @@ def _storage_class_point(book: PriceBook, month: MonthlyBill) -> BreakEven | Non
         "Standard-IA",
         share,
         design_share,
-        f"Standard-IA is cheaper if storage costs more than {share:.0%} of requests; here it is {design_share:.0%}.",
+        f"Standard-IA is cheaper if storage costs more than {share:.0%} of requests; here it is {_format_share(design_share)}.",
     )
+
+
+def _format_share(share: Decimal) -> str:
+    return "less than 1%" if 0 < share < Decimal("0.005") else f"{share:.0%}"
 
 
 def _reservation_point(book: PriceBook, month: MonthlyBill, term: str, word: str) -> BreakEven | None:

@@ -13,12 +13,10 @@ from typing import Any
 from tavola.design.cost.cost_report import CostReport
 from tavola.design.cost.month import AccessBill, BillLine, MonthlyBill
 from tavola.design.cost.payments import format_bill
-from tavola.design.text import format_count, format_units, truncate
+from tavola.design.text import format_units, truncate
 
 WIDTH = 110
 
-_SAVINGS = 10  # shown in the text report
-_WORTH = Decimal("0.01")  # share of the bill below which the text report omits a saving
 _TITLE = 66  # characters of a title in a table
 _CHARGES = {
     "key changes": "index key changes",
@@ -88,22 +86,17 @@ def _savings_lines(report: CostReport) -> list[str]:
     lines: list[str] = []
     if not any(bill.per_second for bill in month.bills):
         return lines
-    least = month.total * _WORTH
-    shown = [each for each in report.savings if each.amount >= least][:_SAVINGS]
+    shown = report.savings
     lines += ["", "Possible savings, each on its own"]
     if shown:
         rows = [(format_bill(each.amount, month), each.change, each.place) for each in shown]
         widths = [max(len(row[column]) for row in rows) for column in range(2)]
         for row, saving in zip(rows, shown, strict=True):
             head = f"  {row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  "
+            where = "" if saving.change == "capacity mode" else f"{row[2]}: "
             lines += wrap(
-                f"{row[2]}: {saving.sentence}", WIDTH, initial_indent=head, subsequent_indent=" " * len(head)
+                f"{where}{saving.sentence}", WIDTH, initial_indent=head, subsequent_indent=" " * len(head)
             )
-    more = len(report.savings) - len(shown)
-    if more and shown:
-        lines.append(f"  and {format_count(more, 'smaller saving')}, see --json")
-    elif more:
-        lines.append(f"  none of 1% or more; {format_count(more, 'smaller saving')}, see --json")
     lines += bullet_list(("`tavola solve` compares other keys and combinations of changes",))
     return lines
 

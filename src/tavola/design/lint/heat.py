@@ -12,12 +12,13 @@ not declare adds nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Literal
 
 from tavola.design.access_paths import KeyPart, key_parts, shards_to_read
+from tavola.design.cost.alterations import reshard_entity
 from tavola.design.cost.capacity import (
     changed_fields,
     collection_units,
@@ -40,7 +41,6 @@ from tavola.model.document import (
     KeyDesign,
     Need,
     PatternDesign,
-    Shards,
     TableDesign,
     WritePattern,
 )
@@ -126,11 +126,11 @@ class PartitionHeat:
             kind for kind, most in _LIMITS.items() if self.units_per_second(kind, self.shards) > most
         )
 
-    def shards_needed(self, *kinds: HeatKind) -> int | None:
-        """Return how many shards keep the load within the planned share; None if no number does."""
+    def shards_needed(self, *kinds: HeatKind, share: float = PLANNED_SHARE) -> int | None:
+        """Return how many shards keep the load within a share of the limits; None if no number does."""
 
         def fits(shards: int) -> bool:
-            return all(self.units_per_second(kind, shards) <= PLANNED_SHARE * _LIMITS[kind] for kind in kinds)
+            return all(self.units_per_second(kind, shards) <= share * _LIMITS[kind] for kind in kinds)
 
         if not fits(_SHARDS_MAX):
             return None
@@ -145,13 +145,16 @@ class PartitionHeat:
         over = self._overloaded_kinds
         helped = [kind for kind in over if self.shards_needed(kind) is not None]
         shards = self.shards_needed(*helped) if helped else None
-        advice = (
-            []
-            if shards is None
-            else [
-                f"{'Shard the key' if self.shards == 1 else 'Use more shards'} (shards={shards}), or {finer}"
-            ]
-        )
+        fewest = self.shards_needed(*helped, share=1.0) if helped else None
+        advice = []
+        if shards is not None:
+            change = "Shard the key" if self.shards == 1 else "Use more shards"
+            headroom = (
+                f", which leaves headroom: {fewest} {'suffices' if fewest == 1 else 'suffice'} at the declared peak;"
+                if fewest is not None and fewest < shards
+                else ","
+            )
+            advice.append(f"{change} (shards={shards}){headroom} or {finer}")
         if "read" in over and "read" not in helped:
             queries = [load for load in self.loads if load.kind == "read" and load.reads_every_shard]
             advice.append(
@@ -411,22 +414,11 @@ def _units_per_shard(
     def units(shards: int) -> float:
         if shards == count_shards(key) or (key.shards is not None and key.shards.by == "time"):
             return now / shards_to_read(key)
-        spread = _with_shards(key, shards)
-        moved = replace(
-            entity,
-            key=spread if key is entity.key else entity.key,
-            keys=tuple(spread if each is key else each for each in entity.keys),
-        )
+        moved = reshard_entity(entity, key, shards)
         found = pattern_units(table, moved, pattern)
-        return sum(each.read for each in found if each.index == pattern.index) / shards_to_read(spread)
+        return sum(each.read for each in found if each.index == pattern.index) / shards
 
     return units
-
-
-def _with_shards(key: KeyDesign, shards: int) -> KeyDesign:
-    return replace(
-        key, shards=Shards(shards) if key.shards is None else replace(key.shards, count=shards, reading=None)
-    )
 
 
 def _collection_loads(

@@ -1,7 +1,7 @@
 """Source locations: the file and line of each place in a design.
 
-Python modules are searched for declarations, design documents by JSON path, and files of other tools for the first line with
-the name. A place that has no line gets the line of its container, or the first line of the first file.
+Python modules are searched for declarations, design documents by JSON path, Terraform files for the table's resource, and files
+of other tools for the first line with the name. A place that has no line gets the line of its container, or the first line of the first file.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ JsonPath = tuple[str | int, ...]
 
 _DECODER = json.JSONDecoder()
 _SPACES = " \t\r\n"
+_RESOURCE = r'(?m)^resource\s+"aws_dynamodb_table"\s+"{}"'  # Terraform's declaration of a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,14 @@ def locate_place(
         if name in locations:
             return locations[name]
     for source in sources:
+        for name in (place.name, place.table):
+            if (
+                name
+                and source.file.endswith(".tf")
+                and (line := _line_of(_RESOURCE.format(re.escape(name)), source.text))
+            ):
+                return SourceLocation(source.file, line)
+    for source in sources:
         for name in (place.name.rpartition(".")[2], place.table):
             if name and not source.file.endswith(".py") and (line := _first_mention(source.text, name)):
                 return SourceLocation(source.file, line)
@@ -63,7 +72,11 @@ def locate_place(
 
 def _first_mention(text: str, name: str) -> int:
     """Return the number of the first line that has the name as a whole word; 0 if none has."""
-    match = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
+    return _line_of(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
+
+
+def _line_of(pattern: str, text: str) -> int:
+    match = re.search(pattern, text)
     return 0 if match is None else text.count("\n", 0, match.start()) + 1
 
 

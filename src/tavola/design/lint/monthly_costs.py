@@ -112,6 +112,17 @@ def describe_alternatives(
     assert key.index is not None, "the caller passes index keys only"
     index = table.index(key.index)
     names = join_names(fields)
+    hashed = {name for source in key.hash for name in source.fields}
+    if hashed and hashed <= set(fields):  # without it, all items would share one partition
+        project = (
+            ""
+            if index.projection == "KEYS_ONLY"
+            else "project fewer attributes (KEYS_ONLY with hydrate=True), or "
+        )
+        return (
+            f"{join_names(sorted(hashed))} {'is' if len(hashed) == 1 else 'are'} the partition key of {index.name}, so it cannot simply be "
+            f"removed. To make each change cheaper, {project}use a sparse index for the values that you query"
+        )
     cheaper = (
         ""
         if index.projection == "KEYS_ONLY"

@@ -110,4 +110,4 @@ def _shards_sentence(shards: ShardsNeeded) -> str:
         has = f"the {shards.now} shards of {shards.keys} are" if shards.now > 1 else "one shard is"
         return f"After DynamoDB has split the partitions, {has} enough."
     besides = " in addition to its time buckets" if shards.by_time else ""
-    return f"Use {shards.needed} shards for {shards.keys}{besides}."
+    return f"Use at least {shards.needed} shards for {shards.keys}{besides}."

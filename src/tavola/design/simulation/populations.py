@@ -89,7 +89,7 @@ class Populations:
         if not field_design.choices or field_design.name not in changed:
             return False
         self.assumptions[
-            f"New {entity.name} items have {field_design.name} {field_design.choices[0]}, which updates change later"
+            f"New {entity.name} items have {field_design.name} `{field_design.choices[0]}`; later updates change it"
         ] = None
         return True
 

@@ -24,8 +24,9 @@ def report_lines(simulation: Simulation) -> Iterator[str]:
     if simulation.seconds < 60 or simulation.seconds % 60:
         span = f"{simulation.seconds:,} s"
     mean = simulation.requests / simulation.seconds
+    calls = sum(pattern.mean for pattern in simulation.patterns)
     yield (
-        f"{span} at {_count(mean)} requests per second ({_count(simulation.requests)} in total), seed {simulation.seed}: "
+        f"{span} at {_count(mean)} DynamoDB requests per second ({_count(calls)} calls), {_count(simulation.requests)} in total, seed {simulation.seed}: "
         f"{_share(simulation.throttled)} throttled."
     )
     if simulation.seconds < DAY_S and simulation.began != "warm":
@@ -119,7 +120,7 @@ def _count(value: float) -> str:
 def _share(value: float) -> str:
     if value <= 0:
         return "0"
-    return "< 0.01 %" if value < 0.0001 else f"{value * 100:.2f} %"
+    return "< 0.01%" if value < 0.0001 else f"{value * 100:.2f}%"
 
 
 def _wait(seconds: float) -> str:

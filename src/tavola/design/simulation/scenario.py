@@ -57,7 +57,7 @@ class Scenario:
         ):
             if value is not None and not low <= value <= high:
                 raise SimulationError(
-                    f"{name} must be {_format_bound(low)} to {_format_bound(high)}, not {value:g}"
+                    f"{name} must be between {_format_bound(low)} and {_format_bound(high)}, not {value:g}"
                 )
 
     @property

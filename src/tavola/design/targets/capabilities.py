@@ -32,7 +32,7 @@ class UnknownTarget(TavolaError):
         self.name = name
         self.known = known
         super().__init__(
-            f"unknown target {name!r}; choose one of {', '.join(known)}, or pass a file written by `tavola probe`"
+            f"Unknown target {name!r}; choose one of {', '.join(known)}, or pass a file written by `tavola probe`"
         )
 
 

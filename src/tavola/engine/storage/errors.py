@@ -46,7 +46,7 @@ class StoreInUse(StoreError):
     """Another process, or another engine in this one, has the file open."""
 
     kind = ErrorKind.IN_USE
-    remedy = "Stop the other process, or use its endpoint; one process owns a file."
+    remedy = "Stop the other process, or use --endpoint with its address; one process owns a file."
 
 
 class StoreLocked(StoreError):

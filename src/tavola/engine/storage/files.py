@@ -50,9 +50,7 @@ def opening_error(path: object, error: apsw.Error | StoreError, *, encrypted: bo
     if isinstance(error, StoreError):
         return error
     if isinstance(error, apsw.BusyError):
-        return StoreInUse(
-            f"{path} is already open, here or in another process; close it there, or connect to its endpoint"
-        )
+        return StoreInUse(f"{path} is already open, here or in another process")
     if isinstance(error, apsw.NotADBError):
         if not encrypted and form_of(str(path)) == "other":
             return StoreForeign(f"{path} is not a Tavola database file.")
