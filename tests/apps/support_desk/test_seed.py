@@ -221,12 +221,14 @@ def test_a_ticket_has_one_language(entities: list[Any]) -> None:
     """The subject, the notes, the reasons and the comments of a ticket are all in English or all in Italian."""
     written: dict[str, set[str]] = {}
     for entity in entities:
-        texts = {
-            Ticket: lambda it: [it.escalation_reason],
-            Event: lambda it: [it.note],
-            Feedback: lambda it: [it.comment],
-        }.get(type(entity), lambda _: [])
-        written.setdefault(entity.ticket_id, set()).update(text for text in texts(entity) if text is not None)
+        texts: list[str | None] = []
+        if isinstance(entity, Ticket):
+            texts = [entity.escalation_reason]
+        elif isinstance(entity, Event):
+            texts = [entity.note]
+        elif isinstance(entity, Feedback):
+            texts = [entity.comment]
+        written.setdefault(entity.ticket_id, set()).update(text for text in texts if text is not None)
     seen = set()
     for ticket in _of(entities, Ticket):
         phrases = next(topic.phrases for topic in TOPICS if ticket.symptom_text.startswith(topic.devices))
