@@ -77,7 +77,9 @@ def test_no_part_of_the_header_overlaps_another(page: Page, application: str) ->
 
         assert not header_overlaps(page)
 
-    page.locator(".home").evaluate("each => { each.style.position = 'absolute'; each.style.left = 0; each.style.top = 0 }")
+    page.locator(".home").evaluate(
+        "each => { each.style.position = 'absolute'; each.style.left = 0; each.style.top = 0 }"
+    )
     assert header_overlaps(page) == ["brand overlaps home"]
 
 
