@@ -43,7 +43,7 @@ studio: $(READY)  ## build the studio's pages, with Node 20 or PyPI's Node
 	@$(BIN)/python -m tools.studio build
 
 .PHONY: studio-lint
-studio-lint: $(READY)  ## run ESLint and Prettier on the studio's pages
+studio-lint: $(READY)  ## check the types of the studio's pages, run their unit tests, ESLint and Prettier
 	@$(BIN)/python -m tools.studio lint $(ARGS)
 
 # For targets that also work without the pages: prints a message if Node is not available.
@@ -72,7 +72,7 @@ browser: pages  ## test every page in headless Chromium (Debian package: chromiu
 	@$(BIN)/pytest -n $(WORKERS) tests/browser $(ARGS)
 
 .PHONY: check
-check: format-check lint types imports test slow  ## run what CI runs, except the documentation site, ESLint and the browser and differential tests
+check: format-check lint types imports test slow  ## run what CI runs, except the documentation site, the checks of the studio's pages and the browser and differential tests
 
 .PHONY: format
 format: $(READY)  ## format the code

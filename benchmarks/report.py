@@ -106,7 +106,7 @@ def summary(results: Results) -> str:
     parts += [f"{title}\n{text_table(COST_HEADER, rows)}" for title, rows in sections(results.costs).items()]
     parts += [f"{title}\n{text_table(*table)}" for title, table in tables(results.trials).items()]
     parts.append(_verdict_words(results))
-    parts.append(f"other work meanwhile: {noise_words(results)}")
+    parts.append(f"background load: {noise_words(results)}")
     parts += [f"not measured: {line}" for line in failure_lines(results)]
     return "\n\n".join(parts) + "\n"
 
@@ -152,7 +152,7 @@ def _verdict_words(results: Results) -> str:
     found = verdicts(results)
     met = sum(verdict.met is True for verdict in found)
     judged = sum(verdict.met is not None for verdict in found)
-    lines = [f"{met} of {judged} bars met."]
+    lines = [f"{met} of {judged} targets met."]
     lines += [
         f"falls short: {verdict.subject}: {verdict.measured}, to reach {verdict.bar}"
         for verdict in found
@@ -178,7 +178,7 @@ def failure_lines(results: Results) -> list[str]:
 
 def markdown(results: Results) -> str:
     """The whole of `results.md`."""
-    lines = {**results.about, "other work meanwhile": noise_words(results)}
+    lines = {**results.about, "background load": noise_words(results)}
     about = "\n".join(f"- {name}: {value}" for name, value in lines.items())
     versions = "\n".join(
         f"- {TITLES.get(name, name)} {version}" for name, version in results.versions.items()
@@ -189,7 +189,7 @@ def markdown(results: Results) -> str:
         about,
         "Compared:\n\n" + versions,
         "![requests per second of every engine](results.svg)",
-        "## The bars",
+        "## Targets",
         _verdict_words(results).replace("\nfalls short: ", "\n- Falls short: ").replace(".\n-", ".\n\n-", 1),
         markdown_table(("what", "to reach", "measured", "met"), _verdict_rows(results)),
         "## Rates",
@@ -225,7 +225,7 @@ def noise_words(results: Results) -> str:
     if not taken:
         return "not measured"
     worst = taken[int(0.95 * (len(taken) - 1))]
-    return f"{median(taken):.2f} cores in the median run, {worst:.2f} in 19 of 20 at most"
+    return f"median {median(taken):.2f} cores, 95th percentile {worst:.2f}"
 
 
 def _verdict_rows(results: Results) -> list[list[str]]:

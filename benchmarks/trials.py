@@ -146,7 +146,7 @@ def noise(trials: Sequence[Trial]) -> str:
     if not taken:
         return "not measured"
     worst = taken[int(0.95 * (len(taken) - 1))]
-    return f"{median(taken):.2f} cores in the median turn, {worst:.2f} in 19 of 20 at most"
+    return f"median {median(taken):.2f} cores, 95th percentile {worst:.2f}"
 
 
 def put_into(
@@ -156,7 +156,7 @@ def put_into(
     results = Results.from_json(path.read_text())
     sections = {IN, HTTP, MARSHAL, START}
     kept = tuple(failure for failure in results.failures if failure.storage not in sections)
-    told = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {about}; other work meanwhile: {noise(trials)}"
+    told = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {about}; background load: {noise(trials)}"
     replace(
         results,
         about={**results.about, f"measured alone: {TITLE}": told},

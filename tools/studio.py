@@ -1,7 +1,7 @@
 """The studio's pages: TypeScript types generated from the API, and the build.
 
-`python -m tools.studio types` writes web/src/generated/api.ts; `build` does that, checks the types, runs the unit tests and
-builds; `lint` runs ESLint and Prettier.
+`python -m tools.studio types` writes web/src/generated/api.ts; `build` does that and
+builds; `lint` checks the types, runs the unit tests, ESLint and Prettier.
 """
 
 from __future__ import annotations
@@ -166,6 +166,6 @@ if __name__ == "__main__":
         case ["lint"] | ["lint", "--if-possible"]:
             from tools.studio_build import lint_main
 
-            sys.exit(lint_main(if_possible="--if-possible" in sys.argv))
+            sys.exit(lint_main(typescript, if_possible="--if-possible" in sys.argv))
         case _:
             sys.exit("usage: python -m tools.studio types|build|lint [--if-possible]")

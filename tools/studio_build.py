@@ -1,7 +1,8 @@
 """The studio's build: TypeScript in, the static files of the wheel out. Built files are not committed.
 
 Uses the system's Node if it is new enough, else the one that PyPI has as a wheel. A stamp beside the built files records their
-inputs, so that a second run takes no time. `python -m tools.studio build` runs it; `lint` runs ESLint and Prettier on the sources.
+inputs, so that a second run takes no time. `python -m tools.studio build` runs it; `lint` checks the sources:
+types, unit tests, ESLint and Prettier. A build runs none of these checks, since users build before their first run.
 """
 
 from __future__ import annotations
@@ -95,14 +96,7 @@ def build(
         begun = monotonic()
         node = find()
         _install(places, node, run)
-        _write(places.web / "src" / "generated" / "api.ts", types)
-        say("checking its types")
-        run([str(node.program), "node_modules/typescript/bin/tsc", "--noEmit"], places.web)
-        say("running its unit tests")
-        run(
-            [str(node.program), "node_modules/vitest/vitest.mjs", "run", "--silent", "--reporter", "dot"],
-            places.web,
-        )
+        _write_types(places, types)
         say(f"building its pages with Node {node.version}")
         made = places.modules / ".tavola" / "static"
         vite = [str(node.program), "node_modules/vite/bin/vite.js", "build", "--logLevel", "warn"]
@@ -115,18 +109,29 @@ def build(
 
 def lint(
     places: Places,
+    typescript: Callable[[], str],
     find: Callable[[], Node] | None = None,
     run: Callable[[Sequence[str], Path], None] | None = None,
 ) -> None:
-    """Run ESLint and Prettier on the sources; raise Unbuilt if one of them reports something."""
+    """Check the types, run the unit tests, ESLint and Prettier on the sources; raise Unbuilt if one of them reports something."""
     find, run = find or found_node, run or _run
     with _alone(places.web):
         node = find()
         _install(places, node, run)
+        _write_types(places, typescript())
+        say("checking its types")
+        run([str(node.program), "node_modules/typescript/bin/tsc", "--noEmit"], places.web)
+        say("running its unit tests")
+        vitest = [str(node.program), "node_modules/vitest/vitest.mjs", "run", "--silent", "--reporter", "dot"]
+        run(vitest, places.web)
         say("running ESLint and Prettier")
         run([str(node.program), "node_modules/eslint/bin/eslint.js", "src"], places.web)
         prettier = [str(node.program), "node_modules/prettier/bin/prettier.cjs", "--log-level", "warn"]
         run([*prettier, "--check", "."], places.web)
+
+
+def _write_types(places: Places, types: str) -> None:
+    _write(places.web / "src" / "generated" / "api.ts", types)
 
 
 def _install(places: Places, node: Node, run: Callable[[Sequence[str], Path], None]) -> None:
@@ -278,10 +283,10 @@ def main(typescript: Callable[[], str], *, if_possible: bool) -> int:
     return 0
 
 
-def lint_main(*, if_possible: bool) -> int:
+def lint_main(typescript: Callable[[], str], *, if_possible: bool) -> int:
     """Lint, and return the exit code; `if_possible`: missing tools are reported, but are not a failure."""
     try:
-        lint(Places())
+        lint(Places(), typescript)
     except Unbuilt as error:
         say(f"lint failed: {error}")
         return 0 if if_possible and error.tools else 1

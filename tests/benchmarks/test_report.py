@@ -50,7 +50,7 @@ def test_the_summary_tells_ratio_and_what_falls_short() -> None:
 
     assert "6.0×" in text
     assert "failed (4 errors)" in text
-    assert "bars met" in text
+    assert "targets met" in text
 
 
 def test_a_reason_that_holds_twice_is_told_once() -> None:
@@ -67,7 +67,7 @@ def test_the_document_has_every_part() -> None:
 
     headings = [line for line in text.splitlines() if line.startswith("## ")]
     assert headings == [
-        "## The bars",
+        "## Targets",
         "## Rates",
         "## Ours as the table grows",
         "## Server CPU time, µs per request",

@@ -155,6 +155,21 @@ def overflow(page: Page) -> list[str]:
     )
 
 
+def header_overlaps(page: Page) -> list[str]:
+    """Return the parts of an application's header whose contents overlap; empty: none do."""
+    return list(
+        page.evaluate(
+            """() => {
+              const box = e => { const range = document.createRange(); range.selectNodeContents(e); return range.getBoundingClientRect(); };
+              const parts = [...document.querySelectorAll('.top-inner > *')].filter(e => e.offsetParent).map(e => [e.className || e.tagName, box(e)]);
+              return parts.flatMap(([first, a], number) => parts.slice(number + 1)
+                .filter(([, b]) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
+                .map(([second]) => `${first} overlaps ${second}`));
+            }"""
+        )
+    )
+
+
 def links_of(page: Page) -> list[str]:
     """Return the paths of its own origin that a page links to, each once, without fragments."""
     result = page.eval_on_selector_all("a[href]", "all => all.map(each => each.href)")

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tavola.apps.shell import AppSettings
 from tests.browser.conftest import Opened
-from tests.browser.stage import NARROW, WIDE, accessibility_faults, overflow
+from tests.browser.stage import NARROW, WIDE, accessibility_faults, header_overlaps, overflow
 from tests.browser.walk import Walk, page_routes
 
 APPLICATIONS = ("support-desk", "service-desk", "terraform-review", "gallery")
@@ -66,6 +66,21 @@ def test_every_page_is_accessible_and_narrow_enough(page: Page, application: str
 
     assert not faults, "\n".join(faults)
     assert not [route for route in walk.unseen() if route not in LED_TO_BY_NO_LINK]
+
+
+@pytest.mark.parametrize("application", APPLICATIONS)
+def test_no_part_of_the_header_overlaps_another(page: Page, application: str) -> None:
+    """On a phone, even one with wide letters, the name of the application and the links beside it wrap."""
+    page.goto(f"/{application}/ui/")
+    for width in (320, 360, 390):
+        page.set_viewport_size({"width": width, "height": 600})
+
+        assert not header_overlaps(page)
+
+    page.locator(".home").evaluate(
+        "each => { each.style.position = 'absolute'; each.style.left = 0; each.style.top = 0 }"
+    )
+    assert header_overlaps(page) == ["brand overlaps home"]
 
 
 def test_the_start_page_leads_everywhere(page: Page) -> None:

@@ -56,4 +56,19 @@ def test_stages_without_a_terminal_report_each_part_once(capsys: pytest.CaptureF
         show("reviews", 3, None)
 
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("  tickets: 20, ")
+    assert line.startswith("  tickets: 20 in ")
+
+
+def test_long_stages_without_a_terminal_report_their_progress(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A part that is not complete after ten seconds is reported, and again ten seconds later."""
+    times = iter((0.0, 9.0, 10.0, 15.0, 21.0, 25.0))
+    monkeypatch.setattr("tavola.cli.output._ProgressLine.update", lambda *_: None)
+    monkeypatch.setattr("tavola.clock.monotonic", lambda: next(times))
+    with stages() as show:
+        for done in (1, 9, 10, 15, 21, 25):
+            show("tickets", done, 25)
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["  tickets: 10 of 25", "  tickets: 21 of 25", "  tickets: 25 in 25.0 s"]

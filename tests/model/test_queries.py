@@ -72,7 +72,7 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (
         lambda: Ticket.ByCustomer(customer_id="c").created_at.gte(AT),
-        "Ticket.ByCustomer: created_at can be asked when status is fixed with eq(): a sort key is read from the left, without a gap",
+        "Ticket.ByCustomer: status must be fixed with eq() before created_at can be used. Sort key parts are used from left to right, without gaps.",
     ),
     (
         lambda: Ticket.ByCustomer(customer_id="c").status.eq("open").status.eq("open"),

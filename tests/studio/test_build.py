@@ -20,7 +20,7 @@ TYPES = "export interface Endpoints {}\n"
 
 
 class Builder:
-    """Replaces npm, tsc, Vitest and Vite: records the commands and builds one file."""
+    """Replaces npm and Vite: records the commands and builds one file."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
@@ -30,7 +30,7 @@ class Builder:
         self.asked = 0
 
     def run(self, command: Sequence[str], where: Path) -> None:
-        names = {"ci": "npm", "--noEmit": "tsc", "--reporter": "vitest", "--outDir": "vite"}
+        names = {"ci": "npm", "--outDir": "vite"}
         what = next(name for argument, name in names.items() if argument in command)
         self.ran.append(what)
         if what == self.broken:
@@ -66,7 +66,7 @@ def builder(tmp_path: Path) -> Builder:
 def test_a_second_build_does_nothing(builder: Builder) -> None:
     """What was built is built; a second run neither runs a program nor asks Python for its types."""
     assert builder.build()
-    assert builder.ran == ["npm", "tsc", "vitest", "vite"]
+    assert builder.ran == ["npm", "vite"]
 
     assert not builder.build()
     assert builder.ran == []
@@ -76,14 +76,14 @@ def test_a_second_build_does_nothing(builder: Builder) -> None:
 @pytest.mark.parametrize(
     ("change", "ran"),
     [
-        (lambda it: (it.places.web / "src" / "main.tsx").write_text("second"), ["tsc", "vitest", "vite"]),
+        (lambda it: (it.places.web / "src" / "main.tsx").write_text("second"), ["vite"]),
         (
             lambda it: (it.places.web / "package-lock.json").write_text("{ }"),
-            ["npm", "tsc", "vitest", "vite"],
+            ["npm", "vite"],
         ),
-        (lambda it: (it.places.static / "index.html").unlink(), ["tsc", "vitest", "vite"]),
-        (lambda it: (it.places.static / ".stamp").write_text("torn"), ["tsc", "vitest", "vite"]),
-        (lambda it: (it.places.web / "src" / "new.css").write_text("p{}"), ["tsc", "vitest", "vite"]),
+        (lambda it: (it.places.static / "index.html").unlink(), ["vite"]),
+        (lambda it: (it.places.static / ".stamp").write_text("torn"), ["vite"]),
+        (lambda it: (it.places.web / "src" / "new.css").write_text("p{}"), ["vite"]),
     ],
 )
 def test_changed_inputs_are_rebuilt(
@@ -109,7 +109,7 @@ def test_python_is_a_reason_if_its_types_change(builder: Builder) -> None:
     assert (builder.places.web / "src" / "generated" / "api.ts").read_text() == builder.types
 
 
-@pytest.mark.parametrize("broken", ["npm", "tsc", "vitest", "vite"])
+@pytest.mark.parametrize("broken", ["npm", "vite"])
 def test_a_failed_build_keeps_the_previous_build(builder: Builder, broken: str) -> None:
     """Where a step fails, the pages of before are still there, and the next run tries again."""
     builder.build()
@@ -129,8 +129,8 @@ def test_a_failed_build_keeps_the_previous_build(builder: Builder, broken: str) 
 # Lint.
 
 
-def test_lint_installs_the_packages_and_runs_eslint_and_prettier(builder: Builder) -> None:
-    """ESLint and Prettier run on the sources, with the packages of the lock file, which are installed once."""
+def test_lint_installs_the_packages_and_runs_every_check(builder: Builder) -> None:
+    """Types, unit tests, ESLint and Prettier are run, with the generated types and the packages of the lock file, installed once."""
     commands: list[Sequence[str]] = []
 
     def run(command: Sequence[str], where: Path) -> None:
@@ -138,11 +138,14 @@ def test_lint_installs_the_packages_and_runs_eslint_and_prettier(builder: Builde
         commands.append(command)
 
     for _ in range(2):
-        lint(builder.places, find=lambda: Node(Path("node"), ("npm",), "20.19.0"), run=run)
+        lint(
+            builder.places, builder.typescript, find=lambda: Node(Path("node"), ("npm",), "20.19.0"), run=run
+        )
 
     npm, *linters = [Path(command[1]).name for command in commands]
     assert npm == "ci"
-    assert linters == ["eslint.js", "prettier.cjs"] * 2
+    assert linters == ["tsc", "vitest.mjs", "eslint.js", "prettier.cjs"] * 2
+    assert (builder.places.web / "src" / "generated" / "api.ts").read_text() == TYPES
     assert (WEB / "eslint.config.js").is_file()
 
 
@@ -159,12 +162,12 @@ def test_lint_fails_unless_only_its_tools_are_missing(
 ) -> None:
     """A finding always fails; missing tools fail unless the lint runs only if possible."""
 
-    def fail(places: Places) -> None:
+    def fail(places: Places, typescript: object) -> None:
         raise error
 
     monkeypatch.setattr(studio_build, "lint", fail)
 
-    assert lint_main(if_possible=if_possible) == code
+    assert lint_main(lambda: TYPES, if_possible=if_possible) == code
 
 
 # Node.
@@ -234,10 +237,10 @@ def test_without_any_node_the_rest_goes_on(
 
 
 def test_a_page_that_is_wrong_is_a_failure_anyway(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A type error fails the build; only missing tools are tolerated."""
+    """A source that Vite rejects fails the build; only missing tools are tolerated."""
 
     def wrong(*_: object) -> bool:
-        raise Unbuilt("tsc ended with 2")
+        raise Unbuilt("vite.js ended with 1")
 
     monkeypatch.setattr(studio_build, "build", wrong)
 

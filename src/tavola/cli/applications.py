@@ -80,7 +80,7 @@ SUPPORT_DESK = Application(
 SERVICE_DESK = Application(
     "service-desk",
     "Service desk",
-    "Four operations for callers of a help line: open, show and comment on a ticket, and list a caller's tickets.",
+    "Four operations for helpline callers: open, show and comment on a ticket, and list a caller's tickets.",
 )
 TERRAFORM_REVIEW = Application(
     "terraform-review",

@@ -22,6 +22,7 @@ from tavola.cli.terminal import style
 
 _BAR_CHARACTERS = 24
 _REDRAW_S = 0.1
+_REPORT_S = 10.0  # without a terminal, between two lines about a part
 
 
 def say(text: str) -> None:
@@ -155,7 +156,7 @@ def bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def stages() -> Iterator[Callable[[str, int, int | None], None]]:
-    """Show the progress of several parts of some work; without a terminal, print a line when a part is complete.
+    """Show the progress of several parts of some work; without a terminal, print a line per part from time to time and when it is complete.
 
     Yields the function to call with the part's name, the number done and the total, None if unknown.
     """
@@ -163,12 +164,19 @@ def stages() -> Iterator[Callable[[str, int, int | None], None]]:
 
     line = _ProgressLine()
     began_at_s: dict[str, float] = {}
+    reported_at_s: dict[str, float] = {}
 
     def show(what: str, done: int, total: int | None) -> None:
-        began_at_s.setdefault(what, monotonic())
+        now_s = monotonic()
+        began_at_s.setdefault(what, now_s)
         line.update(what, done, total)
-        if done == total and not line.is_terminal:
-            note(f"  {what}: {done:,}, {monotonic() - began_at_s[what]:.1f} s")
+        if line.is_terminal:
+            return
+        if done == total:
+            note(f"  {what}: {done:,} in {now_s - began_at_s[what]:.1f} s")
+        elif now_s - reported_at_s.setdefault(what, now_s) >= _REPORT_S:
+            reported_at_s[what] = now_s
+            note(f"  {what}: {done:,}" + (f" of {total:,}" if total else ""))
 
     try:
         yield show

@@ -155,8 +155,8 @@ class SortOperators(Generic[Q_co, T_co]):
         if absent:
             raise QueryRefused(
                 pattern.place,
-                f"{self._name} can be asked when {', '.join(absent)} is fixed with eq(): a sort key is read "
-                "from the left, without a gap",
+                f"{' and '.join(absent)} must be fixed with eq() before {self._name} can be used. "
+                "Sort key parts are used from left to right, without gaps.",
             )
         if self._name in query._fixed:
             raise QueryRefused(pattern.place, f"{self._name} is fixed already; ask for each part once")

@@ -119,7 +119,7 @@ def test_c02_a_composite_sort_key_at_each_level(run_demonstration: RunDemonstrat
     assert all(step.scanned == len(step.items) for step in (everything, day, shipped, january))
     assert {order.status for order in shipped.items} == {"shipped"}
     assert [order.order_id for order in one.items] == ["order-456"]
-    assert "placed_on is fixed" in skipped.error
+    assert "placed_on must be fixed" in skipped.error
 
 
 def test_c02_a_changed_status_changes_the_level(run_demonstration: RunDemonstration) -> None:

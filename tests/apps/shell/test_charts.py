@@ -161,3 +161,12 @@ def test_every_series_can_be_drawn(values: list[Any]) -> None:
 def test_the_smallest_number_can_be_drawn() -> None:
     """A number close to zero has the same scale as zero."""
     assert "<svg" in charts.bars("x", [("a", 5e-324), ("b", 0.0)])
+
+
+def test_a_column_of_numbers_has_one_number_of_decimals() -> None:
+    """The table of a chart shows a column's numbers alike: all whole, or all with two decimals."""
+    table = charts.lines("Hours", ["mon", "tue", "wed"], [("mean", [6.7, 4, None]), ("tickets", [3, 12, 4])])
+    cells = re.findall(r'<td class="number" data-label="(\w+)">([^<]*)</td>', table)
+
+    assert [text for name, text in cells if name == "mean"] == ["6.70", "4.00", "—"]
+    assert [text for name, text in cells if name == "tickets"] == ["3", "12", "4"]

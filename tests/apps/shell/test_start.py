@@ -30,7 +30,12 @@ def demo(base_path: str = "") -> Start:
         Mounted("/support-desk", "Support desk", "Tickets.", sample(), [Link("Queue", "/ui/queue")]),
         Mounted("/service-desk", "Service desk", "Calls.", sample(), api=False),
     ]
-    return start_page(AppSettings(base_path=base_path), mounted, endpoint="http://127.0.0.1:8000")
+    return start_page(
+        AppSettings(base_path=base_path),
+        mounted,
+        endpoint="http://127.0.0.1:8000",
+        commands=["use-the-endpoint"],
+    )
 
 
 def test_the_start_page_links_everything() -> None:
@@ -41,7 +46,9 @@ def test_the_start_page_links_everything() -> None:
     for path in ("/support-desk/", "/support-desk/ui/queue", "/support-desk/ui/api", "/service-desk/"):
         assert f'href="{path}"' in page
     assert "/service-desk/ui/api" not in page
-    assert "AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000" in page
+    assert "http://127.0.0.1:8000" in page
+    assert "use-the-endpoint" in page
+    assert "make docs-site" in page
 
 
 def test_all_lifespans_are_run() -> None:

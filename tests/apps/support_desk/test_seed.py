@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import fields
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -214,3 +215,29 @@ def test_what_is_left_undone_is_asked_again(tmp_path: Path, run: Run[Any]) -> No
 
     with pytest.raises(SeedUnfinished):
         run(refused())
+
+
+def test_a_ticket_has_one_language(entities: list[Any]) -> None:
+    """The subject, the notes, the reasons and the comments of a ticket are all in English or all in Italian."""
+    written: dict[str, set[str]] = {}
+    for entity in entities:
+        texts: list[str | None] = []
+        if isinstance(entity, Ticket):
+            texts = [entity.escalation_reason]
+        elif isinstance(entity, Event):
+            texts = [entity.note]
+        elif isinstance(entity, Feedback):
+            texts = [entity.comment]
+        written.setdefault(entity.ticket_id, set()).update(text for text in texts if text is not None)
+    seen = set()
+    for ticket in _of(entities, Ticket):
+        phrases = next(topic.phrases for topic in TOPICS if ticket.symptom_text.startswith(topic.devices))
+        seen.add(phrases.location)
+
+        assert written[ticket.ticket_id] <= {
+            text
+            for field in fields(phrases)
+            if field.name != "location"
+            for text in getattr(phrases, field.name)
+        }
+    assert seen == {"room", "locale"}

@@ -177,6 +177,27 @@ def test_versions_are_compared(client: Client) -> None:
     assert "Not found" in client.page(path, 404, query={"from": 1, "to": 9})
 
 
+def test_another_status_than_the_current_one_is_preselected(client: Client) -> None:
+    """A pending review can be set to failed, a completed one is reviewed again: the form proposes a change."""
+    for run, status, proposed in (("run-1", "pending", "failed"), ("run-2", "completed", "pending")):
+        score = None if status == "pending" else 0.5
+        made = client.post(run, status=status, overall_risk_score=score)
+        page = client.page(f"/ui/reviews/{made['review_id']}")
+
+        assert f'<option value="{proposed}" selected' in page
+
+
+def test_high_risk_reviews_are_newest_first(client: Client) -> None:
+    """The overview lists a day's risky reviews by time, although they are stored by risk."""
+    client.post("run-riskiest", overall_risk_score=0.95)
+    client.clock.advance(1)
+    client.post("run-newest", overall_risk_score=0.8)
+    page = client.page("/ui/")
+    card = page[page.index("newest first") :]
+
+    assert 0 < card.index("run-newest") < card.index("run-riskiest")
+
+
 def test_the_audit_trail_says_that_it_is_intact(client: Client) -> None:
     """Who, when, why and what, and whether the seals hold; the same by actor."""
     made = client.post("run-1")

@@ -39,7 +39,7 @@ class CustomerOrder(
         tv.WritePattern("An order's status", "update", ("status",), per_second=30, item_bytes=260),
     ),
 ):
-    """An order of a customer."""
+    """A customer's order."""
 
     customer_id: tv.Attr[str]
     order_id: tv.Attr[str]
@@ -51,7 +51,7 @@ class CustomerOrder(
         tv.PrimaryKey["CustomerOrder"],
         pk="CUSTOMER#{customer_id}",
         sk="ORDER#{order_id}",
-        access=tv.AccessPattern("An order of a customer", per_second=50, items=1, item_bytes=260),
+        access=tv.AccessPattern("A customer's order", per_second=50, items=1, item_bytes=260),
     ):
         customer_id: str
         order_id: str
@@ -63,7 +63,7 @@ class CustomerOrder(
         pk="CUSTOMER#{customer_id}",
         sk="ORDER#{placed_on}#{status}#{order_id}",
         access=tv.AccessPattern(
-            "A customer's orders: all, of a day, of a day and a status",
+            "A customer's orders: all, on one day, or on one day with one status",
             per_second=20,
             items=10,
             item_bytes=260,
@@ -114,11 +114,11 @@ async def levels(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
     day = mine.placed_on.eq(date(2026, 1, 15))
     return (
         await run_query(db, "All orders", mine),
-        await run_query(db, "Orders of 15 January", day),
-        await run_query(db, "Shipped orders of 15 January", day.status.eq("shipped")),
-        await run_query(db, "Orders of January", mine.placed_on.between(date(2026, 1, 1), date(2026, 1, 31))),
+        await run_query(db, "Orders on 15 January", day),
+        await run_query(db, "Orders shipped and placed on 15 January", day.status.eq("shipped")),
+        await run_query(db, "Orders in January", mine.placed_on.between(date(2026, 1, 1), date(2026, 1, 31))),
         await run_get(db, "One order", CustomerOrder.Key(customer_id=CUSTOMER, order_id="order-456")),
-        expect_refusal("Shipped orders of all days", lambda: mine.status.eq("shipped")),
+        expect_refusal("Shipped orders on any day", lambda: mine.status.eq("shipped")),
     )
 
 
@@ -165,7 +165,7 @@ async def sums(db: tv.AsyncConnection) -> tuple[StepResult, ...]:
     small = await run_query(
         db, "Shipped on 15 January", mine.placed_on.eq(date(2026, 1, 15)).status.eq("shipped")
     )
-    large = await run_query(db, "Orders of February", mine.placed_on.gte(date(2026, 2, 1)))
+    large = await run_query(db, "Orders in February", mine.placed_on.gte(date(2026, 2, 1)))
     total = sum((order.total for order in entities(small, CustomerOrder)), Decimal(0))
     return (
         small,

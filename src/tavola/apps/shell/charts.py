@@ -400,14 +400,15 @@ def _table(
     if not labels:
         return Markup("")
     heads = _join(Markup('<th scope="col" class="number">{}</th>').format(name) for name, _ in series)
+    digits = [0 if _are_whole(_known_values([each])) else 2 for each in series]  # the same in a whole column
     rows = _join(
         Markup('<tr><th scope="row" data-label="">{}</th>{}</tr>').format(
             label,
             _join(
                 Markup('<td class="number" data-label="{}">{}</td>').format(
-                    name, "—" if values[number] is None else _format(values[number], unit)
+                    name, _format(values[number], unit, digits=places)
                 )
-                for name, values in series
+                for (name, values), places in zip(series, digits, strict=True)
             ),
         )
         for number, label in enumerate(labels)
@@ -459,9 +460,13 @@ def _known_values(series: Sequence[tuple[str, Sequence[float | None]]]) -> list[
     return [value for _, values in series for value in values if value is not None]
 
 
-def _format(value: float | None, unit: str = "") -> str:
+def _format(value: float | None, unit: str = "", *, digits: int | None = None) -> str:
+    """Return a number with as many decimals as it needs, or with `digits`."""
     if value is None:
         return "—"
+    if digits is not None:
+        text = f"{value:,.{digits}f}"
+        return f"{text} {unit}" if unit else text
     text = f"{value:,.0f}" if value == int(value) else f"{value:,.2f}".rstrip("0").rstrip(".")
     return f"{text} {unit}" if unit else text
 

@@ -47,12 +47,18 @@ class Start(Starlette):
         await super().__call__(scope, receive, send)
 
 
-def start_page(settings: AppSettings, mounted: Sequence[Mounted], *, endpoint: str | None = None) -> Start:
+def start_page(
+    settings: AppSettings,
+    mounted: Sequence[Mounted],
+    *,
+    endpoint: str | None = None,
+    commands: Sequence[str] = (),
+) -> Start:
     """Return the root application: the start page and all mounted applications.
 
-    `endpoint` is the URL of the DynamoDB API if the demo serves it too.
+    `endpoint` is the URL of the DynamoDB API if the demo serves it too, and `commands` are shell commands that use it.
     """
-    home = _home(replace(settings, base_path=""), mounted, endpoint)
+    home = _home(replace(settings, base_path=""), mounted, endpoint, "\n".join(commands))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -74,15 +80,10 @@ async def _add_slash(request: Request) -> Response:
     return RedirectResponse(request.scope["path"] + "/", 308)
 
 
-def _home(settings: AppSettings, mounted: Sequence[Mounted], endpoint: str | None) -> FastAPI:
+def _home(settings: AppSettings, mounted: Sequence[Mounted], endpoint: str | None, commands: str) -> FastAPI:
     links = [Link(mount.title, mount.path + "/") for mount in mounted]
-    pages = Pages("Tavola", links, tagline="an embedded DynamoDB", clock=settings.clock)
-    commands = "\n".join(
-        (
-            f"export AWS_ENDPOINT_URL_DYNAMODB={endpoint}",
-            "export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_REGION=us-east-1",
-            "aws dynamodb list-tables",
-        )
+    pages = Pages(
+        "Tavola", links, tagline="a toolkit for DynamoDB single-table systems", clock=settings.clock
     )
 
     @asynccontextmanager
@@ -103,7 +104,8 @@ def _home(settings: AppSettings, mounted: Sequence[Mounted], endpoint: str | Non
 
     @application.get("/ui/", include_in_schema=False)
     async def front(request: Request) -> Response:
-        context = {"mounted": mounted, "endpoint": endpoint, "commands": commands}
+        has_docs = any(mount.path == "/docs" for mount in mounted)
+        context = {"mounted": mounted, "endpoint": endpoint, "commands": commands, "has_docs": has_docs}
         return pages.render(request, "shell/start.html", context)
 
     return application

@@ -214,7 +214,7 @@ class Ticket(
         pk="STATUS#{status}",
         sk="{created_at}#{ticket_id}",
         shards=SHARDS,
-        access=AccessPattern("tickets of a status, by date", per_second=10, items=20, item_bytes=450),
+        access=AccessPattern("tickets with a given status, by date", per_second=10, items=20, item_bytes=450),
     ):
         status: TicketStatus
         created_at: Sort[datetime] = sort()
@@ -400,7 +400,7 @@ class Attachment(
         Query["Attachment"],
         on=Key,
         access=AccessPattern(
-            "a ticket's attachments, when it is closed",
+            "attachments of a closed ticket",
             per_second=1,
             items=1,
             item_bytes=700,

@@ -17,19 +17,7 @@ from tavola import Entity, Entropy
 from tavola.apps.seeding import RandomChoices
 from tavola.apps.support_desk.domain import EventKind, Priority, TicketStatus, make_subject
 from tavola.apps.support_desk.model import Event, Feedback, Ticket, TicketVector
-from tavola.apps.support_desk.phrases import (
-    ANSWERS,
-    COMMENTS,
-    FAILURES,
-    NOTES,
-    REASONS,
-    REASSIGNED,
-    REOPENED,
-    TOPICS,
-    UNREPAIRABLE,
-    Topic,
-    complaint_text,
-)
+from tavola.apps.support_desk.phrases import TOPICS, TicketPhrases, Topic, complaint_text
 from tavola.apps.support_desk.similar import embed
 
 _HOURS = (1, 1, 1, 1, 1, 2, 5, 12, 26, 30, 28, 22, 14, 20, 26, 26, 22, 14, 7, 4, 3, 2, 2, 1)
@@ -128,7 +116,7 @@ class DemoMonth:
             version=len(events),
         )
         yield from events
-        feedback = self._feedback(ticket_id, last.at) if status is TicketStatus.READY else None
+        feedback = self._feedback(ticket_id, last.at, topic.phrases) if status is TicketStatus.READY else None
         if feedback is not None:
             yield feedback
         has_comment = feedback is not None and feedback.comment is not None
@@ -177,7 +165,7 @@ class DemoMonth:
         self, customer: str, priority: Priority, topic: Topic, file: str | None
     ) -> Iterator[TicketStep]:
         """Generate the steps of a ticket: what happens, after how long, and who does it."""
-        random, pace = self.random, _PACE[priority]
+        random, pace, phrases = self.random, _PACE[priority], topic.phrases
         choose, duration, fraction = random.choose, random.duration, random.fraction
         changed, operator = EventKind.STATUS_CHANGED, choose(self._operators)
         yield TicketStep(timedelta(0), EventKind.CREATED, TicketStatus.NEW, customer)
@@ -192,37 +180,39 @@ class DemoMonth:
             yield TicketStep(work_time, EventKind.AMENDED, actor=operator, details={"product": topic.product})
         elif extra < _CLASSIFIED + _NOTED:
             work_time /= 2
-            yield TicketStep(work_time, EventKind.NOTE_ADDED, actor=operator, note=choose(NOTES))
+            yield TicketStep(work_time, EventKind.NOTE_ADDED, actor=operator, note=choose(phrases.notes))
         if outcome < _ESCALATED + _UNREPAIRABLE:
-            yield self._escalation(work_time, operator, choose(REASONS))
+            yield self._escalation(work_time, operator, choose(phrases.reasons))
             if fraction() < _REASSIGNED:
-                yield self._escalation(duration(_REWORK), choose(self._engineers), choose(REASSIGNED))
+                yield self._escalation(duration(_REWORK), choose(self._engineers), choose(phrases.reassigned))
             if outcome < _UNREPAIRABLE:
                 yield TicketStep(
                     _DAY * (12 + 28 * fraction()),
                     changed,
                     TicketStatus.FAILED,
                     operator,
-                    choose(UNREPAIRABLE),
+                    choose(phrases.unrepairable),
                 )
                 return
             work_time = duration(_ENGINEERING)
         elif outcome < _ESCALATED + _UNREPAIRABLE + _FAILED:
-            yield TicketStep(work_time, changed, TicketStatus.FAILED, operator, choose(FAILURES))
+            yield TicketStep(work_time, changed, TicketStatus.FAILED, operator, choose(phrases.failures))
             return
-        yield TicketStep(work_time, changed, TicketStatus.READY, operator, choose(ANSWERS))
+        yield TicketStep(work_time, changed, TicketStatus.READY, operator, choose(phrases.answers))
         if fraction() < _REOPENED:
             yield TicketStep(
-                duration(_REOPENING), changed, TicketStatus.PROCESSING, customer, choose(REOPENED)
+                duration(_REOPENING), changed, TicketStatus.PROCESSING, customer, choose(phrases.reopened)
             )
-            yield TicketStep(duration(_REWORK), changed, TicketStatus.READY, operator, choose(ANSWERS))
+            yield TicketStep(
+                duration(_REWORK), changed, TicketStatus.READY, operator, choose(phrases.answers)
+            )
 
     def _escalation(self, after: timedelta, actor: str, reason: str) -> TicketStep:
         """Return the step that assigns a ticket to an engineer."""
         details = {"assigned_to": self.random.choose(self._engineers)}
         return TicketStep(after, EventKind.ESCALATED, TicketStatus.ESCALATED, actor, reason, details)
 
-    def _feedback(self, ticket_id: str, completed_at: datetime) -> Feedback | None:
+    def _feedback(self, ticket_id: str, completed_at: datetime, phrases: TicketPhrases) -> Feedback | None:
         """Return feedback on an answer; None if there is none, or none yet."""
         random = self.random
         submitted_at = completed_at + random.duration(timedelta(hours=8))
@@ -236,5 +226,5 @@ class DemoMonth:
             submitted_at=submitted_at,
             rating=rating,
             was_helpful=rating > 3 if rating != 3 else None,
-            comment=random.choose(COMMENTS) if random.fraction() < 0.3 else None,
+            comment=random.choose(phrases.comments) if random.fraction() < 0.3 else None,
         )

@@ -128,7 +128,7 @@ async def _overview_context(store: ReviewStore) -> dict[str, Any]:
         "waiting": pending.items,
         "failed": failed.items,
         "older": bool(pending.items) and pending.items[0].created_at.date() < start,
-        "high": high.items,
+        "high": sorted(high.items, key=lambda review: review.created_at, reverse=True),
         "trend": build_trend(days, start, end),
         "start": start,
         "end": end,

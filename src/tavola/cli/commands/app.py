@@ -65,7 +65,7 @@ def serve_support_desk(
 def serve_service_desk(server: AppServerOptions = BUNDLE) -> None:
     """Serve the service desk.
 
-    Four operations for callers of a help line: open, show and comment on a ticket, and list a caller's tickets.
+    Four operations for helpline callers: open, show and comment on a ticket, and list a caller's tickets.
     """
     _run(SERVICE_DESK, server, lambda settings: create(SERVICE_DESK, settings))
 

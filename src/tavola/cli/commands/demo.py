@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import click
 
@@ -175,7 +176,7 @@ def _create_file(file: Path, region: str, size: SampleSize | None) -> None:
     from tavola.cli import samples
 
     if size is not None:
-        note(f"Filling {file} with a month of sample data (only this once).")
+        note(f"Filling {file} with a month of sample data (first start only).")
     try:
         samples.create_file(file, region, size)
     except KeyboardInterrupt:
@@ -247,7 +248,17 @@ def _mount_apps(demo_server: DemoServer, endpoint: str, studio: Studio) -> Starl
         site = Starlette(routes=[Mount("/", StaticFiles(directory=demo_server.docs, html=True))])
         summary = "Tutorials, how-to guides, reference and explanation."
         mounted.append(Mounted(DOCS_PATH, "Documentation", summary, site, api=False))
-    return start_page(settings, mounted, endpoint=endpoint)
+    return start_page(settings, mounted, endpoint=endpoint, commands=_client_commands(demo_server, endpoint))
+
+
+def _client_commands(demo_server: DemoServer, endpoint: str) -> tuple[str, ...]:
+    """Return shell commands that use the endpoint: the first points AWS SDKs at the server and at the region of its tables."""
+    port, region = urlsplit(endpoint).port or demo_server.port, demo_server.region
+    environment = env_command(demo_server.host, port)
+    return (
+        f"{environment}; export AWS_REGION={region} AWS_DEFAULT_REGION={region}",
+        "aws dynamodb list-tables",
+    )
 
 
 def _greet(demo_server: DemoServer, addresses: DemoAddresses, *, as_json: bool) -> None:
@@ -274,7 +285,7 @@ def _greet(demo_server: DemoServer, addresses: DemoAddresses, *, as_json: bool) 
         if docs_url is not None:
             rows.append(("Documentation", docs_url))
         rows.append(("DynamoDB", f"{endpoint}, region {demo_server.region}"))
-        rows.append(("AWS CLI and SDKs", env_command(demo_server.host, addresses.endpoint.port)))
+        rows.append(("AWS CLI and SDKs", _client_commands(demo_server, endpoint)[0]))
         rows.append(("Data", f"{demo_server.file.absolute()} (--fresh starts over)"))
         for label, text in rows:
             say(f"  {label + ':':<18} {text}")

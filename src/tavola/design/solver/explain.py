@@ -44,7 +44,7 @@ SCENARIOS: Mapping[Pattern, str] = {
     "Write Sharding": "high write throughput",
     "Sparse Indexes": "subset needs secondary access",
     "Single-Table Design": "related entities queried together",
-    "Composite Key + Sharding": "time-series data",
+    "Composite Key + Sharding": "time-ordered data",
     "GSI with Status Prefix": "status-based filtering",
 }
 _TIMES = ("date", "datetime")

@@ -75,9 +75,12 @@ def group_entities(subject: SolverInput) -> tuple[TableGroup, ...]:
             table_label(group[0], {*taken, *classes}) if home is None else find_free_name(home.label, taken)
         )
         taken.add(label)
-        why = list(
-            reasons.get(group[0], ["no access pattern or transaction combines it with other entities"])
+        separate = (
+            "no access pattern or transaction combines it with other entities"
+            if len(subject.entities) > 1
+            else "the design has one entity"
         )
+        why = list(reasons.get(group[0], [separate]))
         reason = "; ".join(
             why[:_REASONS_MAX]
             + ([f"and {len(why) - _REASONS_MAX} more reasons"] if len(why) > _REASONS_MAX else [])

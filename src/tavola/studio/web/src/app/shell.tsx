@@ -227,7 +227,7 @@ function Navigation({ open, close }: { open: boolean; close: () => void }) {
                   class="table-link"
                   href={href({ page: page?.ofTable || here.page === "cost" ? here.page : "data", table: table.name })}
                   aria-current={table.name === currentTable.value?.name ? "true" : undefined}
-                  title={`${table.name}${table.status === "MISSING" ? ": declared in the design, not created yet" : table.status === "UNKNOWN" ? ": status unknown" : `: ${formatCount(table.items, "item")}, ${formatBytes(table.bytes)}`}`}
+                  title={`${table.name}${table.design ? `, designed in ${table.design}` : ""}${table.status === "MISSING" ? ": declared in the design, not created yet" : table.status === "UNKNOWN" ? ": status unknown" : `: ${formatCount(table.items, "item")}, ${formatBytes(table.bytes)}`}`}
                 >
                   <Name text={table.name} />
                   {table.status === "MISSING" ? (

@@ -237,6 +237,18 @@ function Head({ answer, loading }: { answer: MonthlyCost; loading: boolean }) {
 }
 
 /** The assumptions that were made, and the command line that prints the same. */
+const FIELD_NAMES: readonly (readonly [string, string])[] = [
+  ["--sparse-share", "“Share of items in sparse indexes”"],
+  ["--stream-polls", "“Stream polls per second”"],
+  ["--free-tier", "“Apply the free tier”"],
+  ["--prices", "“Price list”"],
+];
+
+/** A note of the report, with the fields of this page in place of the command's options. */
+function nameFields(note: string): string {
+  return FIELD_NAMES.reduce((text, [option, field]) => text.replaceAll(option, field), note);
+}
+
 function NotesAndCommand({ answer }: { answer: MonthlyCost }) {
   const month = costDocument(answer.altered);
   const file = useDownload();
@@ -245,7 +257,7 @@ function NotesAndCommand({ answer }: { answer: MonthlyCost }) {
       <Panel title="Notes">
         <ul class="cost-list small">
           {month.notes.map((each) => (
-            <li key={each}>{each}</li>
+            <li key={each}>{nameFields(each)}</li>
           ))}
         </ul>
       </Panel>

@@ -34,10 +34,10 @@ export function QueryPlan({ plan, loading, problem, incomplete, onSuggestion }: 
       <span class="muted">{plan.why}</span>{" "}
       <span
         class="data-estimate nowrap"
-        title={`${plan.estimate.reason}\nCost of one million requests like this, on-demand, at ${plan.estimate.priced} prices.`}
+        title={`${plan.estimate.reason}\nCost of one million reads like this, each to its end, on-demand, at ${plan.estimate.priced} prices.`}
       >
         {unitsText(plan.estimate)} · {formatMoneyRange(plan.estimate.dollars_low, plan.estimate.dollars_high)} per
-        million requests
+        million {plan.operation === "Scan" ? "scans" : plan.operation === "Query" ? "queries" : "reads"}
       </span>
       <span class="muted"> {plan.estimate.reason}</span>
       {onSuggestion && plan.suggestions?.length ? (

@@ -1,7 +1,7 @@
 // Overview: the totals of a window, over time and by operation.
 import { useMemo, useState } from "preact/hooks";
 import { call } from "../../app/api";
-import type { OperationsSummary, OperationTotals } from "../../generated/api";
+import type { OperationRow, OperationsSummary, OperationTotals } from "../../generated/api";
 import {
   Badge,
   Button,
@@ -24,6 +24,7 @@ import { useAction } from "../../app/queries";
 
 const ROWS_SHOWN = 12;
 const METADATA_CALLS = /^(Describe|List)/;
+const STREAM_READS = /^(GetRecords|GetShardIterator|DescribeStream)$/;
 
 interface OverviewProps {
   summary: OperationsSummary;
@@ -38,7 +39,7 @@ export function Overview({ summary, paused, reload }: OverviewProps) {
     return <NoTraffic summary={summary} reload={reload} />;
   return (
     <>
-      <Tiles totals={summary.totals} seconds={summary.window_s} />
+      <Tiles totals={summary.totals} seconds={summary.window_s} streamReads={countStreamReads(summary.rows)} />
       {narrowed && summary.totals.requests === 0 ? (
         <Empty
           title="No matching requests"
@@ -87,7 +88,12 @@ function NoTraffic({ summary, reload }: { summary: OperationsSummary; reload: ()
   );
 }
 
-function Tiles({ totals, seconds }: { totals: OperationTotals; seconds: number }) {
+/** How many requests read streams: workers send them all the time, also while nobody uses the tables. */
+function countStreamReads(rows: readonly OperationRow[]): number {
+  return rows.reduce((sum, row) => sum + (STREAM_READS.test(row.operation) ? row.totals.requests : 0), 0);
+}
+
+function Tiles({ totals, seconds, streamReads }: { totals: OperationTotals; seconds: number; streamReads: number }) {
   const codes = Object.entries(totals.codes);
   const other = otherErrors(totals);
   return (
@@ -96,7 +102,7 @@ function Tiles({ totals, seconds }: { totals: OperationTotals; seconds: number }
         <Stat
           label="Requests / s"
           value={formatNumber(totals.per_second)}
-          beside={`${formatNumber(totals.requests)} in ${windowText(seconds)}`}
+          beside={`${formatNumber(totals.requests)} in ${windowText(seconds)}${streamReads ? `, ${formatNumber(streamReads)} of them by stream workers` : ""}`}
         />
         <Stat label="p50" value={formatLatency(totals.p50_ms)} beside={`p90 ${formatLatency(totals.p90_ms)}`} />
         <Stat label="p99" value={formatLatency(totals.p99_ms)} beside={`p99.9 ${formatLatency(totals.p999_ms)}`} />

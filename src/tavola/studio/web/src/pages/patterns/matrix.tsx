@@ -31,7 +31,7 @@ function CoverageView({ coverage, table }: { coverage: Coverage; table: string }
   const here = coverage.tables.filter((each) => each.table === table || each.table === "");
   return (
     <div class="stack">
-      <Panel title="Coverage of the design">
+      <Panel title="Coverage of all designs">
         <Stats>
           <Stat label="Read patterns" value={coverage.patterns} />
           <Stat label="Served by a key" value={coverage.served} tone={coverage.unserved ? undefined : "good"} />
