@@ -147,7 +147,7 @@ def test_settings_come_from_the_environment_too() -> None:
     with _serving(**environment) as (_, endpoint):
         assert endpoint.host == "127.0.0.2"
         assert endpoint.port != 1
-        assert send_request(endpoint, b"GET /healthz HTTP/1.1\r\n\r\n").status == 200
+        assert send_request(endpoint, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.2\r\n\r\n").status == 200
 
 
 def test_a_host_that_others_reach_is_warned_of() -> None:

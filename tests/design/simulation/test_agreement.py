@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -186,16 +187,23 @@ def split_run(spread: Any, split_after_s: float = 30) -> Simulator:
 
 
 def same_key_twice() -> tuple[float, Simulator]:
-    """An index with the partition key of its table: both refuse the same requests, and not each a part."""
-    draw = zipf(KEYS, 1.0, Random(1))
+    """An index with the partition key of its table: both refuse the same requests, and not each a part.
 
-    def ask(engine: Engine, _: Random) -> None:
-        key = draw()
-        engine.call("PutItem", put(key, size_kb=10, status=key))
+    The mean of four runs: the share of a single one is off by up to 5 %.
+    """
 
-    engine = engine_share(25, 400, ask, indexes={INDEX: "status"})
+    def run_engine(seed: int) -> float:
+        draw = zipf(KEYS, 1.0, Random(seed))
+
+        def ask(engine: Engine, _: Random) -> None:
+            key = draw()
+            engine.call("PutItem", put(key, size_kb=10, status=key))
+
+        return engine_share(25, 400, ask, indexes={INDEX: "status"}).share
+
     draws = (Draw(0, 1.0, (write(0, 10), write(1, 10))),)
-    return engine.share, simulated(25, 400, (named("k", KEYS),), draws, (ON_DEMAND, ON_DEMAND))
+    simulator = simulated(25, 400, (named("k", KEYS),), draws, (ON_DEMAND, ON_DEMAND))
+    return fmean(run_engine(seed) for seed in range(1, 5)), simulator
 
 
 SCENARIOS = (
