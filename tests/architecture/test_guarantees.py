@@ -28,7 +28,9 @@ def guarantees(page: str) -> dict[str, bool]:
 
 
 def docstrings(text: str) -> dict[str, str]:
-    """Return the docstrings of a file's test functions by name."""
+    """Return the docstrings of a file's test functions by name; of a file without any number, none."""
+    if not _NUMBER.search(text):
+        return {}
     return {
         node.name: ast.get_docstring(node) or ""
         for node in ast.walk(ast.parse(text))
@@ -39,7 +41,7 @@ def docstrings(text: str) -> dict[str, str]:
 @cache
 def starts_server(path: Path) -> bool:
     """Return whether a file, or a file of tests that it imports, starts a server."""
-    return any(
+    return path.is_file() and any(
         (isinstance(node, ast.ImportFrom) and node.module == "tavola.server.listener")
         or (isinstance(node, ast.Constant) and node.value == "serve")
         or (isinstance(node, ast.ImportFrom) and _is_server(node.module or ""))
@@ -48,8 +50,7 @@ def starts_server(path: Path) -> bool:
 
 
 def _is_server(module: str) -> bool:
-    path = ROOT / f"{module.replace('.', '/')}.py"
-    return module.startswith("tests.") and path.is_file() and starts_server(path)
+    return module.startswith("tests.") and starts_server(ROOT / f"{module.replace('.', '/')}.py")
 
 
 def faults(promised: Mapping[str, bool], tests: Iterable[tuple[str, str, bool]]) -> list[str]:
@@ -71,9 +72,12 @@ def faults(promised: Mapping[str, bool], tests: Iterable[tuple[str, str, bool]])
 def test_every_guarantee_is_proven_by_a_test_that_names_it() -> None:
     """A guarantee without a test is a hope, and a number that the page lacks says nothing to a reader."""
     tests = [
-        (f"{path.relative_to(ROOT)}::{name}", rule, any(starts_server(each) for each in (path, conftest)))
+        (
+            f"{path.relative_to(ROOT)}::{name}",
+            rule,
+            starts_server(path) or starts_server(path.with_name("conftest.py")),
+        )
         for path in sorted(TESTS.rglob("test_*.py"))
-        for conftest in [path.with_name("conftest.py") if path.with_name("conftest.py").is_file() else path]
         for name, rule in docstrings(path.read_text(encoding="utf-8")).items()
     ]
     page = PAGE.read_text(encoding="utf-8")
