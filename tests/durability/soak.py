@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from random import Random
 from statistics import median, quantiles
@@ -81,7 +81,7 @@ class SoakLoad:
             connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
             try:
                 work(self, connection, Random(seed))
-            except Exception as error:
+            except (OSError, HTTPException, AssertionError) as error:
                 self.failures.append(repr(error))
                 self.stop.set()
             finally:
@@ -129,18 +129,16 @@ def write_and_read(load: SoakLoad, connection: HTTPConnection, random: Random) -
             "Limit": 20,
         }
         actions = [{"Put": {"TableName": "soak", "Item": other}}, {"Update": update}]
-        for operation, request in random.choices(
-            [
-                ("PutItem", {"TableName": "soak", "Item": item}),
-                ("GetItem", {"TableName": "soak", "Key": key}),
-                ("Query", query),
-                ("UpdateItem", update),
-                ("TransactWriteItems", {"TransactItems": actions}),
-                ("DeleteItem", {"TableName": "soak", "Key": key}),
-            ],
-            weights=(4, 6, 2, 2, 1, 2),
-        ):
-            load.send(connection, operation, request)
+        requests: list[tuple[str, dict[str, Any]]] = [
+            ("PutItem", {"TableName": "soak", "Item": item}),
+            ("GetItem", {"TableName": "soak", "Key": key}),
+            ("Query", query),
+            ("UpdateItem", update),
+            ("TransactWriteItems", {"TransactItems": actions}),
+            ("DeleteItem", {"TableName": "soak", "Key": key}),
+        ]
+        operation, request = random.choices(requests, weights=(4, 6, 2, 2, 1, 2))[0]
+        load.send(connection, operation, request)
 
 
 def read_stream_and_scan(load: SoakLoad, connection: HTTPConnection, random: Random) -> None:
@@ -214,7 +212,7 @@ def leaks(samples: Sequence[SoakSample], rss_margin_mb: float = RSS_MARGIN_MB) -
     """Return what grew beyond its bound."""
     warm = samples[len(samples) // 5 :]
     third = len(warm) // 3
-    if not third:
+    if third < 2:
         return [f"{len(samples)} samples are too few"]
     first, last = warm[:third], warm[-third:]
     wrong = []
@@ -267,7 +265,8 @@ def main() -> int:
     wrong = leaks(samples) + failures
     if samples:
         write_report(samples, wrong, options.folder)
-    print(f"seed {options.seed}: {'; '.join(wrong) or 'nothing grew beyond its bound'}; see {options.folder}")
+    result = "; ".join(wrong) or "nothing grew beyond its bound"
+    sys.stdout.write(f"seed {options.seed}: {result}; see {options.folder}\n")
     return 1 if wrong else 0
 
 
