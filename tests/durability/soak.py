@@ -1,7 +1,7 @@
 """Soak: a server on a file under a mixed load for a long time; its memory, open files and WAL must stay bounded.
 
 `python -m tests.durability.soak --minutes 30 --seed 1` starts `tavola serve FILE` with a stream retention of 20 seconds, so
-that stream records are trimmed, and with items that expire. Four clients write and read over HTTP, and a fifth reads the
+that stream records are trimmed (once a minute), and with items that expire. Four clients write and read over HTTP, and a fifth reads the
 stream and scans. At each interval the server's process and files are measured. The first fifth of the samples is warm-up:
 caches fill. Of the rest, the median memory of the last third may exceed that of the first third by `RSS_RATIO_MAX` and
 `RSS_MARGIN_MB` together; open files by `FILES_MARGIN`; the WAL may never exceed `WAL_MB_MAX` (checkpoints begin at 16 MB).
