@@ -119,6 +119,10 @@ checkov: $(READY) $(CHECKOV)/.ready  ## run the tests that need checkov, which i
 crash: $(READY)  ## long campaign: power cuts, failing calls, kills, corruption (ARGS="--seconds 3600 --seed 7")
 	@$(BIN)/python -m tests.durability.campaign $(ARGS)
 
+.PHONY: soak
+soak: $(READY)  ## load a server for long, and check that its memory, open files and WAL stay bounded (ARGS="--minutes 30 --seed 1")
+	@$(BIN)/python -m tests.durability.soak $(ARGS)
+
 .PHONY: attack
 attack: $(READY)  ## send expensive requests to a server, and measure how long another client waits (ARGS="--only scan --seconds 2")
 	@$(BIN)/python -m tests.attacks $(ARGS)

@@ -33,7 +33,7 @@ def _results(folder: Path, names: tuple[str, ...], *, sliced: bool = True) -> di
 
 
 def test_no_request_stalls_the_others(tmp_path: Path) -> None:
-    """Under attack no turn of the server takes long, and the good client is served."""
+    """I20 over HTTP: under attack no turn of the server takes long, and the good client is served."""
     for name, result in _results(tmp_path, _CHOSEN).items():
         assert result.answered, name
         assert result.turn_worst_ms <= _TURN_WORST_MS, result

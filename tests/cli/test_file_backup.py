@@ -58,7 +58,7 @@ def test_a_file_that_this_process_uses_is_backed_up(path: Path, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_a_file_that_is_served_is_backed_up(tmp_path: Path) -> None:
-    """The server goes on; an acknowledged write from before the command is in the copy."""
+    """I18 over HTTP: the server goes on; an acknowledged write from before the command is in the copy."""
     path, copy = tmp_path / "shop.db", tmp_path / "copy.db"
     with serving(str(path)) as ask:
         ask("CreateTable", TABLE)

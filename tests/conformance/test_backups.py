@@ -296,7 +296,7 @@ def test_settings_that_a_restore_omits(
 def test_a_table_is_restored_to_a_time(
     client: DynamoDBClient, tables: Tables, restored: Callable[..., str]
 ) -> None:
-    """The latest restorable time includes the last write; the target is a new table."""
+    """I12 over HTTP: the latest restorable time includes the last write; the target is a new table."""
     table = tables("pk", gsi=GSI)
     put(client, table, item(pk="before", g="x"))
     _recover(client, table)

@@ -46,7 +46,7 @@ def test_nothing_is_reported_unasked(client: DynamoDBClient, tables: Tables) -> 
 def test_a_write_costs_a_unit_for_each_kilobyte(
     client: DynamoDBClient, tables: Tables, size: int, units: int
 ) -> None:
-    """A put and a delete cost the item's size in KB, rounded up."""
+    """I13 over HTTP: a put and a delete cost the item's size in KB, rounded up."""
     table = tables()
     row = _sized(size)
 
@@ -81,7 +81,7 @@ def test_a_write_costs_the_larger_image(client: DynamoDBClient, tables: Tables) 
 def test_a_read_costs_a_unit_for_each_four_kilobytes(
     client: DynamoDBClient, tables: Tables, size: int, strong: int
 ) -> None:
-    """A consistent read costs a unit for each 4 KB, an eventual one half; a projection does not reduce it."""
+    """I13 over HTTP: a consistent read costs a unit for each 4 KB, an eventual one half; a projection does not reduce it."""
     table = tables()
     put(client, table, _sized(size))
     request: Any = {"TableName": table, "Key": _KEY, "ReturnConsumedCapacity": "TOTAL"}

@@ -64,7 +64,7 @@ def all_records(streams: Any, arn: str) -> list[Any]:
 def test_a_change_is_reported_once_and_a_no_op_write_never(
     client: DynamoDBClient, streams: Any, tables: Tables
 ) -> None:
-    """Insert, change and removal make a record each; a write that leaves the item unchanged makes none."""
+    """I5 over HTTP: insert, change and removal make a record each; a write that leaves the item unchanged makes none."""
     table = tables("pk", **on("NEW_AND_OLD_IMAGES"))
     put(client, table, item(pk="a", v=1, m={"M": {"x": s("1"), "y": s("2")}}))
     put(client, table, item(pk="a", v=1, m={"M": {"y": s("2"), "x": s("1")}}))
@@ -277,7 +277,7 @@ def test_a_disabled_stream_can_still_be_read_and_a_new_one_starts_empty(
 def test_a_stream_outlives_its_table_and_a_namesake_inherits_nothing(
     client: DynamoDBClient, streams: Any, tables: Tables
 ) -> None:
-    """The stream of a deleted table can be read; a table made again under the name has its own."""
+    """I6 over HTTP: the stream of a deleted table can be read; a table made again under the name has its own."""
     table = tables("pk", **on("KEYS_ONLY"))
     put(client, table, item(pk="a"))
     old = arn_of(client, table)
@@ -319,7 +319,7 @@ def test_invalid_iterators_and_streams_are_refused(
 def test_another_account_gets_nothing(
     backend: Backend, client: DynamoDBClient, streams: Any, tables: Tables
 ) -> None:
-    """Neither the stream nor an iterator of it is any use to someone else."""
+    """I6 over HTTP: neither the stream nor an iterator of it is any use to someone else."""
     if backend.name == "aws":
         pytest.skip("needs the credentials of a second account")
     table = tables("pk", **on("NEW_IMAGE"))

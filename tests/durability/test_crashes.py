@@ -144,7 +144,7 @@ def test_concurrent_transactions_are_strictly_serializable() -> None:
 
 @pytest.mark.slow
 def test_transactions_over_http_are_strictly_serializable() -> None:
-    """I3: also when a server commits the writes of several clients together."""
+    """I3 over HTTP: also when a server commits the writes of several clients together."""
     result = _run("served", trials=2)
 
     assert result["trials"] >= 1
@@ -159,7 +159,7 @@ def test_the_checker_finds_a_planted_fault(plant: str) -> None:
 
 @pytest.mark.parametrize("kind", ["tmpfs", "limit"])
 def test_a_full_disk_is_reported_and_recovered_from(kind: str, tmp_path: Path) -> None:
-    """I1 I2: a full disk refuses cleanly, keeps what was acknowledged, and takes writes again with room."""
+    """I1 I2 I17: a full disk refuses cleanly, keeps what was acknowledged, and takes writes again with room."""
     wrong = fill(kind, tmp_path)
 
     if wrong is None:
@@ -168,14 +168,14 @@ def test_a_full_disk_is_reported_and_recovered_from(kind: str, tmp_path: Path) -
 
 
 def test_a_refused_write_gives_its_reason_and_passes(tmp_path: Path) -> None:
-    """A quota, a limit, a read-only mount and a lost permission pass like a full disk; a failed sync never does."""
+    """I17: a quota, a limit, a read-only mount and a lost permission pass like a full disk; a failed sync never does."""
     assert refuse(tmp_path) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tmpfs", "limit", "deleted"])
 def test_a_server_says_why_it_refuses_writes_and_recovers(kind: str, tmp_path: Path) -> None:
-    """Each refusal and /readyz give the reason, the log says it once, and writing resumes without a restart."""
+    """I15 I17 over HTTP: each refusal and /readyz give the reason, the log says it once, and writing resumes without a restart."""
     wrong = fill(kind, tmp_path, "full_served")
 
     if wrong is None:

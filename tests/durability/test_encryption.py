@@ -178,6 +178,26 @@ def test_the_key_can_be_changed(copied: Path) -> None:
     assert CANARY.encode() not in copied.read_bytes()
 
 
+def test_a_file_that_exceeds_the_cache_can_be_decrypted(tmp_path: Path) -> None:
+    """SQLite then writes pages before the first one, from which on there are checksums; each page has one at the end."""
+    path = tmp_path / "large.db"
+    fill(path, KEY)
+    with closing(Engine.open(path, key=KEY, sync="off")) as engine:
+        for number in range(ROWS):
+            item = {"pk": {"S": f"{CANARY}-{number:04}"}, "v": {"S": CANARY * 600}}
+            engine.call("PutItem", {"TableName": "Vault", "Item": item})
+    assert path.stat().st_size > 4_000_000
+
+    change_key(str(path), KEY, None)
+
+    with closing(Engine.open(path, sync="off")) as engine:
+        for number in range(ROWS):
+            key = {"pk": {"S": f"{CANARY}-{number:04}"}}
+            assert (
+                engine.call("GetItem", {"TableName": "Vault", "Key": key})["Item"]["v"]["S"] == CANARY * 600
+            )
+
+
 def test_a_wrong_key_changes_no_key(copied: Path) -> None:
     """Who does not have the key cannot give the file another."""
     before = copied.read_bytes()

@@ -121,7 +121,7 @@ def jump_both_ways(path: Path, clock: FakedClock, program: tuple[str, ...]) -> N
 
 
 def test_a_server_does_not_believe_the_clock(tmp_path: Path, clock: FakedClock) -> None:
-    """I14: with the system's clock in other years, before and after a restart, a store knows what it knew."""
+    """I14 over HTTP: with the system's clock in other years, before and after a restart, a store knows what it knew."""
     jump_both_ways(tmp_path / "store.db", clock, PROGRAM)
 
 

@@ -72,7 +72,7 @@ def test_a_closed_file_is_copied(tmp_path: Path, key: str | None) -> None:
 
 
 def test_a_file_that_is_written_meanwhile_is_copied_as_of_one_moment(tmp_path: Path, key: str | None) -> None:
-    """Every write from before is in it, and of those during the copy all up to one; the writer's checkpoints wait."""
+    """I18: every write from before is in it, and of those during the copy all up to one; the writer's checkpoints wait."""
     path, copy = tmp_path / "store.db", tmp_path / "copy.db"
     make(path, *(f"{number}" for number in range(40)), key=key)
     with checkpoint_every(8), closing(open_store(path, key)) as engine:
@@ -222,7 +222,7 @@ def test_an_existing_file_is_replaced_only_on_request(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_not_backed_up(tmp_path: Path) -> None:
-    """The page is found while there is still a good backup to keep."""
+    """I18: the page is found while there is still a good backup to keep."""
     path, copy = tmp_path / "store.db", tmp_path / "copy.db"
     make(path, *(f"{number}" for number in range(40)))
     content = bytearray(path.read_bytes())

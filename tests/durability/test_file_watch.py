@@ -82,7 +82,7 @@ def _truncate_log(path: Path) -> None:
 def test_writes_stop_when_a_name_leads_elsewhere(
     path: Path, damage: Callable[[Path], None], how: str
 ) -> None:
-    """Every later write is refused with one sentence, and reads continue from the file that is still open."""
+    """I15: every later write is refused with one sentence, and reads continue from the file that is still open."""
     with closing(open_store(path)) as engine:
         put(engine, "second")
         damage(path)
@@ -107,7 +107,7 @@ def test_writes_stop_when_a_name_leads_elsewhere(
 def test_reads_stop_too_when_the_content_was_changed(
     path: Path, damage: Callable[[Path], None], how: str
 ) -> None:
-    """The pages of two states could be mixed in an answer."""
+    """I15: the pages of two states could be mixed in an answer."""
     with closing(open_store(path)) as engine:
         put(engine, "second")
         damage(path)
@@ -133,7 +133,7 @@ def test_a_backup_written_over_an_open_store_is_not_damaged_by_closing_it(path: 
 
 
 def test_a_checkpoint_does_not_write_into_a_foreign_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files are checked before each checkpoint, also if the interval has not passed."""
+    """I15: the files are checked before each checkpoint, also if the interval has not passed."""
     monkeypatch.setattr(open_file, "_CHECK_INTERVAL_S", 3600.0)
     with checkpoint_every(30), closing(open_store(path)) as engine:
         put(engine, "second")

@@ -57,7 +57,7 @@ def key(request: pytest.FixtureRequest) -> str | None:
 
 
 def test_a_killed_store_opens_with_all_that_was_written(tmp_path: Path, key: str | None) -> None:
-    """The file and its own WAL belong together, before and after checkpoints, and after several crashes."""
+    """I16: the file and its own WAL belong together, before and after checkpoints, and after several crashes."""
     path = tmp_path / "store.db"
     make(path, "first", key=key)
     expected = {"first"}
@@ -74,7 +74,7 @@ def test_a_killed_store_opens_with_all_that_was_written(tmp_path: Path, key: str
 
 
 def test_a_backup_copied_over_a_store_with_its_log_is_refused(tmp_path: Path, key: str | None) -> None:
-    """The refusal is a sentence, and neither file is changed; without the log, the backup opens as it was."""
+    """I16: the refusal is a sentence, and neither file is changed; without the log, the backup opens as it was."""
     path, backup = tmp_path / "store.db", tmp_path / "backup.db"
     make(path, "friday", key=key)
     shutil.copy(path, backup)
@@ -114,7 +114,7 @@ def test_without_the_check_the_mixed_files_are_opened(
 
 
 def test_a_checkpoint_of_the_same_session_is_another_state(tmp_path: Path) -> None:
-    """A copy of the file from before later checkpoints is refused as well, although the process was the same."""
+    """I16: a copy of the file from before later checkpoints is refused as well, although the process was the same."""
     path = tmp_path / "store.db"
     make(path, "first")
     with checkpoint_every(8), closing(open_store(path)) as engine:
@@ -129,7 +129,7 @@ def test_a_checkpoint_of_the_same_session_is_another_state(tmp_path: Path) -> No
 
 
 def test_the_log_of_another_store_is_refused(tmp_path: Path) -> None:
-    """A store does not take over the writes of a log that merely has its name."""
+    """I16: a store does not take over the writes of a log that merely has its name."""
     mine, other = tmp_path / "mine.db", tmp_path / "other.db"
     make(mine, "mine")
     make(other, "other")

@@ -285,7 +285,7 @@ def test_a_clock_that_jumps_reorders_nothing(engine: Engine, clock: ManualClock,
 
 
 def test_a_transaction_is_seen_whole(engine: Engine, clock: ManualClock) -> None:
-    """As of any microsecond, either all of a transaction is there or nothing of it, also over two tables."""
+    """I12: as of any microsecond, either all of a transaction is there or nothing of it, also over two tables."""
     recover(engine)
     engine.call("CreateTable", DESCRIBED | {"TableName": "others"})
     other = {"TableName": "others", "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}

@@ -266,7 +266,7 @@ def campaign(seed: int) -> None:
 @settings(max_examples=400 if LONG else 25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32))
 def test_the_past_is_what_it_was(seed: int) -> None:
-    """Reads as of a moment, and a table restored to it, answer as the table did then, whatever the clock did."""
+    """I12: reads as of a moment, and a table restored to it, answer as the table did then, whatever the clock did."""
     campaign(seed)
 
 

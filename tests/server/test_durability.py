@@ -12,7 +12,7 @@ from tests.server.standin import StandIn
 
 
 def test_a_failed_commit_fails_all_that_waited_for_it(caplog: pytest.LogCaptureFixture) -> None:
-    """Writes, reads and refusals of one group all fail with it, in order, and the connection lives on."""
+    """I9 over HTTP: writes, reads and refusals of one group all fail with it, in order, and the connection lives on."""
     engine = StandIn()
     engine.commit_error = OSError("the disk is gone")
     with served(engine) as endpoint, Raw(endpoint) as client:
@@ -30,7 +30,7 @@ def test_a_failed_commit_fails_all_that_waited_for_it(caplog: pytest.LogCaptureF
 
 
 def test_a_store_that_refuses_writes_says_why_and_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
-    """Each client gets the reason; the log gets it once and without a traceback, and once more for another reason."""
+    """I17 over HTTP: each client gets the reason; the log gets it once and without a traceback, and once more for another reason."""
     engine = StandIn()
     reason = "shop.db cannot be written: the disk is full"
     engine.commit_error, engine.unready_reason = StoreFull(reason), reason

@@ -207,7 +207,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED.keys())
 def test_malformed_http_is_refused(endpoint: ServerEndpoint, data: bytes) -> None:
-    """Malformed HTTP is a 400 and the end of the connection; earlier requests are answered first."""
+    """I24 over HTTP: malformed HTTP is a 400 and the end of the connection; earlier requests are answered first."""
     with Raw(endpoint) as client:
         client.send(request("PutItem") + data)
         assert client.answer().status == 200

@@ -234,7 +234,7 @@ def test_an_exhausted_budget_is_recovered_at_once() -> None:
 
 
 def test_a_good_client_is_served_among_clients_that_do_not_read() -> None:
-    """Over sockets: 40 clients leave 1 MB each unread in a budget of 8 MB, and others read small and large responses."""
+    """I21 over HTTP: 40 clients leave 1 MB each unread in a budget of 8 MB, and others read small and large responses."""
     engine = StandIn()
     engine.answer_bytes = 1_000_000
     with served(engine, buffer_bytes_max=8 * MB, pressed_s=0.1) as endpoint, ExitStack() as stack:
@@ -272,7 +272,7 @@ def _ask(endpoint: ServerEndpoint, operation: str, body: dict[str, Any]) -> int:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 def test_the_memory_of_a_program_is_bounded() -> None:
-    """60 clients ask for 16 MB each and read nothing: the process holds the 64 MB it may, and others are served."""
+    """I21 over HTTP: 60 clients ask for 16 MB each and read nothing: the process holds the 64 MB it may, and others are served."""
     table = {
         "TableName": "Large",
         "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],

@@ -149,7 +149,7 @@ def test_refused_clients_cost_little() -> None:
 
 
 def test_new_clients_get_in_among_busy_ones() -> None:
-    """Over sockets: all places are taken by clients that trickle or repeat; each new client is served within seconds."""
+    """I21 over HTTP: all places are taken by clients that trickle or repeat; each new client is served within seconds."""
     with (
         served(connections_max=20, pressed_s=0.2, idle_evictable_s=0.1, head_s=1.0) as endpoint,
         ExitStack() as stack,

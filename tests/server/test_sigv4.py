@@ -659,7 +659,7 @@ def _let_through_sts(module: ModuleType, *, rounds: int, seed: int) -> tuple[lis
 
 
 def test_no_mutation_of_a_request_to_sts_is_accepted() -> None:
-    """The same for STS: forms and presigned URLs, other methods, and signatures for DynamoDB."""
+    """I22: the same for STS: forms and presigned URLs, other methods, and signatures for DynamoDB."""
     passed, shown = _let_through_sts(sigv4, rounds=80, seed=3)
 
     assert not passed
@@ -680,7 +680,7 @@ def test_a_verifier_of_sts_without_one_check_is_caught(name: str) -> None:
 
 
 def test_no_mutation_is_accepted() -> None:
-    """Whatever is changed in a signed request, and whatever is signed that may not be, is refused."""
+    """I22: whatever is changed in a signed request, and whatever is signed that may not be, is refused."""
     passed, shown = _let_through(sigv4, rounds=80, seed=3)
 
     assert not passed

@@ -106,7 +106,7 @@ def _code(refused: pytest.ExceptionInfo[ClientError]) -> str:
 
 
 def test_callers_prove_themselves_and_policies_decide(strict: Strict) -> None:
-    """Writers write, readers read, and calls that no policy allows are denied with AWS's message."""
+    """I22 over HTTP: writers write, readers read, and calls that no policy allows are denied with AWS's message."""
     strict.client(WRITER).put_item(TableName="Orders", Item=KEY)
     assert strict.client(READER).get_item(TableName="Orders", Key=KEY)["Item"] == KEY
     assert strict.client(SESSION).get_item(TableName="Orders", Key=KEY)["Item"] == KEY
@@ -228,7 +228,7 @@ def test_any_name_reaches_a_server_that_verifies(strict: Strict) -> None:
 
 
 def test_every_call_is_noted_with_its_caller(tmp_path: Path) -> None:
-    """The log has verified callers, unverified ones, and the policy that denied a call."""
+    """I22 over HTTP: the log has verified callers, unverified ones, and the policy that denied a call."""
     with _strict(tmp_path) as served:
         served.client(WRITER).create_table(**TABLE)
         served.client(SESSION).get_item(TableName="Orders", Key=KEY)

@@ -222,7 +222,7 @@ def test_every_caller_learns_who_it_is(served: Served) -> None:
 
 
 def test_a_role_is_assumed(orders: Served) -> None:
-    """AssumeRole answers as AWS does, and DynamoDB's calls have the role's rights and not the user's."""
+    """I22 over HTTP: AssumeRole answers as AWS does, and DynamoDB's calls have the role's rights and not the user's."""
     answer = orders.client("sts").assume_role(RoleArn=_arn("Desk"), RoleSessionName="s1", DurationSeconds=900)
     keys = _keys_of(answer)
 
@@ -630,7 +630,7 @@ def test_a_file_without_a_session_key_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_calls_are_logged_without_secrets(tmp_path: Path) -> None:
-    """Each call has its caller, the role, the issued key and the decision; no token, secret, policy or tag."""
+    """I22 over HTTP: each call has its caller, the role, the issued key and the decision; no token, secret, policy or tag."""
     policy = json.dumps(_policy("dynamodb:ListTables", Resource="arn:aws:dynamodb:*:*:table/SecretName"))
     token = _valid_token(sub="subject-1")
     with _serve(tmp_path) as served:

@@ -280,7 +280,7 @@ def test_an_unknown_endpoint_does_not_show_itself(strict: StrictStudio) -> None:
 def test_an_endpoint_does_what_the_person_may_do(
     strict: StrictStudio, browsers: dict[str, Browser], person: str, name: str
 ) -> None:
-    """Each call of an endpoint is logged as the person's own, and one that no policy allows is a clear refusal."""
+    """I22: each call of an endpoint is logged as the person's own, and one that no policy allows is a clear refusal."""
     endpoint = next(endpoint for endpoint in ENDPOINTS if endpoint.name == name)
     result = visit(strict, browsers[person], name, REQUESTS[name])
 
@@ -357,7 +357,7 @@ def _is_denied(fault: Fault | None) -> bool:
 
 @pytest.mark.parametrize("person", PEOPLE)
 def test_the_studio_decides_as_the_endpoint_does(tmp_path: Path, person: str) -> None:
-    """Every call that the endpoints make for a person gets the same decision as when that person sends it over HTTP."""
+    """I22 over HTTP: every call that the endpoints make for a person gets the same decision as when that person sends it over HTTP."""
     with strict_studio(tmp_path) as strict:
         requests = {name: request for name, request in REQUESTS.items() if name not in SLOW}
         browser = strict.signed_in(PEOPLE[person])

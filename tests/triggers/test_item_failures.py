@@ -97,7 +97,7 @@ def tickets(*without: str) -> set[str]:
 @pytest.mark.parametrize("report", [False, True], ids=["raises", "reports"])
 @pytest.mark.parametrize("reads", [None, False, True], ids=["Mapping()", "unread", "read"])
 def test_a_record_that_fails_once_comes_again(db: Connection, report: bool, reads: bool | None) -> None:
-    """Whatever the router does and the mapping reads, the failure is counted and no ticket is lost."""
+    """I23: whatever the router does and the mapping reads, the failure is counted and no ticket is lost."""
     work = Work(once="t-4", report=report)
     mapping = None if reads is None else EventSourceMapping(report_batch_item_failures=reads)
     trigger, dead = run(db, work, mapping)
@@ -115,7 +115,7 @@ def test_a_record_that_fails_once_comes_again(db: Connection, report: bool, read
 def test_a_poison_record_is_written_down_and_the_others_are_handled(
     db: Connection, report: bool, reads: bool
 ) -> None:
-    """After its retries it is in the dead letters, alone, and nothing that came with it is lost."""
+    """I23: after its retries it is in the dead letters, alone, and nothing that came with it is lost."""
     work = Work(always="t-4", report=report)
     mapping = EventSourceMapping(
         report_batch_item_failures=reads, bisect_batch_on_function_error=True, maximum_retry_attempts=2
@@ -293,7 +293,7 @@ def test_any_other_response_is_ignored_where_none_is_read(response: object) -> N
     ("reads", "after"), [(False, None), (True, sequence(2))], ids=["whole batch", "from the record on"]
 )
 def test_no_checkpoint_passes_a_reported_record(reads: bool, after: str | None) -> None:
-    """What is stored ends before the lowest failure; a new trigger on the same checkpoints begins with it."""
+    """I23: what is stored ends before the lowest failure; a new trigger on the same checkpoints begins with it."""
     checkpoints, stream = MemoryCheckpoint(), fake_stream()
     mapping = EventSourceMapping(report_batch_item_failures=reads)
 

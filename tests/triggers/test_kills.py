@@ -14,7 +14,7 @@ SEED = 20261116
 
 
 def test_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
-    """I5: under eight writers, over rolling shards, through six kills."""
+    """I5 over HTTP: under eight writers, over rolling shards, through six kills."""
     run, faults = campaign(tmp_path, SEED, kills=6, writes=60)
 
     assert faults == []

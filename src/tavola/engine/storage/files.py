@@ -153,7 +153,8 @@ def change_key(path: str, key: str | None, new: str | None) -> None:
     """Encrypt a store's file with another key, or decrypt it; the file is locked meanwhile.
 
     A copy is written under the new key, checked, and moved over the file at the end. Until then the file is
-    unchanged, whatever happens.
+    unchanged, whatever happens. An attempt that was killed may leave a copy with its journal. SQLite would apply that
+    journal to the next copy, so both are deleted first.
     """
     copy = f"{path}.rekeyed"
     connection = connect_file(path, key)
@@ -161,6 +162,7 @@ def change_key(path: str, key: str | None, new: str | None) -> None:
         if own_file(connection, key) != APPLICATION_ID:
             raise StoreForeign(f"{path} is not a Tavola database file.")
         connection.pragma("journal_mode", "DELETE")  # moves the WAL into the file and keeps the lock
+        _delete_copy(copy)
         _copy(path, copy)
         _rekey(copy, key, new)
         os.replace(copy, path)
@@ -170,8 +172,13 @@ def change_key(path: str, key: str | None, new: str | None) -> None:
         raise StoreError(f"{path} cannot be rewritten ({error}); it is unchanged") from error
     finally:
         connection.close(True)
+        _delete_copy(copy)
+
+
+def _delete_copy(copy: str) -> None:
+    for name in (copy, f"{copy}-journal"):
         with suppress(FileNotFoundError):
-            os.unlink(copy)
+            os.unlink(name)
 
 
 def _copy(path: str, copy: str) -> None:
@@ -201,14 +208,29 @@ def _rekey(path: str, key: str | None, new: str | None) -> None:
         connection.pragma("rekey", new or "")
     finally:
         connection.close(True)
-    connection = connect_file(path, new)
+    if new is None:
+        _add_checksums(path)
+    connection = connect_file(path, new)  # a new one, whose cache has no page that was not read from the disk
     try:
-        if new is None:
-            connection.reserve_bytes("main", _CHECKSUM_BYTES)
-            connection.execute("VACUUM")
         result = connection.execute("PRAGMA integrity_check(1)").get
         if result != "ok":
             raise damage_error(f"{path}: {str(result).splitlines()[-1]}")
+    finally:
+        connection.close(True)
+
+
+def _add_checksums(path: str) -> None:
+    """Rewrite a file twice: the first time makes space for checksums, the second time fills it.
+
+    The checksum VFS begins to write checksums when it has written the first page of a file with space for them. If a file
+    exceeds SQLite's cache, other pages are written before that one.
+    """
+    connection = connect_file(path, None)
+    try:
+        connection.reserve_bytes("main", _CHECKSUM_BYTES)
+        connection.execute("VACUUM")
+        connection.pragma("checksum_verification", False)
+        connection.execute("VACUUM")
     finally:
         connection.close(True)
 
