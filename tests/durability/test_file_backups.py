@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tavola.engine import (
     FileBackupExists,
     FileBackupFailed,
     StoreDamaged,
+    StoreError,
     StoreInUse,
     StoreLocked,
     StoreMismatch,
@@ -359,3 +361,47 @@ def test_what_a_killed_backup_left_is_not_replayed(tmp_path: Path, key: str | No
     back_up_file(str(path), str(copy), key)
 
     assert names_in(copy, key) == {"one", "two", "three"}
+
+
+@pytest.mark.parametrize("damage", ["delete the log", "replace the file and its log", "empty the log"])
+def test_what_a_process_no_longer_owns_is_not_backed_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    """I18: the backup waits until the process that has the file open has looked at it, and a good backup stays."""
+    monkeypatch.setattr("tavola.engine.engine._FILE_CHECK_S", 0.0)
+    path, copy, other = tmp_path / "store.db", tmp_path / "copy.db", tmp_path / "other.db"
+    make(path, "one")
+    make(other, "foreign")
+    back_up_file(str(path), str(copy))
+    good = copy.read_bytes()
+    with closing(open_store(path)) as engine:
+        put(engine, "two")
+        log = Path(f"{path}-wal")
+        if damage == "empty the log":
+            os.truncate(log, 0)
+        else:
+            log.unlink()
+        if damage == "replace the file and its log":
+            os.replace(other, path)
+
+        def look(_: float) -> None:
+            engine.run_background_work()
+
+        if damage == "replace the file and its log":
+            look(0.0)  # the other file is not in use
+        with pytest.raises(StoreError, match="no backup was written"):
+            back_up_file(str(path), str(copy), replace=True, pause=look)
+
+    assert copy.read_bytes() == good
+    assert not Path(f"{path}-failed").exists()
+
+
+def test_the_mark_of_a_killed_process_is_ignored(tmp_path: Path) -> None:
+    """Its lock has ended with it."""
+    path, copy = tmp_path / "store.db", tmp_path / "copy.db"
+    make(path, "one")
+    Path(f"{path}-failed").write_text("store.db was replaced")
+
+    back_up_file(str(path), str(copy))
+
+    assert names_in(copy) == {"one"}

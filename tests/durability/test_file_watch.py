@@ -96,6 +96,27 @@ def test_writes_stop_when_a_name_leads_elsewhere(
     assert {item["pk"]["S"] for item in found} == {"first", "second"}
 
 
+def test_closing_saves_what_a_deleted_log_contained(path: Path) -> None:
+    """I15: if only the log's name is gone, the file is the right one, and gets the pages of the log."""
+    with closing(open_store(path)) as engine:
+        put(engine, "second")
+        _delete_log(path)
+        with pytest.raises(InternalServerFault, match="moves what its log contains into the file"):
+            put(engine, "third")
+
+    assert names_in(path) == {"first", "second"}
+
+
+def test_closing_does_not_touch_a_file_that_changed_beside_a_deleted_log(path: Path) -> None:
+    """I15: the pages of the log belong to another file."""
+    with closing(open_store(path)) as engine:
+        put(engine, "second")
+        _delete_log(path)
+        _overwrite(path)
+
+    assert path.read_bytes() == path.with_name("backup.db").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("damage", "how"),
     [

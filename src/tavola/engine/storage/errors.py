@@ -80,7 +80,7 @@ class StoreReplaced(StoreFailed):
     If `is_readable`, this process still has the file that it opened, and reads continue.
     """
 
-    remedy = "Stop this process, put the right file back, and start again."
+    remedy = "Restore the files as the cause says, and start again."
 
     def __init__(self, message: str, *, is_readable: bool) -> None:
         self.is_readable = is_readable

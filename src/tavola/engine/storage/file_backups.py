@@ -16,6 +16,9 @@ backup and sends nothing: its clients notice only that the disk is busy, and the
 reached `HELD_WAL_BYTES_MAX`, because a checkpoint takes time in proportion to it; above `HURRY_WAL_BYTES` the copy is not
 throttled. A WAL that started over nevertheless has another header (see `wal_binding`): the copy begins again.
 
+If the process that has the file open has found that it was deleted, replaced or changed, what lies under the name is not its
+store: then no backup is written (see `file_watch`). It looks once a second, so a copy without a WAL of a file in use waits for that.
+
 The copy is then opened with its WAL, as after a crash, which also verifies that the two belong together; the WAL is moved
 into it and every page is checked. It gets a number of its own, so that the WAL of the original is never replayed over it.
 An encrypted file stays encrypted. Only then the copy gets its name.
@@ -38,7 +41,15 @@ from threading import Event
 import apsw
 
 from tavola.clock import monotonic
-from tavola.engine.storage.errors import StoreError, StoreForeign, StoreInUse, StoreMismatch, damage_error
+from tavola.engine.storage.errors import (
+    StoreError,
+    StoreForeign,
+    StoreInUse,
+    StoreMismatch,
+    StoreReplaced,
+    damage_error,
+)
+from tavola.engine.storage.file_watch import read_failure
 from tavola.engine.storage.files import (
     APPLICATION_ID,
     PAGE_BYTES,
@@ -61,6 +72,7 @@ DEFAULT_BYTES_PER_S = 128 * 1024 * 1024
 
 _ATTEMPTS_MAX = 5
 _CHUNK_BYTES = 1024 * 1024
+_WATCH_S = 1.3  # after which a process has noticed that its files were changed
 _LOCK_SUFFIX = "-backup"
 _LOCK_ATTEMPTS_MAX = 100
 _LOCK_MODE = (
@@ -129,6 +141,7 @@ def back_up_file(
             raise FileBackupExists(f"{to} exists")
     try:
         with _pausing_checkpoints(path):
+            _check_owner(path)
             for _ in range(_ATTEMPTS_MAX):
                 if _copy(path, part, _Throttle(bytes_per_s, pause), progress):
                     break
@@ -136,6 +149,9 @@ def back_up_file(
                 raise FileBackupFailed(
                     f"{path} was written so fast, or opened and closed so often, that no attempt of {_ATTEMPTS_MAX} was consistent"
                 )
+            if read_wal_header(f"{part}-wal") is None and _is_in_use(path):
+                pause(_WATCH_S)
+            _check_owner(path)
         _complete(path, part, key, entropy)
         os.chmod(part, S_IMODE(os.stat(to).st_mode) if os.path.exists(to) else PRIVATE_MODE)
         size = os.path.getsize(part)
@@ -143,10 +159,32 @@ def back_up_file(
         sync_folder(Path(to).absolute().parent)
         return size
     except OSError as error:
-        raise FileBackupFailed(f"{path} cannot be copied to {to}: {error.strerror or error}") from error
+        failure = FileBackupFailed(f"{path} cannot be copied to {to}: {error.strerror or error}")
+        failure.remedy = "Choose a folder that is writable and has space for a copy of the file and its log."
+        raise failure from error
     finally:
         with suppress(OSError):
             _remove_parts(part)
+
+
+def _check_owner(path: str) -> None:
+    """Refuse to back up what is not the store of the process that has it open."""
+    failure = read_failure(path)
+    if failure is not None:
+        raise StoreReplaced(f"no backup was written: {failure}", is_readable=True)
+
+
+def _is_in_use(path: str) -> bool:
+    """Return whether a connection, of this process or another one, owns the file."""
+    source = open_raw(path)
+    try:
+        source.xLock(apsw.SQLITE_LOCK_SHARED)
+        source.xUnlock(apsw.SQLITE_LOCK_NONE)
+    except apsw.Error:
+        return True
+    finally:
+        source.xClose()
+    return False
 
 
 def _remove_parts(part: str) -> None:
@@ -194,7 +232,9 @@ def _pausing_checkpoints(path: str) -> Iterator[None]:
         return
     try:
         if not _try_lock(lock, name):
-            raise StoreInUse(f"another backup of {path} is running")
+            running = StoreInUse(f"another backup of {path} is running")
+            running.remedy = "Wait until it has ended."
+            raise running
         try:
             yield
         finally:

@@ -92,7 +92,8 @@ class OpenFile:
     def close(self) -> None:
         """Prepare for closing the connection, which moves the WAL into the file unless that is another one now."""
         if self._watch.check(self._wal_pages) is not None:
-            keep_wal(self._connection)
+            if not self._watch.only_wal_is_missing():
+                keep_wal(self._connection)
         elif self.wal_is_bound:
             with suppress(apsw.Error):  # a full disk; the WAL belongs to the file without it too
                 end_wal(self._connection)
