@@ -146,7 +146,7 @@ def test_trials_are_kept_and_reported() -> None:
     assert "## The typed client and its peers" in text
     assert "entities.svg" in text
     assert "entities.svg" not in markdown(Results())
-    assert "0.10 cores in the median run" in summary(RESULTS)
+    assert "median 0.10 cores" in summary(RESULTS)
     assert noise(()) == "not measured"
 
 
