@@ -118,9 +118,9 @@ class CommitGroup:
         """Whether the calls of some thread join without a name."""
         return self._collecting_thread is not None
 
-    def collects(self, participant: object) -> bool:
-        """Return whether a call of this thread joins the group instead of committing for itself."""
-        return participant is not None or get_ident() == self._collecting_thread
+    def collects(self) -> bool:
+        """Return whether calls of this thread join the group instead of committing for themselves."""
+        return get_ident() == self._collecting_thread
 
     def check_failed(self) -> None:
         """Raise InternalServerFault while a participant does not know that the group failed."""

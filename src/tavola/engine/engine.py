@@ -198,9 +198,10 @@ class Engine:
             call.make_read_only()
         group = self._group
         with self._lock:
-            self._check_open()
+            if self._closed:
+                self._check_open()
             group.check_accepting()
-            joins = group.collects(participant)
+            joins = participant is not None or group.collects()
             try:
                 if is_large:
                     response: Any = self._execute_large(call, handler)
