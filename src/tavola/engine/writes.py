@@ -19,7 +19,7 @@ from tavola.engine.catalog import Catalog, StoredIndex, StoredTable, TableCounts
 from tavola.engine.journal import INSERT, MODIFY, REMOVE, Journal
 from tavola.engine.storage import Entry, StoredRow
 from tavola.engine.vectors import Vector
-from tavola.expressions.updates import AppliedUpdate
+from tavola.expressions.updates import UPDATE_TOO_LARGE, AppliedUpdate
 from tavola.keys import KeyRefused, bounds_around
 from tavola.limits import ITEM_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX
 from tavola.protocol.faults import (
@@ -42,7 +42,6 @@ from tavola.values import (
     value_size,
 )
 
-UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 ATTEMPTS_MAX = 3
 """How often a write of large items is prepared in steps; if they changed each time meanwhile, it is then prepared in one."""
 
