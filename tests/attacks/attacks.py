@@ -207,6 +207,18 @@ def _large_items() -> Iterator[Attack]:
             }
         ),
     )
+    conditions = {
+        "TableName": LARGE,
+        "Key": keys[3],
+        "ConditionExpression": " OR ".join([condition] * 40),
+        "ExpressionAttributeValues": values,
+    }
+    yield Attack("delete with 40 conditions on an item of 60,000", "DeleteItem", _json(conditions))
+    yield Attack(
+        "transaction with 40 conditions on an item of 60,000",
+        "TransactWriteItems",
+        _json({"TransactItems": [{"ConditionCheck": conditions}]}),
+    )
     yield Attack(
         "filter of 100 contains() on lists of 60,000",
         "Query",

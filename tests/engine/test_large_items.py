@@ -332,3 +332,59 @@ def test_copies_that_fit_count_as_much_as_written_ones(engine: Engine) -> None:
 def _stored_bytes(engine: Engine) -> int:
     bytes_: int = engine.call("DescribeTable", {"TableName": "large"})["Table"]["TableSizeBytes"]
     return bytes_
+
+
+_PARTS = 50
+_MANY = {
+    "ConditionExpression": " AND ".join(["NOT contains(l, :two)"] * _PARTS + ["n = :zero"]),
+    "ExpressionAttributeValues": {":two": {"N": "2"}, ":zero": {"N": "0"}},
+}
+_UPDATE = {"UpdateExpression": "SET x = :zero"}
+_WHERE = " AND ".join(["NOT contains(l, 2)"] * _PARTS + ["n = 0"])
+CONDITIONAL: list[tuple[str, dict[str, Any]]] = [
+    ("PutItem", {"TableName": "large", "Item": {"pk": {"S": "a"}}} | _MANY),
+    ("UpdateItem", _key("a") | _UPDATE | _MANY),
+    ("DeleteItem", _key("a") | _MANY),
+    ("ExecuteStatement", {"Statement": f"DELETE FROM large WHERE pk = 'a' AND {_WHERE}"}),
+    (
+        "TransactWriteItems",
+        {"TransactItems": [{"ConditionCheck": _key("a") | _MANY}, {"Delete": _key("b")}]},
+    ),
+    (
+        "ExecuteTransaction",
+        {"TransactStatements": [{"Statement": f"DELETE FROM large WHERE pk='a' AND {_WHERE}"}]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("operation", "request_"), CONDITIONAL)
+def test_a_condition_with_many_parts_pauses_within_an_item(
+    engine: Engine, operation: str, request_: dict[str, Any]
+) -> None:
+    """The condition of a write pauses after each part, and the write takes effect if the item stays as it was."""
+    _, slices = _in_slices(engine, operation, request_)
+
+    assert slices > _PARTS
+
+
+@pytest.mark.parametrize(("operation", "request_"), CONDITIONAL)
+@pytest.mark.parametrize("always", [False, True])
+def test_a_condition_with_many_parts_holds_at_the_write(
+    engine: Engine, operation: str, request_: dict[str, Any], always: bool
+) -> None:
+    """A change in a pause, before the last part or in every one, is seen by the condition: the write is refused."""
+    before = engine.call("Scan", {"TableName": "large"})["Items"]
+    changes = 0
+
+    def change(slice_: int) -> None:
+        nonlocal changes
+        if always or slice_ == _PARTS:
+            changes += 1
+            engine.call("UpdateItem", _key("a") | SET)
+
+    with pytest.raises((ConditionalCheckFailedFault, TransactionCanceledFault)):
+        _in_slices(engine, operation, request_, change)
+
+    after = engine.call("Scan", {"TableName": "large"})["Items"]
+    assert [item | {"n": None} for item in after] == [item | {"n": None} for item in before]
+    assert changes

@@ -33,6 +33,7 @@ from tavola.engine.writes import (
     CurrentItem,
     ItemWrite,
     collection_bytes,
+    decode_in_steps,
     key_of_item,
     key_of_request,
     prepare_delete,
@@ -55,7 +56,6 @@ from tavola.values import (
     Item,
     Steps,
     Value,
-    decode_item_in_steps,
     item_size,
     text_size,
     value_size,
@@ -119,7 +119,12 @@ def put_item(call: OperationCall, request: PutItemRequest) -> bytes | Steps[byte
     current = call.read_current(table, key_of_item(table, request.item))
     if condition is not None and current.is_large:
         return _in_steps(
-            call, request, current, lambda now: _put(call, request, now, size, condition, bindings)
+            call,
+            request,
+            current,
+            condition,
+            bindings,
+            lambda now: _put(call, request, now, size, condition, bindings),
         )
     return _put(call, request, current, size, condition, bindings)
 
@@ -150,7 +155,14 @@ def delete_item(call: OperationCall, request: DeleteItemRequest) -> bytes | Step
     check_scalar_keys(table, condition)
     current = call.read_current(table, key_of_request(table, request.key))
     if condition is not None and current.is_large:
-        return _in_steps(call, request, current, lambda now: _delete(call, request, now, condition, bindings))
+        return _in_steps(
+            call,
+            request,
+            current,
+            condition,
+            bindings,
+            lambda now: _delete(call, request, now, condition, bindings),
+        )
     return _delete(call, request, current, condition, bindings)
 
 
@@ -182,7 +194,12 @@ def update_item(call: OperationCall, request: UpdateItemRequest) -> bytes | Step
     current = call.read_current(table, key_of_request(table, request.key))
     if current.is_large:
         return _in_steps(
-            call, request, current, lambda now: _update(call, request, now, condition, update, bindings)
+            call,
+            request,
+            current,
+            condition,
+            bindings,
+            lambda now: _update(call, request, now, condition, update, bindings),
         )
     return _update(call, request, current, condition, update, bindings)
 
@@ -205,31 +222,40 @@ def _in_steps(
     call: OperationCall,
     request: PutItemRequest | UpdateItemRequest | DeleteItemRequest,
     current: CurrentItem,
+    condition: CompiledCondition | None,
+    bindings: Bindings,
     write: Callable[[CurrentItem], bytes],
 ) -> Steps[bytes]:
-    """Decode a large current item in steps, and then write."""
-    now = yield from decode_current(call, request.table_name, current)
+    """Decode and check a large current item in steps, and then write."""
+    now = yield from decode_current(call, request.table_name, current, condition, bindings)
     response = write(now)
     yield from now.release()
     return response
 
 
-def decode_current(call: OperationCall, table_name: str, current: CurrentItem) -> Steps[CurrentItem]:
-    """Return the current item, decoded in steps if it is large; read again if it changed meanwhile.
+def decode_current(
+    call: OperationCall,
+    table_name: str,
+    current: CurrentItem,
+    condition: CompiledCondition | None,
+    bindings: Bindings,
+) -> Steps[CurrentItem]:
+    """Return the current item, decoded and checked in steps if it is large; read again if it changed meanwhile.
 
-    Nothing pauses after the last read, so a condition holds for the item that is then replaced.
+    Nothing pauses after the last read, and a condition was evaluated on that very item. So it holds for the item that is
+    then replaced.
     """
     for _ in range(ATTEMPTS_MAX):
         if current.row is None or not current.is_large:
             break
         before, number = current.row, current.table.definition.number
-        item = yield from decode_item_in_steps(before[2])
+        decoded = yield from decode_in_steps(before[2], condition, bindings.values)
         table = call.table(table_name)
         if table.definition.number != number:  # another one with the same name, which may have other keys
             raise ResourceNotFoundFault()
         current = call.read_current(table, current.key)
         if current.row == before:
-            current.set_item(item)
+            current.set_item(*decoded)
             break
     return current
 
