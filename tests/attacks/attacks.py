@@ -186,6 +186,13 @@ def _large_items() -> Iterator[Attack]:
         "TransactWriteItems",
         _json({"TransactItems": [{"Update": {"TableName": LARGE, "Key": key} | update} for key in keys]}),
     )
+    for name, value in (("copies", "parts60"), ("doublings", "list_append(parts60, parts60)")):
+        sets = ", ".join(f"a{number} = {value}" for number in range(140))
+        yield Attack(
+            f"update with 140 {name} of a list of 60,000",
+            "UpdateItem",
+            _json({"TableName": LARGE, "Key": keys[2], "UpdateExpression": f"SET {sets}"}),
+        )
     condition = "contains(parts60, :no)"
     values = {":no": {"S": "no"}}
     yield Attack(
@@ -199,6 +206,18 @@ def _large_items() -> Iterator[Attack]:
                 "ExpressionAttributeValues": values,
             }
         ),
+    )
+    conditions = {
+        "TableName": LARGE,
+        "Key": keys[3],
+        "ConditionExpression": " OR ".join([condition] * 40),
+        "ExpressionAttributeValues": values,
+    }
+    yield Attack("delete with 40 conditions on an item of 60,000", "DeleteItem", _json(conditions))
+    yield Attack(
+        "transaction with 40 conditions on an item of 60,000",
+        "TransactWriteItems",
+        _json({"TransactItems": [{"ConditionCheck": conditions}]}),
     )
     yield Attack(
         "filter of 100 contains() on lists of 60,000",

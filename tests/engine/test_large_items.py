@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from tavola.engine import Engine, PendingCall
+from tavola.limits import ITEM_BYTES_MAX
 from tavola.protocol.faults import (
     ConditionalCheckFailedFault,
     ResourceNotFoundFault,
     TransactionCanceledFault,
     ValidationFault,
 )
+from tavola.values import Value, admission
 
 TABLE = {
     "TableName": "large",
@@ -258,3 +260,131 @@ def test_a_refused_large_request_changes_nothing(engine: Engine) -> None:
         _in_slices(engine, "BatchWriteItem", request)
 
     assert "Item" not in engine.call("GetItem", _key("d"))
+
+
+COPIES = [
+    ", ".join(f"a{number} = l" for number in range(280)),
+    ", ".join(f"a{number} = list_append(l, l)" for number in range(140)),
+    ", ".join(f"m.a{number} = l" for number in range(140)),
+    ", ".join(f"l[{number}] = l" for number in range(140)),
+    ", ".join(f"a{number} = m" for number in range(140)),
+]
+
+
+@pytest.mark.parametrize("changes", COPIES)
+def test_copies_of_a_list_are_measured_once(
+    engine: Engine, changes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An update that copies a list hundreds of times is refused after measuring as much as an item can hold."""
+    engine.call("PutItem", {"TableName": "large", "Item": _item("a") | {"m": {"M": {"l": _item("a")["l"]}}}})
+    measured = 0
+    measure = admission.value_size
+
+    def count(value: Value) -> int:
+        nonlocal measured
+        measured += 1
+        return measure(value)
+
+    monkeypatch.setattr(admission, "value_size", count)
+
+    with pytest.raises(ValidationFault, match="Item size to update has exceeded"):
+        engine.call("UpdateItem", _key("a") | {"UpdateExpression": f"SET {changes}"})
+
+    assert measured < ITEM_BYTES_MAX // 2  # 140 copies have 560,000 elements
+
+
+@pytest.mark.parametrize("path", ["z", "m.z", "l[0]"])
+def test_another_reason_comes_before_the_size(engine: Engine, path: str) -> None:
+    """A part that cannot be evaluated is reported even if the lists before it are too long for an item."""
+    engine.call("PutItem", {"TableName": "large", "Item": _item("a") | {"m": {"M": {}}}})
+    changes = f"{COPIES[1]}, {path} = list_append(l, n)"
+
+    with pytest.raises(ValidationFault, match="incorrect data type"):
+        engine.call("UpdateItem", _key("a") | {"UpdateExpression": f"SET {changes}"})
+
+
+def test_what_an_update_removes_makes_room(engine: Engine) -> None:
+    """Only the final size counts: a list of 300 KB moves to another attribute, and two of them do not fit."""
+    long = {"L": [{"N": "1"}] * 100_000}
+    engine.call("PutItem", {"TableName": "large", "Item": {"pk": {"S": "a"}, "l": long}})
+
+    with pytest.raises(ValidationFault, match="Item size to update has exceeded"):
+        engine.call("UpdateItem", _key("a") | {"UpdateExpression": "SET b = l"})
+    engine.call("UpdateItem", _key("a") | {"UpdateExpression": "SET b = l REMOVE l"})
+
+    assert _get(engine, "a") == {"pk": {"S": "a"}, "b": long}
+
+
+def test_copies_that_fit_count_as_much_as_written_ones(engine: Engine) -> None:
+    """The size of an item with copies of a list is that of the same item put at once."""
+    changes = "a = l, b = list_append(l, l), m.x = l, m.y = m"
+    copied = _key("a") | {"UpdateExpression": f"SET {changes}", "ReturnValues": "ALL_NEW"}
+    engine.call("PutItem", {"TableName": "large", "Item": _item("a") | {"m": {"M": {"l": _item("a")["l"]}}}})
+
+    item = engine.call("UpdateItem", copied)["Attributes"]
+    updated = _stored_bytes(engine)
+    engine.call("DeleteItem", _key("a"))
+    engine.call("PutItem", {"TableName": "large", "Item": item})
+
+    assert _stored_bytes(engine) == updated
+
+
+def _stored_bytes(engine: Engine) -> int:
+    bytes_: int = engine.call("DescribeTable", {"TableName": "large"})["Table"]["TableSizeBytes"]
+    return bytes_
+
+
+_PARTS = 50
+_MANY = {
+    "ConditionExpression": " AND ".join(["NOT contains(l, :two)"] * _PARTS + ["n = :zero"]),
+    "ExpressionAttributeValues": {":two": {"N": "2"}, ":zero": {"N": "0"}},
+}
+_UPDATE = {"UpdateExpression": "SET x = :zero"}
+_WHERE = " AND ".join(["NOT contains(l, 2)"] * _PARTS + ["n = 0"])
+CONDITIONAL: list[tuple[str, dict[str, Any]]] = [
+    ("PutItem", {"TableName": "large", "Item": {"pk": {"S": "a"}}} | _MANY),
+    ("UpdateItem", _key("a") | _UPDATE | _MANY),
+    ("DeleteItem", _key("a") | _MANY),
+    ("ExecuteStatement", {"Statement": f"DELETE FROM large WHERE pk = 'a' AND {_WHERE}"}),
+    (
+        "TransactWriteItems",
+        {"TransactItems": [{"ConditionCheck": _key("a") | _MANY}, {"Delete": _key("b")}]},
+    ),
+    (
+        "ExecuteTransaction",
+        {"TransactStatements": [{"Statement": f"DELETE FROM large WHERE pk='a' AND {_WHERE}"}]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("operation", "request_"), CONDITIONAL)
+def test_a_condition_with_many_parts_pauses_within_an_item(
+    engine: Engine, operation: str, request_: dict[str, Any]
+) -> None:
+    """The condition of a write pauses after each part, and the write takes effect if the item stays as it was."""
+    _, slices = _in_slices(engine, operation, request_)
+
+    assert slices > _PARTS
+
+
+@pytest.mark.parametrize(("operation", "request_"), CONDITIONAL)
+@pytest.mark.parametrize("always", [False, True])
+def test_a_condition_with_many_parts_holds_at_the_write(
+    engine: Engine, operation: str, request_: dict[str, Any], always: bool
+) -> None:
+    """A change in a pause, before the last part or in every one, is seen by the condition: the write is refused."""
+    before = engine.call("Scan", {"TableName": "large"})["Items"]
+    changes = 0
+
+    def change(slice_: int) -> None:
+        nonlocal changes
+        if always or slice_ == _PARTS:
+            changes += 1
+            engine.call("UpdateItem", _key("a") | SET)
+
+    with pytest.raises((ConditionalCheckFailedFault, TransactionCanceledFault)):
+        _in_slices(engine, operation, request_, change)
+
+    after = engine.call("Scan", {"TableName": "large"})["Items"]
+    assert [item | {"n": None} for item in after] == [item | {"n": None} for item in before]
+    assert changes

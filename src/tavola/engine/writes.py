@@ -19,7 +19,8 @@ from tavola.engine.catalog import Catalog, StoredIndex, StoredTable, TableCounts
 from tavola.engine.journal import INSERT, MODIFY, REMOVE, Journal
 from tavola.engine.storage import Entry, StoredRow
 from tavola.engine.vectors import Vector
-from tavola.expressions.updates import AppliedUpdate
+from tavola.expressions.conditions import CompiledCondition, Values, evaluate, evaluate_in_steps
+from tavola.expressions.updates import UPDATE_TOO_LARGE, AppliedUpdate
 from tavola.keys import KeyRefused, bounds_around
 from tavola.limits import ITEM_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX
 from tavola.protocol.faults import (
@@ -35,6 +36,7 @@ from tavola.values import (
     Steps,
     Value,
     decode_item,
+    decode_item_in_steps,
     encode_item,
     equal,
     release_in_steps,
@@ -42,7 +44,6 @@ from tavola.values import (
     value_size,
 )
 
-UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 ATTEMPTS_MAX = 3
 """How often a write of large items is prepared in steps; if they changed each time meanwhile, it is then prepared in one."""
 
@@ -64,6 +65,7 @@ class CurrentItem:
     key: bytes
     row: StoredRow | None
     _item: Item | None = None
+    _is_met: bool | None = None  # the write's condition, if it was evaluated in steps
 
     @property
     def item(self) -> Item | None:
@@ -77,9 +79,14 @@ class CurrentItem:
         """Whether decoding the item takes long enough to be done in steps."""
         return self.row is not None and len(self.row[2]) >= LARGE_ITEM_BYTES
 
-    def set_item(self, item: Item) -> None:
-        """Set what the stored item decodes to, so that it is not decoded again."""
+    def set_item(self, item: Item, is_met: bool | None) -> None:
+        """Set what the stored item decodes to and whether it meets the write's condition, so that neither is done again."""
         self._item = item
+        self._is_met = is_met
+
+    def meets(self, condition: CompiledCondition, values: Values) -> bool:
+        """Return whether the current item meets the condition of its write."""
+        return evaluate(condition, self.item, values) if self._is_met is None else self._is_met
 
     def release(self) -> Steps[None]:
         """Free a large item in steps; it and what was made of it must not be used any more."""
@@ -152,6 +159,16 @@ def key_of_request(table: StoredTable, key: Mapping[str, Any]) -> bytes:
 def find_current(table: StoredTable, key: bytes) -> CurrentItem:
     """Return the current item with a key."""
     return CurrentItem(table, key, table.rows.find(key))
+
+
+def decode_in_steps(
+    data: bytes, condition: CompiledCondition | None, values: Values
+) -> Steps[tuple[Item, bool | None]]:
+    """Return a large item, and whether it meets a condition, None without one; pauses within both."""
+    item = yield from decode_item_in_steps(data)
+    if condition is None:
+        return item, None
+    return item, (yield from evaluate_in_steps(condition.tree, item, values))
 
 
 def condition_failure(current: CurrentItem, show: str | None) -> ConditionalCheckFailedFault:

@@ -2,10 +2,16 @@
 
 Every right side and every list index refers to the item before the update, whatever the order of actions. Values that
 the update does not touch are shared by both items.
+
+Values are shared and not copied, so `SET a = l` costs the same for every `l`. Only `list_append` makes a list, and one
+request may do that more than a hundred times. So building stops when the lists that are set have more elements than an item
+can hold. The rest of the update is then only checked, with lists that are not joined: every other reason to refuse an update
+comes before its size, as if the item had been built.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -30,6 +36,7 @@ from tavola.expressions.nodes import (
 )
 from tavola.expressions.paths import PathTree, Steps, compile_reader, steps_of, tree_of
 from tavola.expressions.projections import Pick, compile_picker
+from tavola.limits import ITEM_BYTES_MAX
 from tavola.values import Item, NumberRefused, Value, add_numbers, subtract_numbers, union
 
 Values = Mapping[str, Value]
@@ -39,9 +46,11 @@ Change = Callable[[Value | None, Item, Values], Value | None]
 
 INVALID_PATH = "The document path provided in the update expression is invalid for update"
 WRONG_TYPE = "An operand in the update expression has an incorrect data type"
+UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 NO_ATTRIBUTE = "The provided expression refers to an attribute that does not exist in the item"
 
 _SETS = ("SS", "NS", "BS")
+_ELEMENTS_MAX = ITEM_BYTES_MAX  # in all lists of an item: each element counts at least one byte
 
 
 class CompiledUpdate(Struct, frozen=True):
@@ -94,26 +103,50 @@ def compile_change(tree: UpdateNode, *, legacy: bool = False) -> Callable[[Item,
 
     `legacy` uses the rules and messages of AttributeUpdates.
     """
-    ends = tuple((steps_of(action.path), _change(action, legacy)) for action in tree.actions)
+    change = _compile(tree, legacy, joins=True)
+
+    def change_item(item: Item, values: Values, exists: bool) -> Item:
+        try:
+            return change(item, values, exists)
+        except _TooManyElements:
+            _compile(tree, legacy, joins=False)(item, values, exists)
+            raise UpdateRefused(UPDATE_TOO_LARGE) from None
+
+    return change_item
+
+
+class _TooManyElements(Exception):
+    """The lists that an update sets have more elements than an item can hold."""
+
+
+def _compile(tree: UpdateNode, legacy: bool, *, joins: bool) -> Callable[[Item, Values, bool], Item]:
+    """Return the function that builds the new item; without `joins` it only checks, because the item is too large."""
+    elements_max = _ELEMENTS_MAX if joins else sys.maxsize
+    ends = tuple((steps_of(action.path), _change(action, legacy, joins)) for action in tree.actions)
     if all(len(steps) == 1 for steps, _ in ends):
-        return _flat(tuple((str(steps[0]), change) for steps, change in ends))
+        return _flat(tuple((str(steps[0]), change) for steps, change in ends), elements_max)
     branches = tree_of(ends)
 
     def apply_tree(item: Item, values: Values, exists: bool) -> Item:
-        return _UpdateWalk(item, values, exists).members(item, branches)
+        return _UpdateWalk(item, values, exists, elements_max).members(item, branches)
 
     return apply_tree
 
 
-def _flat(changes: tuple[tuple[str, Change], ...]) -> Callable[[Item, Values, bool], Item]:
+def _flat(changes: tuple[tuple[str, Change], ...], elements_max: int) -> Callable[[Item, Values, bool], Item]:
     def apply_flat(item: Item, values: Values, exists: bool) -> Item:
         new = item.copy()
+        elements = 0  # of the lists that are set
         for name, change in changes:
             value = change(item.get(name), item, values)
             if value is None:
                 new.pop(name, None)
-            else:
-                new[name] = value
+                continue
+            new[name] = value
+            if "L" in value:
+                elements += len(value["L"])
+                if elements > elements_max:
+                    raise _TooManyElements
         return new
 
     return apply_flat
@@ -122,12 +155,13 @@ def _flat(changes: tuple[tuple[str, Change], ...]) -> Callable[[Item, Values, bo
 class _UpdateWalk:
     """One application of a tree of changes."""
 
-    __slots__ = ("exists", "item", "values")
+    __slots__ = ("elements_left", "exists", "item", "values")
 
-    def __init__(self, item: Item, values: Values, exists: bool) -> None:
+    def __init__(self, item: Item, values: Values, exists: bool, elements_max: int) -> None:
         self.item = item
         self.values = values
         self.exists = exists
+        self.elements_left = elements_max  # that lists may still have
 
     def members(self, members: dict[str, Value], tree: PathTree) -> dict[str, Value]:
         new = members.copy()
@@ -152,6 +186,10 @@ class _UpdateWalk:
         """Return the new form of a value: replaced if a path ends here, otherwise changed inside."""
         if not isinstance(branch, dict):
             changed: Value | None = branch(value, self.item, self.values)
+            if changed is not None and "L" in changed:
+                self.elements_left -= len(changed["L"])
+                if self.elements_left < 0:
+                    raise _TooManyElements
             return changed
         indexed = isinstance(next(iter(branch)), int)
         content = None if value is None else value.get("L" if indexed else "M")
@@ -179,17 +217,17 @@ def _nothing(current: Value | None, item: Item, values: Values) -> None:
     """The result of REMOVE."""
 
 
-def _change(action: Action, legacy: bool) -> Change:
+def _change(action: Action, legacy: bool, joins: bool) -> Change:
     match action:
         case Set(_, value):
-            read = _value(value)
+            read = _value(value, joins)
             return lambda current, item, values: read(item, values)
         case Remove():
             return _nothing
         case Add(_, amount):
-            return _adding(_operand(amount), legacy)
+            return _adding(_operand(amount, joins), legacy)
         case DeleteElements(_, amount):
-            return _deleting(_operand(amount), legacy)
+            return _deleting(_operand(amount, joins), legacy)
 
 
 def _mismatch(legacy: bool) -> UpdateRefused:
@@ -238,10 +276,10 @@ def _calculate(operation: Callable[[str, str], str], left: str, right: str) -> s
         raise UpdateRefused(str(refused)) from refused
 
 
-def _value(value: Operand | Arithmetic) -> Read:
+def _value(value: Operand | Arithmetic, joins: bool) -> Read:
     if not isinstance(value, Arithmetic):
-        return _operand(value)
-    left, right = _operand(value.left), _operand(value.right)
+        return _operand(value, joins)
+    left, right = _operand(value.left, joins), _operand(value.right, joins)
     operation = add_numbers if value.operator == "+" else subtract_numbers
 
     def calculate(item: Item, values: Values) -> Value:
@@ -253,7 +291,7 @@ def _value(value: Operand | Arithmetic) -> Read:
     return calculate
 
 
-def _operand(operand: Operand) -> Read:
+def _operand(operand: Operand, joins: bool) -> Read:
     match operand:
         case ValueRef(name):
             return lambda item, values: values[name]
@@ -262,9 +300,9 @@ def _operand(operand: Operand) -> Read:
         case Path():
             return _read_attribute(steps_of(operand))
         case FunctionCall("if_not_exists", (Path() as path, fallback)):
-            return _if_not_exists(steps_of(path), _operand(fallback))
+            return _if_not_exists(steps_of(path), _operand(fallback, joins))
         case FunctionCall("list_append", (first, second)):
-            return _list_append(_operand(first), _operand(second))
+            return _list_append(_operand(first, joins), _operand(second, joins), joins)
         case FunctionCall() | Truth():
             raise AssertionError("the checker lets only functions with a value be used as operands")
 
@@ -291,11 +329,11 @@ def _if_not_exists(steps: Steps, fallback: Read) -> Read:
     return read
 
 
-def _list_append(first: Read, second: Read) -> Read:
+def _list_append(first: Read, second: Read, joins: bool) -> Read:
     def read(item: Item, values: Values) -> Value:
         head, tail = first(item, values).get("L"), second(item, values).get("L")
         if head is None or tail is None:
             raise UpdateRefused(WRONG_TYPE)
-        return {"L": head + tail}
+        return {"L": head + tail if joins else head}
 
     return read

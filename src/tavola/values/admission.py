@@ -14,6 +14,7 @@ from __future__ import annotations
 from base64 import b64decode
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
+from itertools import zip_longest
 from typing import Any
 
 from tavola.limits import (
@@ -349,54 +350,103 @@ def item_size(item: Item) -> int:
     return sum(text_size(name) + value_size(value) for name, value in item.items())
 
 
-def measure_change(old: Value | None, new: Value | None, level: int = 0) -> tuple[int, int]:
-    """Return by how many bytes a value grew, and the deepest level of containers in what changed.
+def bounded_size(value: Value, most: int) -> int:
+    """Return the bytes that a value counts for, or some number above `most`: of a larger value, only a part is measured."""
+    for tag, content in value.items():
+        size = CONTAINER_OVERHEAD_BYTES
+        if tag == "L" and type(content) is list:
+            for member in content:
+                if "L" in member or "M" in member:
+                    size += ELEMENT_OVERHEAD_BYTES + bounded_size(member, most - size)
+                else:
+                    size += ELEMENT_OVERHEAD_BYTES + value_size(member)
+                if size > most:
+                    break
+            return size
+        if tag == "M" and type(content) is dict:
+            for name, member in content.items():
+                size += text_size(name) + ELEMENT_OVERHEAD_BYTES
+                size += bounded_size(member, most - size)
+                if size > most:
+                    break
+            return size
+    return value_size(value)
 
-    `level` containers are around the value. None is no value. What both values share is skipped, so an update of one element
-    of a long list costs little.
+
+class ChangeMeasure:
+    """By how many bytes values grew, and the deepest level of containers in what changed.
+
+    What an old and a new value share is skipped, so an update of one element of a long list costs little. An update can
+    put one large value into hundreds of places. So each is measured once, and measuring stops when the new parts alone are
+    more than `most` bytes.
     """
-    if old is new:
-        return 0, 0
-    if old is not None and new is not None:
-        for tag, after in new.items():
-            before = old.get(tag)
-            if before is not None and tag == "M":
-                return _measure_members(before, after, level + 1)
-            if before is not None and tag == "L":
-                return _measure_elements(before, after, level + 1)
-    growth = (0 if new is None else value_size(new)) - (0 if old is None else value_size(old))
-    return growth, 0 if new is None else level + nesting_levels(new)
 
+    __slots__ = ("_added", "_measured", "_most", "growth", "levels")
 
-def _measure_members(before: dict[str, Value], after: dict[str, Value], level: int) -> tuple[int, int]:
-    growth, deepest = 0, level
-    for name in before.keys() | after.keys():
-        old, new = before.get(name), after.get(name)
-        if old is new:
-            continue
-        more, levels = measure_change(old, new, level)
-        growth += more
-        deepest = max(deepest, levels)
-        if old is None or new is None:
-            growth += (text_size(name) + ELEMENT_OVERHEAD_BYTES) * (1 if old is None else -1)
-    return growth, deepest
+    def __init__(self, most: int) -> None:
+        self.growth = 0
+        self.levels = 0
+        self._added = 0
+        self._most = most
+        # Size and levels of new lists and maps by identity; the caller holds them all.
+        self._measured: dict[int, tuple[int, int]] = {}
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the new parts are more than the most that was allowed; `growth` and `levels` are then not complete."""
+        return self._added > self._most
 
-def _measure_elements(before: list[Value], after: list[Value], level: int) -> tuple[int, int]:
-    shorter = min(len(before), len(after))
-    head = _equal_elements(before, after, shorter)
-    tail = _equal_elements(before[:head:-1], after[:head:-1], max(0, shorter - head - 1))
-    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
-    growth, deepest = ELEMENT_OVERHEAD_BYTES * (len(after) - len(before)), level
-    for position in range(max(len(old), len(new))):
-        more, levels = measure_change(
-            old[position] if position < len(old) else None,
-            new[position] if position < len(new) else None,
-            level,
-        )
-        growth += more
-        deepest = max(deepest, levels)
-    return growth, deepest
+    def add(self, old: Value | None, new: Value | None, level: int = 0) -> None:
+        """Measure one changed value with `level` containers around it; None is no value."""
+        if old is new or self._added > self._most:
+            return
+        if old is not None and new is not None:
+            for tag, after in new.items():
+                before = old.get(tag)
+                if before is not None and tag == "M":
+                    self._add_members(before, after, level + 1)
+                    return
+                if before is not None and tag == "L":
+                    self._add_elements(before, after, level + 1)
+                    return
+        if old is not None:
+            self.growth -= value_size(old)
+        if new is None:
+            return
+        size, levels = self._measure(new)
+        self.growth += size
+        self._added += size
+        self.levels = max(self.levels, level + levels)
+
+    def _measure(self, value: Value) -> tuple[int, int]:
+        if "L" not in value and "M" not in value:
+            return value_size(value), 0
+        measured = self._measured.get(id(value))
+        if measured is None:
+            left = self._most - self._added
+            size = bounded_size(value, left)
+            measured = self._measured[id(value)] = (size, nesting_levels(value) if size <= left else 0)
+        return measured
+
+    def _add_members(self, before: dict[str, Value], after: dict[str, Value], level: int) -> None:
+        self.levels = max(self.levels, level)
+        for name in before.keys() | after.keys():
+            old, new = before.get(name), after.get(name)
+            if old is new:
+                continue
+            self.add(old, new, level)
+            if old is None or new is None:
+                self.growth += (text_size(name) + ELEMENT_OVERHEAD_BYTES) * (1 if old is None else -1)
+
+    def _add_elements(self, before: list[Value], after: list[Value], level: int) -> None:
+        self.levels = max(self.levels, level)
+        shorter = min(len(before), len(after))
+        head = _equal_elements(before, after, shorter)
+        tail = _equal_elements(before[:head:-1], after[:head:-1], max(0, shorter - head - 1))
+        old, new = before[head : len(before) - tail], after[head : len(after) - tail]
+        self.growth += ELEMENT_OVERHEAD_BYTES * (len(after) - len(before))
+        for one, other in zip_longest(old, new):
+            self.add(one, other, level)
 
 
 def _equal_elements(one: list[Value], other: list[Value], length_max: int) -> int:

@@ -29,7 +29,7 @@ from tavola.engine.transfer import Buckets
 from tavola.engine.writes import CurrentItem, ItemWrite, apply_write, condition_failure
 from tavola.entropy import Entropy
 from tavola.expressions.bindings import Bindings
-from tavola.expressions.conditions import CompiledCondition, evaluate
+from tavola.expressions.conditions import CompiledCondition
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.key_conditions import KeyCondition
 from tavola.expressions.legacy import (
@@ -309,7 +309,7 @@ class OperationCall:
         self, current: CurrentItem, condition: CompiledCondition | None, bindings: Bindings, show: str | None
     ) -> None:
         """Raise ConditionalCheckFailedFault unless the item that a single write replaces meets a condition."""
-        if condition is not None and not evaluate(condition, current.item, bindings.values):
+        if condition is not None and not current.meets(condition, bindings.values):
             raise condition_failure(current, show)
 
     def commit_write(self, write: ItemWrite) -> None:

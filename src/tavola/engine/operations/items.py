@@ -33,6 +33,7 @@ from tavola.engine.writes import (
     CurrentItem,
     ItemWrite,
     collection_bytes,
+    decode_in_steps,
     key_of_item,
     key_of_request,
     prepare_delete,
@@ -43,7 +44,7 @@ from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import CompiledCondition
 from tavola.expressions.errors import UpdateRefused
 from tavola.expressions.projections import CompiledProjection
-from tavola.expressions.updates import CompiledUpdate, apply, written_part
+from tavola.expressions.updates import UPDATE_TOO_LARGE, CompiledUpdate, apply, written_part
 from tavola.limits import ITEM_BYTES_MAX, NESTING_LEVELS_MAX
 from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
 from tavola.protocol.items import DeleteItemRequest, GetItemRequest, PutItemRequest, UpdateItemRequest
@@ -51,12 +52,11 @@ from tavola.values import (
     LARGE_ITEM_BYTES,
     TOO_DEEP,
     TOO_LARGE,
+    ChangeMeasure,
     Item,
     Steps,
     Value,
-    decode_item_in_steps,
     item_size,
-    measure_change,
     text_size,
     value_size,
 )
@@ -121,7 +121,12 @@ def put_item(call: OperationCall, request: PutItemRequest) -> bytes | Steps[byte
     current = call.read_current(table, key_of_item(table, request.item))
     if condition is not None and current.is_large:
         return _in_steps(
-            call, request, current, lambda now: _put(call, request, now, size, condition, bindings)
+            call,
+            request,
+            current,
+            condition,
+            bindings,
+            lambda now: _put(call, request, now, size, condition, bindings),
         )
     return _put(call, request, current, size, condition, bindings)
 
@@ -152,7 +157,14 @@ def delete_item(call: OperationCall, request: DeleteItemRequest) -> bytes | Step
     check_scalar_keys(table, condition)
     current = call.read_current(table, key_of_request(table, request.key))
     if condition is not None and current.is_large:
-        return _in_steps(call, request, current, lambda now: _delete(call, request, now, condition, bindings))
+        return _in_steps(
+            call,
+            request,
+            current,
+            condition,
+            bindings,
+            lambda now: _delete(call, request, now, condition, bindings),
+        )
     return _delete(call, request, current, condition, bindings)
 
 
@@ -184,7 +196,12 @@ def update_item(call: OperationCall, request: UpdateItemRequest) -> bytes | Step
     current = call.read_current(table, key_of_request(table, request.key))
     if current.is_large:
         return _in_steps(
-            call, request, current, lambda now: _update(call, request, now, condition, update, bindings)
+            call,
+            request,
+            current,
+            condition,
+            bindings,
+            lambda now: _update(call, request, now, condition, update, bindings),
         )
     return _update(call, request, current, condition, update, bindings)
 
@@ -207,31 +224,40 @@ def _in_steps(
     call: OperationCall,
     request: PutItemRequest | UpdateItemRequest | DeleteItemRequest,
     current: CurrentItem,
+    condition: CompiledCondition | None,
+    bindings: Bindings,
     write: Callable[[CurrentItem], bytes],
 ) -> Steps[bytes]:
-    """Decode a large current item in steps, and then write."""
-    now = yield from decode_current(call, request.table_name, current)
+    """Decode and check a large current item in steps, and then write."""
+    now = yield from decode_current(call, request.table_name, current, condition, bindings)
     response = write(now)
     yield from now.release()
     return response
 
 
-def decode_current(call: OperationCall, table_name: str, current: CurrentItem) -> Steps[CurrentItem]:
-    """Return the current item, decoded in steps if it is large; read again if it changed meanwhile.
+def decode_current(
+    call: OperationCall,
+    table_name: str,
+    current: CurrentItem,
+    condition: CompiledCondition | None,
+    bindings: Bindings,
+) -> Steps[CurrentItem]:
+    """Return the current item, decoded and checked in steps if it is large; read again if it changed meanwhile.
 
-    Nothing pauses after the last read, so a condition holds for the item that is then replaced.
+    Nothing pauses after the last read, and a condition was evaluated on that very item. So it holds for the item that is
+    then replaced.
     """
     for _ in range(ATTEMPTS_MAX):
         if current.row is None or not current.is_large:
             break
         before, number = current.row, current.table.definition.number
-        item = yield from decode_item_in_steps(before[2])
+        decoded = yield from decode_in_steps(before[2], condition, bindings.values)
         table = call.table(table_name)
         if table.definition.number != number:  # another one with the same name, which may have other keys
             raise ResourceNotFoundFault()
         current = call.read_current(table, current.key)
         if current.row == before:
-            current.set_item(item)
+            current.set_item(*decoded)
             break
     return current
 
@@ -266,30 +292,39 @@ def prepare_update(
         write = prepare_delete(current)
     else:
         after = applied.item
-        size = current.size if item is not None else item_size(key)
-        for name in update.written:
-            old, new = before.get(name), after.get(name)
-            if name not in update.nested and not current.is_large:
-                size += _attribute_size(name, new) - _attribute_size(name, old)
-                continue
-            growth, levels = _measure_attribute(name, old, new)
-            # The value may be as deep as an item allows and so may its path: only the two together exceed it.
-            if levels > NESTING_LEVELS_MAX:
-                raise ValidationFault(TOO_DEEP)
-            size += growth
+        size = _updated_size(current, before, after, update)
         write = prepare_replacement(current, after, size, update.written, update.copied)
     write.applied = applied
     return write
 
 
+def _updated_size(current: CurrentItem, before: Item, after: Item, update: CompiledUpdate) -> int:
+    """Return the size of an updated item, measured by difference; refuse one that is too deep or certainly too large.
+
+    All that is measured as new is in the updated item. So an update that copies a large value hundreds of times is refused
+    when the limit is reached, and not when all copies are measured.
+    """
+    size = current.size if current.row is not None else item_size(before)
+    certain = ITEM_BYTES_MAX + size  # more than this is too large, whatever the rest removes
+    measure = ChangeMeasure(ITEM_BYTES_MAX)
+    # In one order if there are two reasons to refuse.
+    for name in sorted(update.written) if update.nested else update.written:
+        old, new = before.get(name), after.get(name)
+        if name in update.nested or current.is_large or (new is not None and "L" in new):
+            measure.add(old, new)
+            # The value may be as deep as an item allows and so may its path: only the two together exceed it.
+            if measure.levels > NESTING_LEVELS_MAX:
+                raise ValidationFault(TOO_DEEP)
+            size += text_size(name) * ((new is not None) - (old is not None))
+        else:
+            size += _attribute_size(name, new) - _attribute_size(name, old)
+        if size > certain or measure.is_over:
+            raise ValidationFault(UPDATE_TOO_LARGE)
+    return size + measure.growth
+
+
 def _attribute_size(name: str, value: Value | None) -> int:
     return 0 if value is None else text_size(name) + value_size(value)
-
-
-def _measure_attribute(name: str, old: Value | None, new: Value | None) -> tuple[int, int]:
-    """Return by how many bytes an attribute grew, and the deepest level of containers in what changed."""
-    growth, levels = measure_change(old, new)
-    return growth + text_size(name) * ((new is not None) - (old is not None)), levels
 
 
 def _render_write_response(

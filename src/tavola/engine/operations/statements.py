@@ -474,7 +474,11 @@ def _prepare(call: OperationCall, planned: PlannedStatement, show: str | None) -
     if kind == "insert":
         item, size = item_of(call, planned)
         current = yield from decode_current(
-            call, planned.statement.table, call.read_current(table, key_of_item(table, item))
+            call,
+            planned.statement.table,
+            call.read_current(table, key_of_item(table, item)),
+            condition,
+            plan.bindings,
         )
         try:
             call.check_condition(current, condition, plan.bindings, None)
@@ -484,7 +488,11 @@ def _prepare(call: OperationCall, planned: PlannedStatement, show: str | None) -
     key = key_of_write(planned)
     check_keys_not_updated(table, plan.update)
     current = yield from decode_current(
-        call, planned.statement.table, call.read_current(table, key_of_request(table, key))
+        call,
+        planned.statement.table,
+        call.read_current(table, key_of_request(table, key)),
+        condition,
+        plan.bindings,
     )
     call.check_condition(current, condition, plan.bindings, show)
     if kind == "delete":

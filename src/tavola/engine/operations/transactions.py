@@ -32,6 +32,7 @@ from tavola.engine.writes import (
     ItemWrite,
     apply_write,
     condition_failure,
+    decode_in_steps,
     find_current,
     key_of_item,
     key_of_request,
@@ -39,7 +40,7 @@ from tavola.engine.writes import (
     prepare_put,
 )
 from tavola.expressions.bindings import Bindings
-from tavola.expressions.conditions import CompiledCondition, evaluate
+from tavola.expressions.conditions import CompiledCondition
 from tavola.expressions.projections import CompiledProjection
 from tavola.expressions.updates import CompiledUpdate
 from tavola.keys import KeyRefused
@@ -62,7 +63,6 @@ from tavola.values import (
     TOO_LARGE,
     Item,
     Steps,
-    decode_item_in_steps,
     transact_read_units,
     transact_write_units,
 )
@@ -404,21 +404,21 @@ def _prepare(
         current = find_current(table, key_of_item(table, action.attributes))
         write = prepare_put(current, action.attributes, action.size)
         if action.condition is not None:
-            yield from _decode_large(current, pauses)
+            yield from _decode_large(current, action, pauses)
         _check_condition(current, action)
         return current, write
     check_keys_not_updated(table, action.update)
     current = find_current(table, key_of_request(table, action.attributes))
     if action.condition is not None or action.update is not None:
-        yield from _decode_large(current, pauses)
+        yield from _decode_large(current, action, pauses)
     _check_condition(current, action)
     if isinstance(request, UpdateAction):
         return current, prepare_update(current, action.attributes, action.update, action.bindings)
     return current, None if isinstance(request, ConditionCheck) else prepare_delete(current)
 
 
-def _decode_large(current: CurrentItem, pauses: _Pauses) -> Steps[None]:
-    """Pause after some bytes, and decode a large item in steps, where pauses are allowed."""
+def _decode_large(current: CurrentItem, action: TransactionAction, pauses: _Pauses) -> Steps[None]:
+    """Pause after some bytes, and decode and check a large item in steps, where pauses are allowed."""
     if current.row is None or not pauses.allowed:
         return
     pauses.bytes += len(current.row[2])
@@ -428,12 +428,13 @@ def _decode_large(current: CurrentItem, pauses: _Pauses) -> Steps[None]:
         yield
     if current.is_large:
         pauses.happened = True
-        current.set_item((yield from decode_item_in_steps(current.row[2])))
+        decoded = yield from decode_in_steps(current.row[2], action.condition, action.bindings.values)
+        current.set_item(*decoded)
 
 
 def _check_condition(current: CurrentItem, action: TransactionAction) -> None:
     condition = action.condition
-    if condition is not None and not evaluate(condition, current.item, action.bindings.values):
+    if condition is not None and not current.meets(condition, action.bindings.values):
         raise condition_failure(current, action.request.return_values_on_condition_check_failure)
 
 
