@@ -186,10 +186,11 @@ def _large_items() -> Iterator[Attack]:
         "TransactWriteItems",
         _json({"TransactItems": [{"Update": {"TableName": LARGE, "Key": key} | update} for key in keys]}),
     )
-    for name, value in (("copies", "parts60"), ("doublings", "list_append(parts60, parts60)")):
-        sets = ", ".join(f"a{number} = {value}" for number in range(140))
+    doubled = "list_append(parts60, parts60)"
+    for count, name, value in ((140, "copies", "parts60"), (90, "doublings", doubled)):
+        sets = ", ".join(f"a{number} = {value}" for number in range(count))
         yield Attack(
-            f"update with 140 {name} of a list of 60,000",
+            f"update with {count} {name} of a list of 60,000",
             "UpdateItem",
             _json({"TableName": LARGE, "Key": keys[2], "UpdateExpression": f"SET {sets}"}),
         )
