@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from tavola.engine import Engine
 from tests.browser.stage import NARROW, Stage, accessibility_faults, overflow
@@ -19,6 +19,7 @@ from tools.studio_server import SCOPE, ServedStudio
 
 TABLE = "prod-tickets-unified"
 SHOP = "studio-shop"
+WHOLE_TABLE: ViewportSize = {"width": 1280, "height": 4_000}  # rows outside the window are not drawn
 DIGITS = "1234567890123456789012345678901234567.8"
 HTML = '<img src=x onerror="document.title=`run`">'
 Pages = Callable[..., Page]
@@ -68,6 +69,7 @@ def plan(page: Page) -> Locator:
 def test_items_are_grouped_by_their_partition_key(shop: ServedStudio, pages: Pages) -> None:
     """A collection has a head with its key, how many items, how large, and what reading it all takes; it folds."""
     page = pages(shop, f"/data/{SHOP}")
+    page.set_viewport_size(WHOLE_TABLE)
     answer = shop.call(
         "Query",
         {
@@ -106,6 +108,7 @@ def test_items_that_are_no_entity_are_marked(shop: ServedStudio, pages: Pages) -
     """An item that is no entity of the design is marked with the reason."""
     put(shop.engine, SHOP, {"PK": {"S": "NOTE#1"}, "SK": {"S": "x"}, "text": {"S": "y"}})
     page = pages(shop, f"/data/{SHOP}")
+    page.set_viewport_size(WHOLE_TABLE)
 
     expect(page.locator(".chip[data-kind=guard]").first).to_have_text("Order guard")
     expect(page.locator(".chip[data-kind=guess]", has_text="NOTE")).to_have_attribute(
