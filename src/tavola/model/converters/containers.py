@@ -17,7 +17,7 @@ from tavola.model.converters.converter import (
     with_place,
     wrong_type_error,
 )
-from tavola.model.converters.plain import decode_plain
+from tavola.model.converters.plain import SET_ORDER, decode_plain
 from tavola.model.errors import ValueNotStorable
 from tavola.values import Value
 
@@ -122,7 +122,7 @@ def of_set(member: Converter, kind: type[set[Any]] | type[frozenset[Any]]) -> Co
             raise wrong_type_error(value, f"a {kind.__name__}")
         if not value:
             return {}
-        return {tag: sorted({encode_member(element)[scalar] for element in value})}
+        return {tag: sorted({encode_member(element)[scalar] for element in value}, key=SET_ORDER.get(scalar))}
 
     def decode_set(value: Value) -> Any:
         try:

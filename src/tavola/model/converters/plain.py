@@ -24,6 +24,9 @@ from tavola.model.converters.converter import (
 from tavola.model.errors import ValueNotStorable
 from tavola.values import TAGS, NumberRefused, Value, canonical_number
 
+SET_ORDER: Mapping[str, Callable[[str], bytes]] = {"B": a2b_base64}
+"""By which the members of a set are sorted, as DynamoDB returns them: binaries by their bytes, others by their text."""
+
 _SMALL = 10**18  # below it no integer can be refused
 _FLOAT_WHOLE_MAX = 2**53  # up to it every integer is a float
 _SET_TAGS = {str: "SS", int: "NS", Decimal: "NS", float: "NS", bytes: "BS"}
@@ -136,7 +139,7 @@ def _encoder(exact: bool) -> Encode:
                 "use a list"
             )
         scalar = tag[0]
-        return {tag: sorted({encode(member)[scalar] for member in value})}
+        return {tag: sorted({encode(member)[scalar] for member in value}, key=SET_ORDER.get(scalar))}
 
     encoders: dict[type, Callable[[Any], Value]] = {
         str: _encode_checked_text,
