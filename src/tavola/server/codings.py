@@ -15,6 +15,7 @@ from io import BytesIO
 from typing import TypeAlias, TypeVar
 
 from tavola.clock import monotonic
+from tavola.server.heads import quote_header_value
 
 try:  # several times as fast as zlib, with about the same sizes
     from isal import isal_zlib as codec
@@ -59,7 +60,7 @@ def decode_body(coding: bytes, body: bytes, check_growth: Callable[[int], None])
     window_bits = _WINDOW_BITS.get(name)
     if window_bits is None:
         raise BodyUndecodable(
-            f"The Content-Encoding {_printable(coding)} is not supported; use gzip or deflate, or send the body as it is."
+            f"The Content-Encoding {quote_header_value(coding, 100)} is not supported; use gzip or deflate, or send the body as it is."
         )
     if not body:
         raise BodyUndecodable(f"The body is empty, and an empty body is not {name.decode()}.")
@@ -173,8 +174,3 @@ def _quality(parameters: list[bytes]) -> float:
                 return 1.0
             return min(1.0, max(0.0, quality)) if quality == quality else 1.0
     return 1.0
-
-
-def _printable(text: bytes) -> str:
-    letters = (letter if letter.isprintable() else "?" for letter in text[:100].decode("latin-1"))
-    return f"'{''.join(letters)}'"

@@ -63,3 +63,9 @@ def target_problem(url: bytes, fields: Mapping[bytes, bytes]) -> str | None:
     if rest[:end].lower() != fields.get(b"host", b"").strip(b" \t").lower():
         return "The host in the request target is not that of the Host header."
     return None
+
+
+def quote_header_value(text: bytes, characters_max: int = 200) -> str:
+    """Return the start of a header's value for a message, in quotes and without control characters."""
+    letters = (letter if letter.isprintable() else "?" for letter in text[:characters_max].decode("latin-1"))
+    return f"'{''.join(letters)}'"

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 
 from tavola.host_names import HostAddress, WebOrigin, is_loopback, parse_host, parse_origin
 from tavola.protocol.faults import AccessDeniedFault, Fault, ValidationFault
+from tavola.server.heads import quote_header_value
 
 ANY_ORIGIN = "*"
 
@@ -53,7 +54,9 @@ class Hosts:
         text = fields.get(b"host")
         host = None if text is None else parse_host(text.decode("latin-1"))
         if text is not None and host is None:
-            return ValidationFault(f"The Host header {_printable(text)} is not a host with an optional port.")
+            return ValidationFault(
+                f"The Host header {quote_header_value(text)} is not a host with an optional port."
+            )
         origin = fields.get(b"origin")
         if origin is not None:
             return self._refuse_page(origin, host)
@@ -81,7 +84,7 @@ class Hosts:
         if host is not None and origin is not None and self._is_served(host) and origin.is_served_at(host):
             return None
         return AccessDeniedFault(
-            f"Requests from the web page {_printable(text)} are refused: this server accepts requests only from "
+            f"Requests from the web page {quote_header_value(text)} are refused: this server accepts requests only from "
             "programs and from pages of its own site. If the page is yours, start the server with --cors and its "
             "origin, such as http://localhost:3000."
         )
@@ -95,8 +98,3 @@ def _unknown_host(host: HostAddress) -> Fault:
         f"This server listens on loopback only and is not known as '{host.name}'. If the name is yours, "
         "start the server with --allow-host and that name."
     )
-
-
-def _printable(text: bytes) -> str:
-    letters = (letter if letter.isprintable() else "?" for letter in text[:200].decode("latin-1"))
-    return f"'{''.join(letters)}'"

@@ -36,11 +36,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_IMODE
-from threading import Event
 
 import apsw
 
 from tavola.clock import monotonic
+from tavola.clock import pause as wait
 from tavola.engine.storage.errors import (
     StoreError,
     StoreForeign,
@@ -113,10 +113,6 @@ class _WalState:
         return cls(inode, read_wal_header(path))
 
 
-def _wait(seconds: float) -> None:
-    Event().wait(seconds)
-
-
 def back_up_file(
     path: str,
     to: str,
@@ -126,7 +122,7 @@ def back_up_file(
     bytes_per_s: float = DEFAULT_BYTES_PER_S,
     progress: Progress = lambda _done, _total: None,
     entropy: Entropy = SYSTEM_ENTROPY,
-    pause: Callable[[float], object] = _wait,
+    pause: Callable[[float], object] = wait,
 ) -> int:
     """Write a verified copy of a store to `to`, and return its size in bytes; the file may be open and in use.
 
